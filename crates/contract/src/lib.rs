@@ -1,1 +1,40 @@
-//! contract
+//! The contract: what a project's files are, who may read and write them, and how each may change.
+//!
+//! Everything here is pure: no I/O, no clock, no async. The store asks this crate for a verdict and
+//! carries it out; doors only print what is decided here.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod access;
+mod actor;
+mod class;
+mod contract;
+mod fault;
+mod flow;
+mod guard;
+mod language;
+mod manifest;
+mod outside;
+mod path;
+mod pattern;
+mod pointer;
+mod resolve;
+mod role;
+mod unit;
+
+pub use access::{Denial, Grant};
+pub use actor::{Actor, ActorName, BadName};
+pub use class::{Act, Class, Refusal};
+pub use contract::{Contract, FileRule, Profile, Var};
+pub use fault::{Fault, Faults, Place};
+pub use flow::{Builtin, Each, Step};
+pub use guard::{Finding, GuardRules, find_credentials, find_placeholder, find_shrink};
+pub use language::{Language, Said};
+pub use manifest::{Manifest, ProfileFile, manifest_schema, profile_schema};
+pub use outside::{Outside, judge_outside};
+pub use path::{BadPath, ProjectPath, RESERVED};
+pub use pattern::{Binding, Pattern};
+pub use pointer::{Need, Pointer, Shrink, WritePointer};
+pub use resolve::{Source, resolve_contract};
+pub use role::{AgentKind, Role};
+pub use unit::{Unit, UnitId, UnitKind};

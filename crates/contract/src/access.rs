@@ -1,0 +1,103 @@
+//! What a role may read and write.
+//!
+//! A role reads what its read pointers name and what it writes itself; it writes what its write
+//! pointers name, and nothing else. `{unit}` and `{agent}` stand for the actor's own.
+
+use crate::actor::Actor;
+use crate::contract::Contract;
+use crate::fault::Place;
+use crate::path::ProjectPath;
+use crate::pattern::Binding;
+use crate::role::Role;
+
+/// Why a role may not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    pub what: String,
+    pub place: Place,
+}
+
+/// What an actor was granted: nothing to say for people, the role otherwise.
+#[derive(Debug, Clone, Copy)]
+pub struct Grant<'c> {
+    pub role: Option<&'c Role>,
+}
+
+impl Contract {
+    /// The actor's role, or who is missing from the contract.
+    pub fn grant(&self, actor: &Actor) -> Result<Grant<'_>, String> {
+        if let Some(unit) = actor.unit()
+            && !self.knows_unit(unit)
+        {
+            let shapes: Vec<&str> = self.profiles.iter().filter_map(|p| p.unit.as_ref()).map(|k| k.id.as_str()).collect();
+            return Err(format!(
+                "no unit `{unit}`: the contract knows {}",
+                if shapes.is_empty() { "none".into() } else { shapes.join(", ") }
+            ));
+        }
+        let Some(name) = actor.role() else {
+            return Ok(Grant { role: None });
+        };
+        match self.roles.get(name.as_str()) {
+            Some(role) => Ok(Grant { role: Some(role) }),
+            None => Err(format!(
+                "no role `{name}`: the contract knows {}",
+                if self.roles.is_empty() { "none".to_owned() } else { self.roles.keys().cloned().collect::<Vec<_>>().join(", ") }
+            )),
+        }
+    }
+
+    /// The holes of pointers, filled for one actor.
+    pub fn actor_binding(&self, actor: &Actor) -> Binding {
+        let mut binding = self.binding();
+        if let Some(unit) = actor.unit() {
+            if let Some(declared) = self.units.iter().find(|u| u.id == *unit) {
+                binding.extend(declared.vars.clone());
+            }
+            binding.insert("unit".into(), unit.as_str().to_owned());
+        }
+        if let Some(agent) = actor.agent() {
+            binding.insert("agent".into(), agent.as_str().to_owned());
+        }
+        binding
+    }
+}
+
+impl Grant<'_> {
+    pub fn may_write(&self, path: &ProjectPath, binding: &Binding) -> Result<(), Denial> {
+        let Some(role) = self.role else { return Ok(()) };
+        if role.writes.iter().any(|w| is_bound(&w.path, path, binding)) {
+            return Ok(());
+        }
+        let own: Vec<String> = role.writes.iter().map(|w| w.path.fill(binding).as_str().to_owned()).collect();
+        let what = match own.as_slice() {
+            [] => format!("role `{}` writes nothing; `{path}` is not for it", role.name),
+            own => format!("role `{}` writes {}, not `{path}`", role.name, join(own)),
+        };
+        Err(Denial { what, place: role.place.clone() })
+    }
+
+    pub fn may_read(&self, path: &ProjectPath, binding: &Binding) -> Result<(), Denial> {
+        let Some(role) = self.role else { return Ok(()) };
+        let reads = role.reads.iter().map(|r| &r.path).chain(role.writes.iter().map(|w| &w.path));
+        if reads.into_iter().any(|pattern| is_bound(pattern, path, binding)) {
+            return Ok(());
+        }
+        if let Some(deny) = role.denies.iter().find(|d| d.path.fill(binding).matches(path.as_str()).is_some()) {
+            let why = deny.why.in_language(crate::Language::En);
+            return Err(Denial { what: format!("role `{}` does not read `{path}`: {why}", role.name), place: deny.place.clone() });
+        }
+        Err(Denial { what: format!("no pointer of role `{}` names `{path}`", role.name), place: role.place.clone() })
+    }
+}
+
+/// Whether a pointer names a path once the actor's holes are filled. A hole that stays open (a role
+/// without a unit) names nothing: it must not become a wildcard.
+fn is_bound(pattern: &crate::pattern::Pattern, path: &ProjectPath, binding: &Binding) -> bool {
+    let filled = pattern.fill(binding);
+    filled.holes().next().is_none() && filled.matches(path.as_str()).is_some()
+}
+
+fn join(paths: &[String]) -> String {
+    paths.iter().map(|p| format!("`{p}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,114 @@
+//! Who is acting.
+//!
+//! A caller that names neither a role nor an agent is a person. Anyone else is bound by the role's
+//! pointers and can never do what only a person may.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::unit::UnitId;
+
+/// The name of a role or an agent: one plain path part, so that it can stand in a path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ActorName(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{0}` is no name: use letters, digits, `-` and `_`, at most 64, beginning with a letter or digit")]
+pub struct BadName(String);
+
+impl ActorName {
+    pub fn parse(text: &str) -> Result<ActorName, BadName> {
+        let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        let good = text.chars().next().is_some_and(char::is_alphanumeric)
+            && text.chars().all(plain)
+            && text.chars().count() <= 64
+            && unicode_normalization::is_nfc(text);
+        if good { Ok(ActorName(text.to_owned())) } else { Err(BadName(text.escape_debug().to_string())) }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ActorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Who wants to read or write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Actor {
+    /// Someone at a keyboard: no role, no agent name.
+    Person,
+    /// An agent, in a role or without one, for a unit or for none.
+    Agent { role: Option<ActorName>, unit: Option<UnitId>, agent: Option<ActorName> },
+    /// Quipu itself, writing what it derives.
+    Runtime,
+}
+
+impl Actor {
+    pub fn role(&self) -> Option<&ActorName> {
+        match self {
+            Actor::Agent { role, .. } => role.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub fn unit(&self) -> Option<&UnitId> {
+        match self {
+            Actor::Agent { unit, .. } => unit.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub fn agent(&self) -> Option<&ActorName> {
+        match self {
+            Actor::Agent { agent, .. } => agent.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// `writer/ch05 (otto)`, `person`, `quipu`.
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Actor::Person => f.write_str("person"),
+            Actor::Runtime => f.write_str("quipu"),
+            Actor::Agent { role, unit, agent } => {
+                match (role, agent) {
+                    (Some(role), _) => write!(f, "{role}")?,
+                    (None, Some(agent)) => write!(f, "{agent}")?,
+                    (None, None) => f.write_str("agent")?,
+                }
+                if let Some(unit) = unit {
+                    write!(f, "/{unit}")?;
+                }
+                match (role, agent) {
+                    (Some(_), Some(agent)) => write!(f, " ({agent})"),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_plain_path_part() {
+        for good in ["writer", "r1", "otto-2", "作者"] {
+            assert!(ActorName::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "../x", "a/b", ".hidden", "a b", "-x", "a\u{200b}"] {
+            assert!(ActorName::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The resolved contract and what it can be asked.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::class::Class;
+use crate::fault::Place;
+use crate::flow::Step;
+use crate::guard::GuardRules;
+use crate::language::{Language, Said};
+use crate::path::ProjectPath;
+use crate::pattern::{Binding, Pattern};
+use crate::pointer::as_text;
+use crate::role::Role;
+use crate::unit::{Unit, UnitId, UnitKind};
+
+/// A rule over files, with the place it came from.
+#[derive(Debug, Clone, Serialize)]
+pub struct FileRule {
+    #[serde(serialize_with = "as_text")]
+    pub path: Pattern,
+    pub class: Class,
+    pub about: Said,
+    pub tier: Option<String>,
+    pub marker: Option<String>,
+    pub create: bool,
+    /// The profile that says so; none for `quipu.toml`.
+    pub profile: Option<String>,
+    pub place: Place,
+}
+
+/// A profile that the contract takes.
+#[derive(Debug, Clone, Serialize)]
+pub struct Profile {
+    pub name: String,
+    pub about: Said,
+    #[serde(skip)]
+    pub welcome: Said,
+    pub unit: Option<UnitKind>,
+    pub folders: Vec<String>,
+}
+
+/// A variable with its value, if it has one.
+#[derive(Debug, Clone, Serialize)]
+pub struct Var {
+    pub value: Option<String>,
+    pub about: Said,
+}
+
+/// Everything a project's files and actors must obey.
+#[derive(Debug, Clone, Serialize)]
+pub struct Contract {
+    pub language: Language,
+    pub profiles: Vec<Profile>,
+    pub vars: BTreeMap<String, Var>,
+    pub units: Vec<Unit>,
+    pub files: Vec<FileRule>,
+    pub roles: BTreeMap<String, Role>,
+    pub steps: Vec<Step>,
+    #[serde(skip)]
+    pub guards: GuardRules,
+}
+
+impl Contract {
+    /// The rule that names a path: the first that matches, `quipu.toml` before the profiles.
+    pub fn rule(&self, path: &ProjectPath) -> Option<&FileRule> {
+        self.files.iter().find(|rule| self.binds(rule, path))
+    }
+
+    fn binds(&self, rule: &FileRule, path: &ProjectPath) -> bool {
+        let Some(binding) = rule.path.matches(path.as_str()) else {
+            return false;
+        };
+        match (binding.get("unit"), &rule.profile) {
+            (Some(unit), Some(profile)) => self.is_unit_of(profile, unit),
+            _ => true,
+        }
+    }
+
+    fn is_unit_of(&self, profile: &str, unit: &str) -> bool {
+        let Ok(unit) = UnitId::parse(unit) else {
+            return false;
+        };
+        self.units.iter().any(|u| u.id == unit)
+            || self.profiles.iter().find(|p| p.name == profile).and_then(|p| p.unit.as_ref()).is_none_or(|k| k.accepts(&unit))
+    }
+
+    pub fn class(&self, path: &ProjectPath) -> Class {
+        self.rule(path).map_or(Class::Free, |rule| rule.class)
+    }
+
+    /// The rule that a path pretends to be named by: other letter case, other Unicode form.
+    /// Such a path would be free here and the ruled file itself on another file system.
+    pub fn look_alike(&self, path: &ProjectPath) -> Option<&FileRule> {
+        if self.rule(path).is_some() {
+            return None;
+        }
+        self.files.iter().find(|rule| rule.path.looks_like(path.as_str()))
+    }
+
+    /// The declared unit, or one whose id has the shape of a profile's units.
+    pub fn knows_unit(&self, unit: &UnitId) -> bool {
+        self.units.iter().any(|u| u.id == *unit) || self.profiles.iter().filter_map(|p| p.unit.as_ref()).any(|k| k.accepts(unit))
+    }
+
+    /// The variables with a value, for filling patterns and templates.
+    pub fn binding(&self) -> Binding {
+        self.vars.iter().filter_map(|(name, var)| Some((name.clone(), var.value.clone()?))).collect()
+    }
+}

@@ -1,0 +1,51 @@
+//! Faults of a contract: what is wrong, where, and what would be allowed.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A line of a contract file: `profiles/book/profile.toml:22`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Place {
+    pub file: String,
+    pub line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// One thing wrong with a contract.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    pub place: Place,
+    pub what: String,
+    /// The second place, where two rules contradict each other.
+    pub other: Option<Place>,
+    /// What would be allowed here, or how to mend it.
+    pub mend: String,
+}
+
+/// Everything wrong with a contract, in the order of its files and lines.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", render(.0))]
+pub struct Faults(pub Vec<Fault>);
+
+fn render(faults: &[Fault]) -> String {
+    let mut text = String::new();
+    for (index, fault) in faults.iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        text.push_str(&format!("{}\n  at    {}", fault.what, fault.place));
+        if let Some(other) = &fault.other {
+            text.push_str(&format!("\n  and   {other}"));
+        }
+        if !fault.mend.is_empty() {
+            text.push_str(&format!("\n  do    {}", fault.mend));
+        }
+    }
+    text
+}

@@ -1,0 +1,292 @@
+//! Guards on what is written: lost text, placeholders for text, credentials.
+//!
+//! Each finding names its line. A person or agent who means it says so with `--force` (shrink and
+//! placeholder) or in the contract (credentials). Scanners are tables of prefixes rather than
+//! regular expressions: they run on every write and must cost microseconds.
+
+use serde::Serialize;
+
+use crate::pattern::Pattern;
+
+/// A reason to stop a write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub line: usize,
+    /// What was found, never the secret itself.
+    pub what: String,
+}
+
+/// The contract's settings for the guards.
+#[derive(Debug, Clone)]
+pub struct GuardRules {
+    /// Replacing a file by less than this share of it needs `--force`.
+    pub shrink_below: f64,
+    /// Files shorter than this may shrink freely.
+    pub shrink_from_bytes: usize,
+    /// Paths in which text that looks like a credential is allowed.
+    pub credentials_in: Vec<Pattern>,
+    /// Literal texts that look like credentials and are none.
+    pub credentials: Vec<String>,
+}
+
+impl Default for GuardRules {
+    fn default() -> Self {
+        GuardRules { shrink_below: 0.5, shrink_from_bytes: 400, credentials_in: Vec::new(), credentials: Vec::new() }
+    }
+}
+
+/// Whether replacing `before` by `after` loses much of it.
+pub fn find_shrink(rules: &GuardRules, before: usize, after: usize) -> Option<String> {
+    let lost = before >= rules.shrink_from_bytes && (after as f64) < before as f64 * rules.shrink_below;
+    lost.then(|| format!("would shrink from {before} to {after} bytes"))
+}
+
+/// A line that stands for text someone was too lazy to write: "… rest unchanged", 「其余不变」.
+pub fn find_placeholder(text: &str) -> Option<Finding> {
+    for (index, line) in text.lines().enumerate() {
+        // Long lines are prose that mentions such words, not a placeholder.
+        if line.len() <= 160 && is_placeholder(line) {
+            return Some(Finding { line: index + 1, what: format!("`{}` stands for text that is not there", line.trim()) });
+        }
+    }
+    None
+}
+
+fn is_placeholder(line: &str) -> bool {
+    let bare: String = line
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { ' ' })
+        .collect::<String>()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    if bare.is_empty() {
+        return false;
+    }
+    let elided = line.contains("...") || line.contains('…') || line.trim_start().starts_with(['[', '(', '<', '/', '#', '（', '【']);
+    const SUBJECTS: [&str; 12] = [
+        "the rest",
+        "rest",
+        "remaining",
+        "the remaining",
+        "remainder",
+        "existing",
+        "previous",
+        "everything else",
+        "other sections",
+        "all other",
+        "unchanged",
+        "same",
+    ];
+    const STATES: [&str; 9] = [
+        "unchanged",
+        "remains the same",
+        "remain the same",
+        "stays the same",
+        "as before",
+        "omitted",
+        "goes here",
+        "same as before",
+        "unmodified",
+    ];
+    let words = bare.split(' ').count();
+    if words <= 10 && SUBJECTS.iter().any(|s| bare.starts_with(s)) && STATES.iter().any(|s| bare.ends_with(s)) {
+        // "Same as before" alone is a sentence; with an ellipsis or a bracket it is a stand-in.
+        return elided || bare.starts_with("rest") || bare.starts_with("the rest") || bare.starts_with("remain");
+    }
+    if elided && words <= 6 && (bare.starts_with("existing ") || bare.starts_with("rest of ") || bare.starts_with("the rest of ")) {
+        return true;
+    }
+    const CHINESE: [&str; 12] = [
+        "其余不变",
+        "其余内容不变",
+        "其他不变",
+        "其余保持不变",
+        "其他内容不变",
+        "其余部分不变",
+        "以下不变",
+        "以下省略",
+        "此处省略",
+        "其余省略",
+        "内容同上",
+        "后文不变",
+    ];
+    let short = bare.chars().count() <= 16;
+    short && CHINESE.iter().any(|s| bare.replace(' ', "").contains(s))
+}
+
+struct Shape {
+    what: &'static str,
+    prefix: &'static str,
+    /// Characters that may follow the prefix, besides letters and digits.
+    also: &'static str,
+    least: usize,
+}
+
+const SHAPES: [Shape; 22] = [
+    Shape { what: "an AWS access key", prefix: "AKIA", also: "", least: 16 },
+    Shape { what: "an AWS temporary key", prefix: "ASIA", also: "", least: 16 },
+    Shape { what: "an Anthropic API key", prefix: "sk-ant-", also: "-_", least: 20 },
+    Shape { what: "an OpenAI API key", prefix: "sk-proj-", also: "-_", least: 20 },
+    Shape { what: "an API key", prefix: "sk-", also: "_", least: 24 },
+    Shape { what: "a Stripe key", prefix: "sk_live_", also: "", least: 16 },
+    Shape { what: "a Stripe key", prefix: "rk_live_", also: "", least: 16 },
+    Shape { what: "a GitHub token", prefix: "ghp_", also: "", least: 30 },
+    Shape { what: "a GitHub token", prefix: "gho_", also: "", least: 30 },
+    Shape { what: "a GitHub token", prefix: "ghs_", also: "", least: 30 },
+    Shape { what: "a GitHub token", prefix: "ghu_", also: "", least: 30 },
+    Shape { what: "a GitHub token", prefix: "github_pat_", also: "_", least: 22 },
+    Shape { what: "a GitLab token", prefix: "glpat-", also: "-_", least: 20 },
+    Shape { what: "a Slack token", prefix: "xoxb-", also: "-", least: 20 },
+    Shape { what: "a Slack token", prefix: "xoxp-", also: "-", least: 20 },
+    Shape { what: "a Google API key", prefix: "AIza", also: "-_", least: 35 },
+    Shape { what: "a Google client secret", prefix: "GOCSPX-", also: "-_", least: 24 },
+    Shape { what: "an npm token", prefix: "npm_", also: "", least: 36 },
+    Shape { what: "a PyPI token", prefix: "pypi-AgEI", also: "-_", least: 40 },
+    Shape { what: "a Hugging Face token", prefix: "hf_", also: "", least: 30 },
+    Shape { what: "a SendGrid key", prefix: "SG.", also: "-_.", least: 40 },
+    Shape { what: "a JSON Web Token", prefix: "eyJ", also: "-_.", least: 60 },
+];
+
+/// Text that looks like an API key, a private key or a token.
+pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
+    for (index, line) in text.lines().enumerate() {
+        let Some((what, literal)) = credential_in(line) else {
+            continue;
+        };
+        if rules.credentials.iter().any(|allowed| allowed == literal) {
+            continue;
+        }
+        return Some(Finding { line: index + 1, what: format!("looks like {what}") });
+    }
+    None
+}
+
+fn credential_in(line: &str) -> Option<(&'static str, &str)> {
+    if line.contains("-----BEGIN ") && line.contains("PRIVATE KEY") {
+        return Some(("a private key", line.trim()));
+    }
+    for shape in &SHAPES {
+        for (at, _) in line.match_indices(shape.prefix) {
+            if line[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '-') {
+                continue;
+            }
+            let tail = &line[at + shape.prefix.len()..];
+            let length = tail.find(|c: char| !(c.is_ascii_alphanumeric() || shape.also.contains(c))).unwrap_or(tail.len());
+            let body = &tail[..length];
+            // A placeholder such as `sk-xxxxxxxx…` repeats itself; a key does not.
+            if length >= shape.least && variety(body) >= 8 && (shape.prefix != "eyJ" || body.matches('.').count() == 2) {
+                return Some((shape.what, &line[at..at + shape.prefix.len() + length]));
+            }
+        }
+    }
+    assigned_secret(line)
+}
+
+/// `api_key = "…"`, `password: …` with a long random-looking value.
+fn assigned_secret(line: &str) -> Option<(&'static str, &str)> {
+    const NAMES: [&str; 7] = ["api_key", "apikey", "api-key", "secret", "password", "access_token", "auth_token"];
+    let lower = line.to_ascii_lowercase();
+    for name in NAMES {
+        let Some(at) = lower.find(name) else { continue };
+        let rest = lower[at + name.len()..].trim_start_matches(['"', '\'', '`', ' ']);
+        if !rest.starts_with(['=', ':']) {
+            continue;
+        }
+        let start = line.len() - rest.len() + 1;
+        let value = line.get(start..)?.trim_start_matches([' ', '"', '\'', '`', '=', ':']);
+        let length = value.find(|c: char| !(c.is_ascii_alphanumeric() || "-_+/=.".contains(c))).unwrap_or(value.len());
+        let value = &value[..length];
+        let digits = value.bytes().filter(u8::is_ascii_digit).count();
+        let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
+        if length >= 20 && variety(value) >= 12 && digits >= 3 && letters >= 3 {
+            return Some(("a secret", value));
+        }
+    }
+    None
+}
+
+/// How many different characters a text has.
+fn variety(text: &str) -> usize {
+    let mut seen = [false; 256];
+    text.bytes().filter(|b| !std::mem::replace(&mut seen[usize::from(*b)], true)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stand_ins_for_text_are_found_with_their_line() {
+        for text in [
+            "# A\n\n... rest unchanged ...\n",
+            "a\n\n(rest of the file remains the same)",
+            "a\n\n<!-- existing content -->... existing content",
+            "a\n\n// ... existing code ...",
+            "一\n\n（其余不变）",
+            "a\n\n[The remaining sections are unchanged]",
+            "a\n\n……此处省略……",
+        ] {
+            assert_eq!(find_placeholder(text).map(|f| f.line), Some(3), "{text}");
+        }
+    }
+
+    #[test]
+    fn prose_about_rest_is_left_alone() {
+        for text in [
+            "The rest of the crew slept.",
+            "Everything was the same as before.",
+            "Existing users keep their settings; all other users are asked, and the price stays the same for a year in every region.",
+            "其余的人都睡了。",
+            "She took the rest.",
+            "- [x] rest",
+        ] {
+            assert_eq!(find_placeholder(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_found_with_their_line() {
+        let rules = GuardRules::default();
+        let key = ["sk-ant-", "api03-9Zk2LmQ8xWv5Rt7YpB3nHc"].concat();
+        for text in [
+            format!("ok\nkey: {key}"),
+            "ok\n-----BEGIN RSA PRIVATE KEY-----".to_owned(),
+            ["ok\nAKI", "AQ7XN2PLW3M5RT8VB"].concat(),
+            ["ok\nexport GH=gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat(),
+            ["ok\napi_key = \"q8Zk2LmQ8x", "Wv5Rt7YpB3nHc\""].concat(),
+        ] {
+            assert_eq!(find_credentials(&rules, &text).map(|f| f.line), Some(2), "{text}");
+        }
+    }
+
+    #[test]
+    fn examples_and_prose_are_no_credentials() {
+        let rules = GuardRules::default();
+        for text in [
+            "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+            "the task-oriented-approach-that-we-took-last-year",
+            "password: see the vault",
+            "secret: the butler did it",
+            "api_key = os.environ[\"KEY\"]",
+            "blake3:6b86b273ff34fce19d6b804eff5a3f57",
+        ] {
+            assert_eq!(find_credentials(&rules, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_contract_can_allow_a_literal() {
+        let key = ["gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat();
+        let rules = GuardRules { credentials: vec![key.clone()], ..GuardRules::default() };
+        assert_eq!(find_credentials(&rules, &key), None);
+    }
+
+    #[test]
+    fn only_large_losses_of_large_files_count() {
+        let rules = GuardRules::default();
+        assert!(find_shrink(&rules, 1000, 400).is_some());
+        assert!(find_shrink(&rules, 1000, 600).is_none());
+        assert!(find_shrink(&rules, 300, 0).is_none());
+    }
+}

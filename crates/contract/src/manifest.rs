@@ -1,0 +1,299 @@
+//! What `quipu.toml` and a profile's TOML files may say, as serde sees it.
+//!
+//! Unknown keys are faults. Values that need a line in later messages are [`Spanned`]. The same
+//! types give the JSON Schema that editors complete from.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::flow::{Builtin, Each};
+use crate::language::{Language, Said};
+use crate::role::AgentKind;
+
+/// A project's contract: the profiles it takes and what it adds or overrides.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "quipu.toml")]
+pub struct Manifest {
+    /// Version of this format. Always 1.
+    #[schemars(with = "u32", range(min = 1, max = 1))]
+    pub quipu: Spanned<u32>,
+    /// Profiles: built-in names (book, novel, relay, worldlog, review) or folders of the project that hold a `profile.toml`.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub profiles: Vec<Spanned<String>>,
+    /// The language the project's own files are written in.
+    #[serde(default)]
+    pub language: Language,
+    /// Values for `{name}` in paths and templates.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub vars: BTreeMap<String, Spanned<String>>,
+    /// Units of work by id, in order: `[units.ch01]`.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, UnitTable>")]
+    pub units: BTreeMap<String, Spanned<UnitTable>>,
+    /// File rules; they come before those of the profiles.
+    #[serde(default)]
+    #[schemars(with = "Vec<FileTable>")]
+    pub files: Vec<Spanned<FileTable>>,
+    /// Roles; one with the name of a profile's role replaces it.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, RoleTable>")]
+    pub roles: BTreeMap<String, Spanned<RoleTable>>,
+    /// Steps; one with the name of a profile's step replaces it.
+    #[serde(default)]
+    #[schemars(with = "Vec<StepTable>")]
+    pub steps: Vec<Spanned<StepTable>>,
+    /// What is refused when it is written.
+    #[serde(default)]
+    pub guards: GuardTable,
+}
+
+/// A profile: `profile.toml`, or a file that it includes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "profile.toml")]
+pub struct ProfileFile {
+    /// What the profile is for, one sentence.
+    #[serde(default)]
+    pub about: Option<Said>,
+    /// Shown after `quipu init`: what lies where, and what to do first.
+    #[serde(default)]
+    pub welcome: Option<Said>,
+    /// Further files of the profile's folder with more of the same keys.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub include: Vec<Spanned<String>>,
+    /// What a unit is called and how its id looks.
+    #[serde(default)]
+    #[schemars(with = "Option<UnitKindTable>")]
+    pub unit: Option<Spanned<UnitKindTable>>,
+    /// Units that every project of this profile has.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, UnitTable>")]
+    pub units: BTreeMap<String, Spanned<UnitTable>>,
+    /// Variables with their meaning and default.
+    #[serde(default)]
+    pub vars: BTreeMap<String, VarTable>,
+    /// Folders that `init` makes, besides those of the files.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub folders: Vec<Spanned<String>>,
+    #[serde(default)]
+    #[schemars(with = "Vec<FileTable>")]
+    pub files: Vec<Spanned<FileTable>>,
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, RoleTable>")]
+    pub roles: BTreeMap<String, Spanned<RoleTable>>,
+    #[serde(default)]
+    #[schemars(with = "Vec<StepTable>")]
+    pub steps: Vec<Spanned<StepTable>>,
+}
+
+/// The kind of a profile's units.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnitKindTable {
+    /// What one is called: chapter, session, task.
+    pub name: Said,
+    /// How ids look: `ch##` is `ch` and at least two digits; `*` is any name.
+    pub id: String,
+}
+
+/// A unit of work.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnitTable {
+    #[serde(default)]
+    pub title: Option<Said>,
+    /// Units that must be done first.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub needs: Vec<Spanned<String>>,
+    /// Variables that hold for this unit only.
+    #[serde(default)]
+    pub vars: BTreeMap<String, String>,
+}
+
+/// A variable of a profile.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VarTable {
+    pub about: Said,
+    #[serde(default)]
+    pub default: Option<Said>,
+}
+
+/// A rule over files.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileTable {
+    /// A path, with `*`, `**`, `{unit}`, `{agent}` or a variable.
+    #[schemars(with = "String")]
+    pub path: Spanned<String>,
+    /// How the file may change.
+    #[schemars(with = "ClassName")]
+    pub class: Spanned<String>,
+    /// What the file holds.
+    #[serde(default)]
+    pub about: Option<Said>,
+    /// How near to an agent it is: L0 always in view, L1 memory, L2 full texts.
+    #[serde(default)]
+    #[schemars(with = "Option<TierName>")]
+    pub tier: Option<Spanned<String>>,
+    /// The marker that proves it complete.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub marker: Option<Spanned<String>>,
+    /// Whether `init` makes it from a template of the same path.
+    #[serde(default)]
+    pub create: bool,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum ClassName {
+    Sealed,
+    Append,
+    Record,
+    Overwrite,
+    State,
+    Derived,
+}
+
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used")]
+enum TierName {
+    L0,
+    L1,
+    L2,
+}
+
+/// A role and its pointers.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoleTable {
+    pub title: Said,
+    /// Completes "You are the {title}, responsible for …".
+    pub duty: Said,
+    #[serde(default)]
+    pub kind: AgentKind,
+    #[serde(default)]
+    #[schemars(with = "Vec<PointerTable>")]
+    pub read: Vec<Spanned<PointerTable>>,
+    #[serde(default)]
+    #[schemars(with = "Vec<WriteTable>")]
+    pub write: Vec<Spanned<WriteTable>>,
+    /// What it must not read, with the reason.
+    #[serde(default)]
+    #[schemars(with = "Vec<PointerTable>")]
+    pub deny: Vec<Spanned<PointerTable>>,
+    /// Quality standards, one sentence each.
+    #[serde(default)]
+    pub standards: Vec<Said>,
+    /// What it scores, where it scores.
+    #[serde(default)]
+    pub metrics: Vec<Said>,
+}
+
+/// A pointer that is read (or denied).
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PointerTable {
+    #[schemars(with = "String")]
+    pub path: Spanned<String>,
+    /// Only this section: an anchor, with variables.
+    #[serde(default)]
+    pub section: Option<String>,
+    #[serde(default)]
+    pub why: Option<Said>,
+    /// `must` (default) or `if-room`.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub need: Option<Spanned<String>>,
+    /// How it may shrink: auto, recent(N), relevant, section, head, stage, never.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub shrink: Option<Spanned<String>>,
+}
+
+/// A pointer that is written.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteTable {
+    #[schemars(with = "String")]
+    pub path: Spanned<String>,
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub marker: Option<Spanned<String>>,
+    /// What form the text has to have.
+    #[serde(default)]
+    pub format: Option<Said>,
+}
+
+/// A step of a flow.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepTable {
+    #[schemars(with = "String")]
+    pub name: Spanned<String>,
+    #[serde(default)]
+    pub about: Option<Said>,
+    /// The role that does it.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub role: Option<Spanned<String>>,
+    /// Or what Quipu does itself.
+    #[serde(default)]
+    pub builtin: Option<Builtin>,
+    #[serde(default)]
+    pub each: Each,
+    /// Steps that must be done first.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub after: Vec<Spanned<String>>,
+    /// How often an objection may send the work back.
+    #[serde(default)]
+    pub rounds: Option<u32>,
+    /// Files that a built-in step reads.
+    #[serde(default)]
+    pub reads: Vec<String>,
+    /// Files that a built-in step writes.
+    #[serde(default)]
+    pub writes: Vec<String>,
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub marker: Option<Spanned<String>>,
+}
+
+/// What is refused when it is written.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GuardTable {
+    /// Replacing a file by less than this share of it needs `--force`. Default 0.5; 0 turns it off.
+    #[serde(default)]
+    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1.0))]
+    pub shrink_below: Option<Spanned<f64>>,
+    /// Paths in which text that looks like a credential is allowed.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub credentials_in: Vec<Spanned<String>>,
+    /// Literal texts that look like credentials and are none.
+    #[serde(default)]
+    pub credentials: Vec<String>,
+}
+
+/// The JSON Schema of `quipu.toml`.
+pub fn manifest_schema() -> serde_json::Value {
+    schemars::schema_for!(Manifest).to_value()
+}
+
+/// The JSON Schema of `profile.toml`.
+pub fn profile_schema() -> serde_json::Value {
+    schemars::schema_for!(ProfileFile).to_value()
+}

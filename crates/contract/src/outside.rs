@@ -1,0 +1,123 @@
+//! Edits made behind Quipu's back: which of them the contract allows.
+//!
+//! An agent that edits files with its own tools is normal. What its class allows is adopted; the
+//! rest is flagged and keeps its bytes until someone decides. Nothing is ever undone here.
+
+use crate::class::Class;
+
+/// What an outside edit amounts to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outside {
+    /// Adopted: bytes were added at the end, from this offset on.
+    Grew { from: usize },
+    /// Adopted: another version of the whole file.
+    Replaced,
+    /// Adopted: the file is gone, and may be.
+    Removed,
+    /// Not allowed; completes the sentence "`path` …". `line` is the first line that broke the rule.
+    Flagged { what: &'static str, line: Option<usize> },
+}
+
+/// Judges the bytes found (`None`: the file is gone) against the bytes last journalled.
+/// `before` is `None` where the file was not known before.
+pub fn judge_outside(class: Class, path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Outside {
+    let flag = |what, line| Outside::Flagged { what, line };
+    match (before, after) {
+        (_, None) => match class {
+            Class::Overwrite | Class::Free => Outside::Removed,
+            _ => flag("was removed behind Quipu's back", None),
+        },
+        // A new file: whatever its class, someone has to begin.
+        (None, Some(after)) => match invalid_json(class, path, after) {
+            Some(line) => flag("is not valid JSON", Some(line)),
+            None => Outside::Replaced,
+        },
+        (Some(before), Some(after)) => match class {
+            Class::Append => judge_append(before, after),
+            Class::Sealed => flag("is sealed, but was edited behind Quipu's back", changed_line(before, after)),
+            Class::Record => flag("is a record, but was edited behind Quipu's back", changed_line(before, after)),
+            Class::Derived => flag("is derived, but was edited behind Quipu's back", changed_line(before, after)),
+            Class::State | Class::Overwrite | Class::Free => match invalid_json(class, path, after) {
+                Some(line) => flag("is no longer valid JSON", Some(line)),
+                None => Outside::Replaced,
+            },
+        },
+    }
+}
+
+/// Growth at the end is allowed; so is a merge of two branches, where new lines stand between old
+/// ones and no old line is missing or changed.
+fn judge_append(before: &[u8], after: &[u8]) -> Outside {
+    if after.starts_with(before) {
+        return Outside::Grew { from: before.len() };
+    }
+    let mut found = after.split_inclusive(|b| *b == b'\n').map(trim_line);
+    for (number, line) in before.split_inclusive(|b| *b == b'\n').map(trim_line).enumerate() {
+        if !found.by_ref().any(|candidate| candidate == line) {
+            return Outside::Flagged { what: "is append-only, but existing text was changed behind Quipu's back", line: Some(number + 1) };
+        }
+    }
+    Outside::Replaced
+}
+
+/// A last line that gained its newline is the same line.
+fn trim_line(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\n").unwrap_or(line)
+}
+
+fn changed_line(before: &[u8], after: &[u8]) -> Option<usize> {
+    let at = before.iter().zip(after).position(|(a, b)| a != b).unwrap_or(before.len().min(after.len()));
+    Some(before[..at].iter().filter(|b| **b == b'\n').count() + 1)
+}
+
+/// The line where a `state` file ending in `.json` stops being JSON.
+fn invalid_json(class: Class, path: &str, bytes: &[u8]) -> Option<usize> {
+    if class != Class::State || !path.ends_with(".json") {
+        return None;
+    }
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).err().map(|e| e.line())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn append_files_may_grow_and_merge_but_not_change() {
+        let judge = |before: &str, after: &str| judge_outside(Class::Append, "g.md", Some(before.as_bytes()), Some(after.as_bytes()));
+        assert_eq!(judge("a\nb\n", "a\nb\nc\n"), Outside::Grew { from: 4 });
+        assert_eq!(judge("a\nb\n", "a\nx\nb\ny\n"), Outside::Replaced);
+        assert_eq!(judge("a\nb", "a\nx\nb\n"), Outside::Replaced);
+        assert!(matches!(judge("a\nb\n", "a\nB\n"), Outside::Flagged { line: Some(2), .. }));
+        assert!(matches!(judge("a\nb\n", "b\na\n"), Outside::Flagged { line: Some(2), .. }));
+        assert!(matches!(judge("a\nb\n", "a\n"), Outside::Flagged { line: Some(2), .. }));
+    }
+
+    #[test]
+    fn sealed_files_and_records_may_not_be_edited() {
+        for class in [Class::Sealed, Class::Record, Class::Derived] {
+            assert!(matches!(judge_outside(class, "x", Some(b"a\nb"), Some(b"a\nc")), Outside::Flagged { line: Some(2), .. }));
+            assert!(matches!(judge_outside(class, "x", Some(b"a"), None), Outside::Flagged { .. }));
+        }
+    }
+
+    #[test]
+    fn a_state_file_must_stay_json() {
+        assert_eq!(judge_outside(Class::State, "s.json", Some(b"{}"), Some(b"{\"a\":1}")), Outside::Replaced);
+        assert!(matches!(judge_outside(Class::State, "s.json", Some(b"{}"), Some(b"{\n\"a\":}")), Outside::Flagged { line: Some(2), .. }));
+        assert_eq!(judge_outside(Class::State, "world.md", Some(b"a"), Some(b"{")), Outside::Replaced);
+    }
+
+    proptest! {
+        #[test]
+        fn adopted_appends_keep_every_old_line(before in "([abc]{0,2}\n){0,6}", after in "([abc]{0,2}\n){0,8}") {
+            if let Outside::Grew { .. } | Outside::Replaced = judge_outside(Class::Append, "x", Some(before.as_bytes()), Some(after.as_bytes())) {
+                let mut rest = after.lines();
+                for line in before.lines() {
+                    prop_assert!(rest.any(|l| l == line));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Paths inside a project.
+//!
+//! A [`ProjectPath`] is relative, uses `/`, is in Unicode NFC and can name neither anything outside
+//! the project nor the folders that belong to Quipu and git, in whatever spelling. Whether a
+//! component is a symbolic link is not known here: the store opens without following any.
+
+use std::fmt;
+
+use serde::Serialize;
+use thiserror::Error;
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
+/// Folders no path may enter: the journal is not memory, and git has its own rules.
+pub const RESERVED: [&str; 2] = [".quipu", ".git"];
+
+/// A checked path relative to the project root.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ProjectPath(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BadPath {
+    #[error("the path is empty")]
+    Empty,
+    #[error("`{0}` is absolute; name it relative to the project root")]
+    Absolute(String),
+    #[error("`{0}` leaves the project or has a `.`, `..` or empty part")]
+    Leaves(String),
+    #[error("`{path}` lies in `{folder}/`, which no one but the program itself may touch")]
+    Reserved { path: String, folder: &'static str },
+    #[error("`{path}` is not in normal form; write `{normal}`")]
+    NotNormal { path: String, normal: String },
+    #[error("`{0}` holds a control or invisible character, a backslash or a part ending in a dot or space")]
+    OddCharacter(String),
+    #[error("`{0}` is longer than 1,024 bytes or has a part longer than 255")]
+    TooLong(String),
+}
+
+impl ProjectPath {
+    pub fn parse(text: &str) -> Result<ProjectPath, BadPath> {
+        let shown = || text.escape_debug().to_string();
+        let text = text.strip_prefix("./").unwrap_or(text);
+        if text.is_empty() {
+            return Err(BadPath::Empty);
+        }
+        if text.starts_with('/') || text.get(1..3) == Some(":\\") || text.get(1..3) == Some(":/") {
+            return Err(BadPath::Absolute(shown()));
+        }
+        if text.chars().any(is_odd) {
+            return Err(BadPath::OddCharacter(shown()));
+        }
+        if text.len() > 1024 {
+            return Err(BadPath::TooLong(shown()));
+        }
+        for part in text.split('/') {
+            if part.is_empty() || part == "." || part == ".." {
+                return Err(BadPath::Leaves(shown()));
+            }
+            if part.ends_with(['.', ' ']) || part.starts_with(' ') {
+                return Err(BadPath::OddCharacter(shown()));
+            }
+            if part.len() > 255 {
+                return Err(BadPath::TooLong(shown()));
+            }
+            let folded = fold(part);
+            if let Some(folder) = RESERVED.into_iter().find(|r| folded == *r || folded.starts_with(&format!("{r}::"))) {
+                return Err(BadPath::Reserved { path: shown(), folder });
+            }
+        }
+        // `GIT~1` is how some file systems abbreviate `.git`.
+        if text.split('/').any(|p| p.eq_ignore_ascii_case("git~1") || p.eq_ignore_ascii_case("quipu~1")) {
+            return Err(BadPath::Reserved { path: shown(), folder: ".git" });
+        }
+        if !is_nfc(text) {
+            return Err(BadPath::NotNormal { path: shown(), normal: text.nfc().collect() });
+        }
+        Ok(ProjectPath(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The parts from the root down.
+    pub fn parts(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    pub fn parent(&self) -> Option<&str> {
+        self.0.rsplit_once('/').map(|(parent, _)| parent)
+    }
+
+    /// What the path looks like to a careless reader or file system: two paths with one look are
+    /// never both legal under the contract.
+    pub fn look(&self) -> String {
+        fold(&self.0)
+    }
+}
+
+impl fmt::Display for ProjectPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Compatibility-normalised and lower-cased, the coarsest equality a file system uses.
+pub(crate) fn fold(text: &str) -> String {
+    text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+}
+
+fn is_odd(c: char) -> bool {
+    c.is_control()
+        || c == '\\'
+        || matches!(c,
+            '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffd}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ordinary_paths_are_kept_as_they_are() {
+        for path in ["meta/glossary.md", "./PROJECT.md", "手稿/第三章.md", ".notes/otto/task_process.md", "a b/c.md", ".github/x"] {
+            assert_eq!(ProjectPath::parse(path).unwrap().as_str(), path.trim_start_matches("./"));
+        }
+    }
+
+    #[test]
+    fn nothing_leaves_the_project() {
+        for path in ["", "/etc/passwd", "../x", "a/../../x", "a//b", "a/./b", "C:\\x", "C:/x", "a\\..\\b", "a\0b", "a\n", "a/b/"] {
+            assert!(ProjectPath::parse(path).is_err(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn reserved_folders_are_closed_in_every_spelling() {
+        for path in [
+            ".quipu/journal",
+            ".QUIPU/x",
+            "a/.git/config",
+            ".Git",
+            ".git./x",
+            ".git /x",
+            ".g\u{200c}it/x",
+            "．git/x",
+            "git~1/x",
+            ".ｇｉｔ/x",
+        ] {
+            assert!(ProjectPath::parse(path).is_err(), "{path:?}");
+        }
+        assert!(ProjectPath::parse(".gitignore").is_ok());
+    }
+
+    #[test]
+    fn unnormalised_unicode_names_the_normal_form() {
+        let error = ProjectPath::parse("cafe\u{301}.md").unwrap_err();
+        assert_eq!(error, BadPath::NotNormal { path: "cafe\u{301}.md".escape_debug().to_string(), normal: "café.md".into() });
+    }
+
+    #[test]
+    fn paths_that_look_alike_share_their_look() {
+        let a = ProjectPath::parse("meta/Glossary.md").unwrap();
+        let b = ProjectPath::parse("meta/glossary.md").unwrap();
+        assert_eq!(a.look(), b.look());
+    }
+
+    proptest! {
+        #[test]
+        fn an_accepted_path_has_only_plain_parts(text in "[a-zA-Z./\\\\ ~:g-i\u{301}\u{200b}．]{0,24}") {
+            if let Ok(path) = ProjectPath::parse(&text) {
+                for part in path.parts() {
+                    prop_assert!(!part.is_empty() && part != "." && part != "..");
+                    prop_assert!(!RESERVED.contains(&fold(part).as_str()));
+                }
+                prop_assert_eq!(ProjectPath::parse(path.as_str()).unwrap(), path);
+            }
+        }
+    }
+}

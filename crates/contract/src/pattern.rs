@@ -1,0 +1,298 @@
+//! Path patterns: `meta/*.md`, `research/{unit}-research.md`, `{source_root}/**`.
+//!
+//! Written by hand because a rule must also *capture* (`{unit}`), because two patterns must be
+//! compared for overlap, and because a command that starts in milliseconds cannot compile sixty
+//! regular expressions first. `*` and `{name}` stay within one part of the path, `**` does not.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::path::fold;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Literal(char),
+    AnyChar,
+    Star,
+    DoubleStar,
+    Hole(String),
+}
+
+/// What the holes of a pattern stand for: `unit` → `ch05`.
+pub type Binding = BTreeMap<String, String>;
+
+/// A pattern over project paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    text: String,
+    tokens: Vec<Token>,
+}
+
+impl Pattern {
+    pub fn parse(text: &str) -> Result<Pattern, String> {
+        let mut tokens = Vec::new();
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            tokens.push(match c {
+                '*' if chars.peek() == Some(&'*') => {
+                    chars.next();
+                    // `**/` also matches nothing at all, so `a/**/b` matches `a/b`.
+                    Token::DoubleStar
+                }
+                '*' => Token::Star,
+                '?' => Token::AnyChar,
+                '{' => {
+                    let mut name = String::new();
+                    loop {
+                        match chars.next() {
+                            Some('}') => break,
+                            Some(c) if c.is_alphanumeric() || c == '_' => name.push(c),
+                            _ => return Err(format!("`{text}`: `{{` opens a name like `{{unit}}` and must be closed by `}}`")),
+                        }
+                    }
+                    if name.is_empty() {
+                        return Err(format!("`{text}`: `{{}}` names nothing; write a name such as `{{unit}}`"));
+                    }
+                    Token::Hole(name)
+                }
+                '}' => return Err(format!("`{text}`: `}}` without `{{`")),
+                c => Token::Literal(c),
+            });
+        }
+        if tokens.is_empty() {
+            return Err("a path pattern may not be empty".into());
+        }
+        Ok(Pattern { text: text.to_owned(), tokens })
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The names in `{}`.
+    pub fn holes(&self) -> impl Iterator<Item = &str> {
+        self.tokens.iter().filter_map(|t| match t {
+            Token::Hole(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The path itself, where the pattern has neither holes nor wildcards.
+    pub fn as_literal(&self) -> Option<&str> {
+        self.tokens.iter().all(|t| matches!(t, Token::Literal(_))).then_some(self.text.as_str())
+    }
+
+    /// The same pattern with the given holes filled; the others stay open.
+    pub fn fill(&self, binding: &Binding) -> Pattern {
+        let mut tokens = Vec::with_capacity(self.tokens.len());
+        for token in &self.tokens {
+            match token {
+                Token::Hole(name) => match binding.get(name) {
+                    Some(value) => tokens.extend(value.chars().map(Token::Literal)),
+                    None => tokens.push(token.clone()),
+                },
+                other => tokens.push(other.clone()),
+            }
+        }
+        Pattern { text: render(&tokens), tokens }
+    }
+
+    /// Matches a whole path; the binding says what each hole stood for.
+    pub fn matches(&self, path: &str) -> Option<Binding> {
+        let chars: Vec<char> = path.chars().collect();
+        let mut binding = Binding::new();
+        matches(&self.tokens, &chars, &mut binding).then_some(binding)
+    }
+
+    /// Whether some path *looks* as if this pattern named it, though it does not.
+    pub fn looks_like(&self, path: &str) -> bool {
+        let folded: Vec<char> = fold(path).chars().collect();
+        let tokens: Vec<Token> = self
+            .tokens
+            .iter()
+            .flat_map(|t| match t {
+                Token::Literal(c) => fold(&c.to_string()).chars().map(Token::Literal).collect(),
+                other => vec![other.clone()],
+            })
+            .collect();
+        matches(&tokens, &folded, &mut Binding::new())
+    }
+
+    /// Whether some path is named by both patterns.
+    pub fn overlaps(&self, other: &Pattern) -> bool {
+        let mut seen = vec![None; (self.tokens.len() + 1) * (other.tokens.len() + 1)];
+        overlap(&self.tokens, &other.tokens, 0, 0, &mut seen)
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn render(tokens: &[Token]) -> String {
+    let mut text = String::new();
+    for token in tokens {
+        match token {
+            Token::Literal(c) => text.push(*c),
+            Token::AnyChar => text.push('?'),
+            Token::Star => text.push('*'),
+            Token::DoubleStar => text.push_str("**"),
+            Token::Hole(name) => {
+                text.push('{');
+                text.push_str(name);
+                text.push('}');
+            }
+        }
+    }
+    text
+}
+
+fn matches(tokens: &[Token], path: &[char], binding: &mut Binding) -> bool {
+    let Some((first, rest)) = tokens.split_first() else {
+        return path.is_empty();
+    };
+    match first {
+        Token::Literal(c) => path.first() == Some(c) && matches(rest, &path[1..], binding),
+        Token::AnyChar => path.first().is_some_and(|c| *c != '/') && matches(rest, &path[1..], binding),
+        Token::DoubleStar => {
+            if rest.first() == Some(&Token::Literal('/')) && matches(&rest[1..], path, binding) {
+                return true;
+            }
+            (0..=path.len()).any(|taken| matches(rest, &path[taken..], binding))
+        }
+        Token::Star | Token::Hole(_) => {
+            let least = usize::from(matches!(first, Token::Hole(_)));
+            let most = path.iter().position(|c| *c == '/').unwrap_or(path.len());
+            // Longest first, so that `{agent}` takes the whole part.
+            for taken in (least..=most).rev() {
+                let Token::Hole(name) = first else {
+                    if matches(rest, &path[taken..], binding) {
+                        return true;
+                    }
+                    continue;
+                };
+                let value: String = path[..taken].iter().collect();
+                match binding.get(name) {
+                    Some(bound) if *bound != value => continue,
+                    Some(_) => {
+                        if matches(rest, &path[taken..], binding) {
+                            return true;
+                        }
+                    }
+                    None => {
+                        binding.insert(name.clone(), value);
+                        if matches(rest, &path[taken..], binding) {
+                            return true;
+                        }
+                        binding.remove(name);
+                    }
+                }
+            }
+            false
+        }
+    }
+}
+
+/// Whether two token sequences share a word: a walk over the product of both, each state once.
+fn overlap(a: &[Token], b: &[Token], i: usize, j: usize, seen: &mut Vec<Option<bool>>) -> bool {
+    let key = i * (b.len() + 1) + j;
+    if let Some(known) = seen[key] {
+        return known;
+    }
+    seen[key] = Some(false);
+    let found = match (a.get(i), b.get(j)) {
+        (None, None) => true,
+        (Some(t), None) => is_loop(t) && overlap(a, b, i + 1, j, seen),
+        (None, Some(t)) => is_loop(t) && overlap(a, b, i, j + 1, seen),
+        (Some(x), Some(y)) => {
+            (is_loop(x) && overlap(a, b, i + 1, j, seen))
+                || (is_loop(y) && overlap(a, b, i, j + 1, seen))
+                || (share_a_char(x, y)
+                    && ((is_loop(x) && overlap(a, b, i, j + 1, seen))
+                        || (is_loop(y) && overlap(a, b, i + 1, j, seen))
+                        || overlap(a, b, i + 1, j + 1, seen)))
+        }
+    };
+    seen[key] = Some(found);
+    found
+}
+
+fn is_loop(token: &Token) -> bool {
+    matches!(token, Token::Star | Token::DoubleStar | Token::Hole(_))
+}
+
+fn share_a_char(x: &Token, y: &Token) -> bool {
+    let takes = |t: &Token, c: char| match t {
+        Token::Literal(l) => *l == c,
+        Token::DoubleStar => true,
+        _ => c != '/',
+    };
+    match (x, y) {
+        (Token::Literal(c), other) | (other, Token::Literal(c)) => takes(other, *c),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::parse(text).unwrap()
+    }
+
+    #[test]
+    fn holes_capture_one_part() {
+        let bound = pattern("research/{unit}-research.md").matches("research/ch05-research.md").unwrap();
+        assert_eq!(bound["unit"], "ch05");
+        assert!(pattern("research/{unit}-research.md").matches("research/a/b-research.md").is_none());
+        assert!(pattern(".notes/{agent}/task_process.md").matches(".notes//task_process.md").is_none());
+    }
+
+    #[test]
+    fn one_name_means_one_value() {
+        assert!(pattern("{unit}/{unit}.md").matches("ch01/ch01.md").is_some());
+        assert!(pattern("{unit}/{unit}.md").matches("ch01/ch02.md").is_none());
+    }
+
+    #[test]
+    fn stars_stop_at_slashes_and_double_stars_do_not() {
+        assert!(pattern("meta/*.md").matches("meta/a.md").is_some());
+        assert!(pattern("meta/*.md").matches("meta/a/b.md").is_none());
+        assert!(pattern("src/**").matches("src/a/b.rs").is_some());
+        assert!(pattern("src/**/b.rs").matches("src/b.rs").is_some());
+    }
+
+    #[test]
+    fn overlap_is_found_between_any_two_shapes() {
+        for (a, b, yes) in [
+            ("a/*.md", "a/x.md", true),
+            ("a/*.md", "b/*.md", false),
+            ("**", "a/b/c", true),
+            ("drafts/{unit}-draft.md", "drafts/*.md", true),
+            ("drafts/{unit}-draft.md", "drafts/notes.txt", false),
+            ("a/*/c", "a/b/*", true),
+            ("a/*", "a/b/c", false),
+        ] {
+            assert_eq!(pattern(a).overlaps(&pattern(b)), yes, "{a} {b}");
+            assert_eq!(pattern(b).overlaps(&pattern(a)), yes, "{b} {a}");
+        }
+    }
+
+    #[test]
+    fn a_look_alike_is_recognised() {
+        assert!(pattern("meta/glossary.md").looks_like("Meta/GLOSSARY.md"));
+        assert!(pattern("drafts/{unit}-draft.md").looks_like("drafts/ch01-DRAFT.md"));
+        assert!(!pattern("meta/glossary.md").looks_like("meta/glossaries.md"));
+    }
+
+    #[test]
+    fn faults_are_told() {
+        assert!(Pattern::parse("a/{unit").is_err());
+        assert!(Pattern::parse("a/{}").is_err());
+        assert!(Pattern::parse("a}").is_err());
+        assert!(Pattern::parse("").is_err());
+    }
+}

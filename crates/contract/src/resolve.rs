@@ -1,0 +1,648 @@
+//! From contract files to a [`Contract`]: profiles first, `quipu.toml` over them.
+//!
+//! Reading the files is left to the caller. Every fault is collected, so that one look mends all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use toml::Spanned;
+
+use crate::class::Class;
+use crate::contract::{Contract, FileRule, Profile, Var};
+use crate::fault::{Fault, Faults, Place};
+use crate::flow::Step;
+use crate::guard::GuardRules;
+use crate::language::Said;
+use crate::manifest::{FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, StepTable, UnitTable};
+use crate::pattern::{Binding, Pattern};
+use crate::pointer::{Need, Pointer, Shrink, WritePointer};
+use crate::role::Role;
+use crate::unit::{Unit, UnitId, UnitKind};
+
+/// A contract file: the name shown in messages, and its text.
+#[derive(Debug, Clone)]
+pub struct Source {
+    pub file: String,
+    pub text: String,
+}
+
+/// The names that every pattern may use besides variables.
+const ACTOR_HOLES: [&str; 2] = ["unit", "agent"];
+
+/// Resolves a project's contract. `load` returns a file of a profile: `("book", "profile.toml")`,
+/// or the sentence that says why there is none.
+pub fn resolve_contract(manifest: &Source, load: &dyn Fn(&str, &str) -> Result<Source, String>) -> Result<Contract, Faults> {
+    let mut resolver = Resolver::default();
+    let parsed: Manifest = resolver.parse(manifest).ok_or_else(|| resolver.faults())?;
+    if *parsed.quipu.get_ref() != 1 {
+        resolver.fault(manifest, parsed.quipu.span(), format!("format {} is not known", parsed.quipu.get_ref()), "quipu = 1".into());
+    }
+    let mut loaded = Vec::new();
+    for name in &parsed.profiles {
+        if loaded.iter().any(|p: &Loaded| p.name == *name.get_ref()) {
+            continue;
+        }
+        match resolver.load_profile(name.get_ref(), load) {
+            Ok(profile) => loaded.push(profile),
+            Err(what) => resolver.fault(manifest, name.span(), what, "quipu profile list".into()),
+        }
+    }
+    if !resolver.found.is_empty() {
+        return Err(resolver.faults());
+    }
+    let contract = resolver.join(manifest, parsed, loaded);
+    if resolver.found.is_empty() { Ok(contract) } else { Err(resolver.faults()) }
+}
+
+struct Loaded {
+    name: String,
+    files: Vec<(Source, ProfileFile)>,
+}
+
+#[derive(Default)]
+struct Resolver {
+    found: Vec<Fault>,
+}
+
+impl Resolver {
+    fn faults(&mut self) -> Faults {
+        let mut found = std::mem::take(&mut self.found);
+        found.sort_by(|a, b| a.place.cmp(&b.place));
+        found.dedup();
+        Faults(found)
+    }
+
+    fn fault(&mut self, source: &Source, span: Range<usize>, what: String, mend: String) {
+        self.found.push(Fault { place: place(source, span), what, other: None, mend });
+    }
+
+    fn parse<T: serde::de::DeserializeOwned>(&mut self, source: &Source) -> Option<T> {
+        match toml::from_str(&source.text) {
+            Ok(parsed) => Some(parsed),
+            Err(error) => {
+                let span = error.span().unwrap_or(0..0);
+                // serde says "expected one of …" itself; that is the list of allowed values.
+                self.fault(
+                    source,
+                    span,
+                    error.message().to_owned(),
+                    "quipu contract schema     (every key and value that is allowed)".into(),
+                );
+                None
+            }
+        }
+    }
+
+    fn load_profile(&mut self, name: &str, load: &dyn Fn(&str, &str) -> Result<Source, String>) -> Result<Loaded, String> {
+        let mut files = Vec::new();
+        let mut wanted = vec!["profile.toml".to_owned()];
+        while let Some(file) = wanted.pop() {
+            let source = load(name, &file)?;
+            let Some(parsed) = self.parse::<ProfileFile>(&source) else {
+                continue;
+            };
+            if files.is_empty() {
+                wanted.extend(parsed.include.iter().rev().map(|i| i.get_ref().clone()));
+            } else if let Some(nested) = parsed.include.first() {
+                self.fault(&source, nested.span(), "an included file may not include others".into(), String::new());
+            }
+            files.push((source, parsed));
+        }
+        Ok(Loaded { name: name.to_owned(), files })
+    }
+
+    fn join(&mut self, manifest: &Source, parsed: Manifest, loaded: Vec<Loaded>) -> Contract {
+        let language = parsed.language;
+        let mut vars: BTreeMap<String, Var> = BTreeMap::new();
+        for (_, file) in loaded.iter().flat_map(|p| &p.files) {
+            for (name, table) in &file.vars {
+                let value = table.default.as_ref().map(|d| d.in_language(language).to_owned());
+                vars.entry(name.clone()).or_insert(Var { value, about: table.about.clone() });
+            }
+        }
+        for (name, value) in &parsed.vars {
+            if ACTOR_HOLES.contains(&name.as_str()) {
+                self.fault(manifest, value.span(), format!("`{name}` is given by whoever acts, not by a variable"), String::new());
+            }
+            vars.entry(name.clone()).or_insert(Var { value: None, about: Said::default() }).value = Some(value.get_ref().clone());
+        }
+
+        let mut contract = Contract {
+            language,
+            profiles: Vec::new(),
+            vars,
+            units: Vec::new(),
+            files: Vec::new(),
+            roles: BTreeMap::new(),
+            steps: Vec::new(),
+            guards: GuardRules::default(),
+        };
+        let binding = contract.binding();
+        let names: BTreeSet<String> = contract.vars.keys().cloned().chain(ACTOR_HOLES.map(str::to_owned)).collect();
+
+        for rule in &parsed.files {
+            contract.files.extend(self.file_rule(manifest, rule, None, &binding, &names));
+        }
+        let own = contract.files.len();
+        for profile in &loaded {
+            let mut entry =
+                Profile { name: profile.name.clone(), about: Said::default(), welcome: Said::default(), unit: None, folders: Vec::new() };
+            for (source, file) in &profile.files {
+                if let Some(about) = &file.about {
+                    entry.about = about.clone();
+                }
+                if let Some(welcome) = &file.welcome {
+                    entry.welcome = welcome.clone();
+                }
+                if let Some(unit) = &file.unit {
+                    let table = unit.get_ref();
+                    entry.unit = Some(UnitKind { name: table.name.clone(), id: table.id.clone(), place: place(source, unit.span()) });
+                }
+                entry.folders.extend(file.folders.iter().map(|f| f.get_ref().clone()));
+                for rule in &file.files {
+                    contract.files.extend(self.file_rule(source, rule, Some(&profile.name), &binding, &names));
+                }
+                for (name, role) in &file.roles {
+                    let role = self.role(source, name, role, &profile.name, &binding, &names);
+                    if let Some(earlier) = contract.roles.get(name) {
+                        self.found.push(Fault {
+                            what: format!("role `{name}` is declared twice, by `{}` and by `{}`", earlier.profile, profile.name),
+                            place: earlier.place.clone(),
+                            other: Some(role.place.clone()),
+                            mend: format!("quipu profile eject {}     (then rename one of them)", profile.name),
+                        });
+                    }
+                    contract.roles.insert(name.clone(), role);
+                }
+                for step in &file.steps {
+                    let step = self.step(source, step);
+                    contract.steps.push(step);
+                }
+                self.units(source, &file.units, &mut contract.units);
+            }
+            contract.profiles.push(entry);
+        }
+        self.refuse_double_claims(&contract.files, own);
+        for (name, role) in &parsed.roles {
+            let role = self.role(manifest, name, role, "", &binding, &names);
+            contract.roles.insert(name.clone(), role);
+        }
+        for step in &parsed.steps {
+            let step = self.step(manifest, step);
+            contract.steps.retain(|s| s.name != step.name);
+            contract.steps.push(step);
+        }
+        self.units(manifest, &parsed.units, &mut contract.units);
+        self.check_units(&contract.units);
+        self.check_steps(&contract);
+        contract.guards = self.guards(manifest, &parsed.guards, &binding, &names);
+        contract
+    }
+
+    fn pattern(&mut self, source: &Source, text: &Spanned<String>, binding: &Binding, names: &BTreeSet<String>) -> Option<Pattern> {
+        let pattern = match Pattern::parse(text.get_ref()) {
+            Ok(pattern) => pattern,
+            Err(what) => {
+                self.fault(source, text.span(), what, String::new());
+                return None;
+            }
+        };
+        if text.get_ref().starts_with('/') || text.get_ref().split('/').any(|part| part == "..") {
+            self.fault(
+                source,
+                text.span(),
+                format!("`{text}` leaves the project", text = text.get_ref()),
+                "name a path below the project root".into(),
+            );
+            return None;
+        }
+        for hole in pattern.holes() {
+            if !names.contains(hole) {
+                let known = names.iter().map(|n| format!("{{{n}}}")).collect::<Vec<_>>().join(", ");
+                self.fault(
+                    source,
+                    text.span(),
+                    format!("`{{{hole}}}` is no variable"),
+                    format!("known are {known}; declare more under [vars]"),
+                );
+                return None;
+            }
+        }
+        let filled = pattern.fill(binding);
+        if let Some(open) = filled.holes().find(|h| !ACTOR_HOLES.contains(h)) {
+            self.fault(
+                source,
+                text.span(),
+                format!("variable `{open}` has no value"),
+                format!("set it in quipu.toml under [vars]: {open} = \"…\""),
+            );
+            return None;
+        }
+        Some(filled)
+    }
+
+    fn file_rule(
+        &mut self,
+        source: &Source,
+        rule: &Spanned<FileTable>,
+        profile: Option<&str>,
+        binding: &Binding,
+        names: &BTreeSet<String>,
+    ) -> Option<FileRule> {
+        let table = rule.get_ref();
+        let class = Class::NAMED.into_iter().find(|c| c.as_str() == table.class.get_ref());
+        if class.is_none() {
+            let known = Class::NAMED.map(Class::as_str).join(", ");
+            self.fault(source, table.class.span(), format!("`{}` is no class", table.class.get_ref()), format!("one of {known}"));
+        }
+        if let Some(tier) = table.tier.as_ref().filter(|t| !["L0", "L1", "L2"].contains(&t.get_ref().as_str())) {
+            self.fault(source, tier.span(), format!("`{}` is no tier", tier.get_ref()), "one of L0, L1, L2".into());
+        }
+        let marker = self.marker(source, table.marker.as_ref());
+        let path = self.pattern(source, &table.path, binding, names)?;
+        Some(FileRule {
+            path,
+            class: class?,
+            about: table.about.clone().unwrap_or_default(),
+            tier: table.tier.as_ref().map(|t| t.get_ref().clone()),
+            marker,
+            create: table.create,
+            profile: profile.map(str::to_owned),
+            place: place(source, table.path.span()),
+        })
+    }
+
+    fn marker(&mut self, source: &Source, marker: Option<&Spanned<String>>) -> Option<String> {
+        let marker = marker?;
+        let good = !marker.get_ref().is_empty()
+            && marker.get_ref().split('|').all(|name| {
+                !name.trim().is_empty() && name.trim().bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+            });
+        if !good {
+            let what = format!("`{}` is no marker", marker.get_ref());
+            self.fault(
+                source,
+                marker.span(),
+                what,
+                "capital letters, digits and `_`, alternatives joined by `|`: QA_PASSED|QA_FAILED".into(),
+            );
+        }
+        Some(marker.get_ref().clone())
+    }
+
+    /// Two profiles may name the same path only if they agree on its class.
+    fn refuse_double_claims(&mut self, rules: &[FileRule], own: usize) {
+        let (own, profiles) = rules.split_at(own);
+        for (index, a) in profiles.iter().enumerate() {
+            for b in &profiles[index + 1..] {
+                if a.profile == b.profile || a.class == b.class || !a.path.overlaps(&b.path) {
+                    continue;
+                }
+                if own.iter().any(|o| o.path.as_str() == a.path.as_str() || o.path.as_str() == b.path.as_str()) {
+                    continue;
+                }
+                self.found.push(Fault {
+                    what: format!(
+                        "two profiles claim one path differently: `{}` is {} in `{}`, `{}` is {} in `{}`",
+                        a.path,
+                        a.class.as_str(),
+                        a.profile.as_deref().unwrap_or_default(),
+                        b.path,
+                        b.class.as_str(),
+                        b.profile.as_deref().unwrap_or_default()
+                    ),
+                    place: a.place.clone(),
+                    other: Some(b.place.clone()),
+                    mend: format!("decide in quipu.toml: [[files]] path = \"{}\" class = \"…\"", b.path),
+                });
+            }
+        }
+    }
+
+    fn role(
+        &mut self,
+        source: &Source,
+        name: &str,
+        role: &Spanned<RoleTable>,
+        profile: &str,
+        binding: &Binding,
+        names: &BTreeSet<String>,
+    ) -> Role {
+        let table = role.get_ref();
+        if crate::ActorName::parse(name).is_err() {
+            self.fault(source, role.span(), format!("`{name}` is no role name"), "letters, digits, `-` and `_`".into());
+        }
+        // A variable without a value leaves a pointer that names nothing, not a fault.
+        let reads = table.read.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
+        let denies = table.deny.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
+        let mut writes = Vec::new();
+        for write in &table.write {
+            let marker = self.marker(source, write.get_ref().marker.as_ref());
+            if let Some(path) = self.pattern(source, &write.get_ref().path, binding, names) {
+                let format = write.get_ref().format.clone().unwrap_or_default();
+                writes.push(WritePointer { path, marker, format, place: place(source, write.get_ref().path.span()) });
+            }
+        }
+        Role {
+            name: name.to_owned(),
+            title: table.title.clone(),
+            duty: table.duty.clone(),
+            kind: table.kind,
+            reads,
+            writes,
+            denies,
+            standards: table.standards.clone(),
+            metrics: table.metrics.clone(),
+            profile: profile.to_owned(),
+            place: role_place(source, name, role.span()),
+        }
+    }
+
+    fn pointer(
+        &mut self,
+        source: &Source,
+        pointer: &Spanned<PointerTable>,
+        binding: &Binding,
+        names: &BTreeSet<String>,
+    ) -> Option<Pointer> {
+        let table = pointer.get_ref();
+        let mut need = Need::default();
+        if let Some(text) = &table.need {
+            match Need::parse(text.get_ref()) {
+                Some(known) => need = known,
+                None => self.fault(
+                    source,
+                    text.span(),
+                    format!("`{}` is no need", text.get_ref()),
+                    format!("one of {}", Need::NAMES.join(", ")),
+                ),
+            }
+        }
+        let mut shrink = Shrink::default();
+        if let Some(text) = &table.shrink {
+            match Shrink::parse(text.get_ref()) {
+                Some(known) => shrink = known,
+                None => {
+                    self.fault(
+                        source,
+                        text.span(),
+                        format!("`{}` is no way to shrink", text.get_ref()),
+                        format!("one of {}", Shrink::NAMES.join(", ")),
+                    );
+                }
+            }
+        }
+        let path = self.pattern(source, &table.path, binding, names)?;
+        Some(Pointer {
+            path,
+            section: table.section.clone(),
+            why: table.why.clone().unwrap_or_default(),
+            need,
+            shrink,
+            place: place(source, table.path.span()),
+        })
+    }
+
+    fn units(&mut self, source: &Source, tables: &BTreeMap<String, Spanned<UnitTable>>, units: &mut Vec<Unit>) {
+        for (id, unit) in tables {
+            let table = unit.get_ref();
+            let mut needs = Vec::new();
+            for need in &table.needs {
+                match UnitId::parse(need.get_ref()) {
+                    Ok(need) => needs.push(need),
+                    Err(error) => self.fault(source, need.span(), error.to_string(), String::new()),
+                }
+            }
+            match UnitId::parse(id) {
+                Ok(id) => {
+                    let entry = Unit {
+                        title: table.title.clone().unwrap_or_else(|| Said::Once(id.to_string())),
+                        id,
+                        needs,
+                        vars: table.vars.clone(),
+                        place: place(source, unit.span()),
+                    };
+                    units.retain(|u| u.id != entry.id);
+                    units.push(entry);
+                }
+                Err(error) => self.fault(source, unit.span(), error.to_string(), String::new()),
+            }
+        }
+    }
+
+    fn check_units(&mut self, units: &[Unit]) {
+        let after = |id: &str| -> Vec<String> {
+            units.iter().filter(|u| u.id.as_str() == id).flat_map(|u| u.needs.iter().map(ToString::to_string)).collect()
+        };
+        for unit in units {
+            for need in &unit.needs {
+                if !units.iter().any(|u| u.id == *need) {
+                    let known = units.iter().map(|u| u.id.as_str()).collect::<Vec<_>>().join(", ");
+                    self.found.push(Fault {
+                        what: format!("unit `{}` needs `{need}`, which is not declared", unit.id),
+                        place: unit.place.clone(),
+                        other: None,
+                        mend: format!("one of {known}"),
+                    });
+                }
+            }
+            if let Some(round) = cycle_through(unit.id.as_str(), &after) {
+                self.found.push(Fault {
+                    what: format!("units wait for each other: {}", round.join(" → ")),
+                    place: unit.place.clone(),
+                    other: None,
+                    mend: "drop one of these `needs`".into(),
+                });
+            }
+        }
+    }
+
+    fn step(&mut self, source: &Source, step: &Spanned<StepTable>) -> Step {
+        let table = step.get_ref();
+        if table.role.is_some() == table.builtin.is_some() {
+            let what = format!("step `{}` must name either a `role` or a `builtin`", table.name.get_ref());
+            self.fault(source, table.name.span(), what, "builtin is one of merge, remember, derive, publish, gate".into());
+        }
+        Step {
+            name: table.name.get_ref().clone(),
+            about: table.about.clone().unwrap_or_default(),
+            role: table.role.as_ref().map(|r| r.get_ref().clone()),
+            builtin: table.builtin,
+            each: table.each,
+            after: table.after.iter().map(|a| a.get_ref().clone()).collect(),
+            rounds: table.rounds,
+            reads: table.reads.clone(),
+            writes: table.writes.clone(),
+            marker: self.marker(source, table.marker.as_ref()),
+            place: place(source, table.name.span()),
+        }
+    }
+
+    fn check_steps(&mut self, contract: &Contract) {
+        let steps = &contract.steps;
+        let after = |name: &str| -> Vec<String> { steps.iter().filter(|s| s.name == name).flat_map(|s| s.after.clone()).collect() };
+        for step in steps {
+            let mut fault = |what: String, mend: String| {
+                self.found.push(Fault { place: step.place.clone(), what, other: None, mend });
+            };
+            if let Some(role) = step.role.as_ref().filter(|r| !contract.roles.contains_key(*r)) {
+                let known = contract.roles.keys().cloned().collect::<Vec<_>>().join(", ");
+                fault(format!("step `{}` is for role `{role}`, which is not declared", step.name), format!("one of {known}"));
+            }
+            for earlier in &step.after {
+                if !steps.iter().any(|s| s.name == *earlier) {
+                    let known = steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+                    fault(format!("step `{}` comes after `{earlier}`, which is not declared", step.name), format!("one of {known}"));
+                }
+            }
+            if let Some(round) = cycle_through(&step.name, &after) {
+                fault(format!("steps wait for each other: {}", round.join(" → ")), "drop one of these `after`".into());
+            }
+        }
+    }
+
+    fn guards(&mut self, source: &Source, table: &GuardTable, binding: &Binding, names: &BTreeSet<String>) -> GuardRules {
+        let mut rules = GuardRules { credentials: table.credentials.clone(), ..GuardRules::default() };
+        if let Some(share) = &table.shrink_below {
+            if (0.0..=1.0).contains(share.get_ref()) {
+                rules.shrink_below = *share.get_ref();
+            } else {
+                self.fault(source, share.span(), format!("`{}` is no share", share.get_ref()), "a number from 0 to 1".into());
+            }
+        }
+        rules.credentials_in = table.credentials_in.iter().filter_map(|p| self.pattern(source, p, binding, names)).collect();
+        rules
+    }
+}
+
+/// A way from a name back to itself, if there is one.
+fn cycle_through(start: &str, after: &dyn Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
+    let mut ways = vec![vec![start.to_owned()]];
+    let mut seen = BTreeSet::new();
+    while let Some(way) = ways.pop() {
+        for next in after(way.last().expect("a way begins with its start")) {
+            let mut longer = way.clone();
+            longer.push(next.clone());
+            if next == start {
+                return Some(longer);
+            }
+            if seen.insert(next) {
+                ways.push(longer);
+            }
+        }
+    }
+    None
+}
+
+fn place(source: &Source, span: Range<usize>) -> Place {
+    let at = span.start.min(source.text.len());
+    Place { file: source.file.clone(), line: source.text.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1 }
+}
+
+/// The line of `[roles.NAME]`: the span of a table that is filled by several headers begins elsewhere.
+fn role_place(source: &Source, name: &str, span: Range<usize>) -> Place {
+    let header = format!("[roles.{name}]");
+    match source.text.lines().position(|line| line.trim() == header) {
+        Some(index) => Place { file: source.file.clone(), line: index + 1 },
+        None => place(source, span),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Actor, ActorName, ProjectPath};
+
+    fn load(name: &str, file: &str) -> Result<Source, String> {
+        let text = match (name, file) {
+            ("notes", "profile.toml") => {
+                "about = \"n\"\n[unit]\nname = \"chapter\"\nid = \"ch##\"\n[vars.root]\nabout = \"r\"\ndefault = \"src\"\n\
+                 [[files]]\npath = \"meta/*.md\"\nclass = \"append\"\n[[files]]\npath = \"drafts/{unit}.md\"\nclass = \"overwrite\"\n\
+                 [roles.writer]\ntitle = \"Writer\"\nduty = \"writing\"\n[[roles.writer.read]]\npath = \"meta/a.md\"\n\
+                 [[roles.writer.write]]\npath = \"drafts/{unit}.md\"\nmarker = \"DONE\"\n[[roles.writer.deny]]\npath = \"{root}/**\"\nwhy = \"facts come from research\"\n"
+            }
+            ("other", "profile.toml") => "[[files]]\npath = \"meta/log.md\"\nclass = \"record\"\n",
+            _ => return Err(format!("no profile `{name}`")),
+        };
+        Ok(Source { file: format!("profiles/{name}/{file}"), text: text.into() })
+    }
+
+    fn resolve(text: &str) -> Result<Contract, Faults> {
+        resolve_contract(&Source { file: "quipu.toml".into(), text: text.into() }, &load)
+    }
+
+    fn path(text: &str) -> ProjectPath {
+        ProjectPath::parse(text).unwrap()
+    }
+
+    #[test]
+    fn rules_come_with_their_place() {
+        let contract = resolve("quipu = 1\nprofiles = [\"notes\"]\n").unwrap();
+        let rule = contract.rule(&path("meta/glossary.md")).unwrap();
+        assert_eq!((rule.class, rule.place.to_string()), (Class::Append, "profiles/notes/profile.toml:9".to_owned()));
+        assert_eq!(contract.class(&path("drafts/ch01.md")), Class::Overwrite);
+        assert_eq!(contract.class(&path("drafts/notes.md")), Class::Free, "`notes` is no chapter");
+        assert!(contract.look_alike(&path("META/glossary.md")).is_some());
+    }
+
+    #[test]
+    fn the_manifest_overrides_a_profile() {
+        let contract = resolve("quipu = 1\nprofiles = [\"notes\"]\n[[files]]\npath = \"meta/free.md\"\nclass = \"overwrite\"\n").unwrap();
+        assert_eq!(contract.class(&path("meta/free.md")), Class::Overwrite);
+        assert_eq!(contract.class(&path("meta/other.md")), Class::Append);
+    }
+
+    #[test]
+    fn two_profiles_that_disagree_are_refused_with_both_places() {
+        let faults = resolve("quipu = 1\nprofiles = [\"notes\", \"other\"]\n").unwrap_err();
+        assert_eq!(faults.0.len(), 1);
+        assert_eq!(faults.0[0].place.to_string(), "profiles/notes/profile.toml:9");
+        assert_eq!(faults.0[0].other.as_ref().unwrap().to_string(), "profiles/other/profile.toml:2");
+        let settled = resolve("quipu = 1\nprofiles = [\"notes\", \"other\"]\n[[files]]\npath = \"meta/log.md\"\nclass = \"record\"\n");
+        assert_eq!(settled.unwrap().class(&path("meta/log.md")), Class::Record);
+    }
+
+    #[test]
+    fn faults_name_line_and_allowed_values() {
+        for (text, line, what) in [
+            ("quipu = 1\n[[files]]\npath = \"a.md\"\nclass = \"appendd\"\n", 4, "`appendd` is no class"),
+            ("quipu = 1\nprofiles = [\n\"nope\"]\n", 3, "no profile `nope`"),
+            ("quipu = 1\nlanguage = \"fr\"\n", 2, "unknown variant `fr`"),
+            ("quipu = 1\ncolour = 1\n", 2, "unknown field `colour`"),
+            ("quipu = 1\n[[files]]\npath = \"{nope}/a\"\nclass = \"append\"\n", 3, "`{nope}` is no variable"),
+            ("quipu = 1\n[[files]]\npath = \"../a\"\nclass = \"append\"\n", 3, "`../a` leaves the project"),
+            ("quipu = 1\n[units.a]\nneeds = [\"b\"]\n[units.b]\nneeds = [\"a\"]\n", 2, "units wait for each other: a → b → a"),
+            ("quipu = 1\n[[steps]]\nname = \"s\"\nrole = \"nobody\"\n", 3, "step `s` is for role `nobody`"),
+            ("quipu = 2\n", 1, "format 2 is not known"),
+        ] {
+            let faults = resolve(text).unwrap_err();
+            assert!(faults.0[0].what.starts_with(what), "{text}: {faults:?}");
+            assert_eq!(faults.0[0].place.line, line, "{text}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn a_role_has_its_pointers_and_no_more() {
+        let contract = resolve("quipu = 1\nprofiles = [\"notes\"]\n").unwrap();
+        let actor = Actor::Agent { role: ActorName::parse("writer").ok(), unit: UnitId::parse("ch05").ok(), agent: None };
+        let grant = contract.grant(&actor).unwrap();
+        let binding = contract.actor_binding(&actor);
+        assert!(grant.may_write(&path("drafts/ch05.md"), &binding).is_ok());
+        assert_eq!(
+            grant.may_write(&path("drafts/ch06.md"), &binding).unwrap_err().what,
+            "role `writer` writes `drafts/ch05.md`, not `drafts/ch06.md`"
+        );
+        assert!(grant.may_read(&path("meta/a.md"), &binding).is_ok());
+        assert!(grant.may_read(&path("meta/b.md"), &binding).is_err());
+        assert!(grant.may_read(&path("src/lib.rs"), &binding).unwrap_err().what.ends_with("facts come from research"));
+
+        let idle = Actor::Agent { role: ActorName::parse("writer").ok(), unit: None, agent: None };
+        let unbound = contract.actor_binding(&idle);
+        assert!(contract.grant(&idle).unwrap().may_write(&path("drafts/ch05.md"), &unbound).is_err(), "no unit, no wildcard");
+
+        let stranger = Actor::Agent { role: ActorName::parse("nobody").ok(), unit: None, agent: None };
+        assert!(contract.grant(&stranger).unwrap_err().contains("writer"));
+        let lost = Actor::Agent { role: None, unit: UnitId::parse("x9").ok(), agent: None };
+        assert!(contract.grant(&lost).is_err());
+    }
+}

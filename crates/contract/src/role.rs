@@ -1,0 +1,38 @@
+//! Roles: who does what, and the pointers that bound it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Place;
+use crate::language::Said;
+use crate::pointer::{Pointer, WritePointer};
+
+/// What kind of agent a role wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentKind {
+    /// Reads much, writes little; in some hosts it cannot write files at all.
+    Explore,
+    /// Reasons and writes at length.
+    #[default]
+    GeneralPurpose,
+}
+
+/// A role of a profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Role {
+    pub name: String,
+    pub title: Said,
+    /// Completes "You are the {title}, responsible for …".
+    pub duty: Said,
+    pub kind: AgentKind,
+    pub reads: Vec<Pointer>,
+    pub writes: Vec<WritePointer>,
+    /// What the role must not read, with the reason; shown when it asks for it all the same.
+    pub denies: Vec<Pointer>,
+    pub standards: Vec<Said>,
+    /// Score names, where the role scores.
+    pub metrics: Vec<Said>,
+    /// The profile that declares it, for its brief template.
+    pub profile: String,
+    pub place: Place,
+}
