@@ -25,6 +25,9 @@ pub struct FileRule {
     pub tier: Option<String>,
     pub marker: Option<String>,
     pub create: bool,
+    /// Whether agents are kept from it whatever their pointers: the contract itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub people_only: bool,
     /// The profile that says so; none for `quipu.toml`.
     pub profile: Option<String>,
     pub place: Place,

@@ -140,6 +140,7 @@ impl Resolver {
         let binding = contract.binding();
         let names: BTreeSet<String> = contract.vars.keys().cloned().chain(ACTOR_HOLES.map(str::to_owned)).collect();
 
+        contract.files.extend(self.contract_files(manifest, &parsed));
         for rule in &parsed.files {
             contract.files.extend(self.file_rule(manifest, rule, None, &binding, &names));
         }
@@ -197,6 +198,27 @@ impl Resolver {
         self.check_steps(&contract);
         contract.guards = self.guards(manifest, &parsed.guards, &binding, &names);
         contract
+    }
+
+    /// The contract's own files: whoever could write them would write the rules.
+    fn contract_files(&mut self, manifest: &Source, parsed: &Manifest) -> Vec<FileRule> {
+        let folders = parsed.profiles.iter().map(|p| p.get_ref().as_str()).filter(|p| p.contains('/'));
+        let paths = folders.map(|f| format!("{}/**", f.trim_start_matches("./").trim_end_matches('/')));
+        std::iter::once(manifest.file.clone())
+            .chain(paths)
+            .filter_map(|path| Pattern::parse(&path).ok())
+            .map(|path| FileRule {
+                path,
+                class: Class::Overwrite,
+                about: Said::Each { en: "the contract of this project".into(), zh: "本项目的契约".into() },
+                tier: None,
+                marker: None,
+                create: false,
+                people_only: true,
+                profile: None,
+                place: Place { file: manifest.file.clone(), line: 1 },
+            })
+            .collect()
     }
 
     fn pattern(&mut self, source: &Source, text: &Spanned<String>, binding: &Binding, names: &BTreeSet<String>) -> Option<Pattern> {
@@ -267,6 +289,7 @@ impl Resolver {
             tier: table.tier.as_ref().map(|t| t.get_ref().clone()),
             marker,
             create: table.create,
+            people_only: false,
             profile: profile.map(str::to_owned),
             place: place(source, table.path.span()),
         })

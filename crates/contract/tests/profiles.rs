@@ -82,7 +82,10 @@ fn every_template_belongs_to_a_rule() {
 #[test]
 fn everything_a_person_reads_is_said_in_both_languages() {
     let both = |said: &Said, what: &str| {
-        assert!(matches!(said, Said::Each { en, zh } if !en.is_empty() && !zh.is_empty()), "{what} is not said in both languages: {said:?}");
+        assert!(
+            matches!(said, Said::Each { en, zh } if !en.is_empty() && !zh.is_empty()),
+            "{what} is not said in both languages: {said:?}"
+        );
     };
     for name in names() {
         let contract = resolve(std::slice::from_ref(&name), Language::En).unwrap();

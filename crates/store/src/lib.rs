@@ -1,1 +1,46 @@
-//! store
+//! The store: the only writer of memory files.
+//!
+//! A change is judged by the contract, recorded in the journal with one synced write, and only then
+//! carried out on the files. Whatever is acknowledged can be redone from the journal.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod adopt;
+mod apply;
+mod change;
+mod clock;
+mod disk;
+mod error;
+mod heads;
+mod history;
+mod journal;
+mod judge;
+mod lease;
+mod live;
+mod lock;
+mod publish;
+mod record;
+mod recover;
+mod restore;
+mod segment;
+mod store;
+mod survey;
+mod tree;
+mod verify;
+mod version;
+
+pub use adopt::{Adopted, Flag};
+pub use change::{Change, Expect, Op};
+pub use clock::{Clock, Instant};
+pub use disk::{Step, StepVerdict, Watch};
+pub use error::{Refused, StoreError};
+pub use history::{At, BlameLine, LogEntry, PathEvent};
+pub use lease::{Lease, LeaseToken};
+pub use publish::{Judged, Receipt};
+pub use record::{Kind, OpKind, Record, RecordOp, Who};
+pub use recover::Mended;
+pub use restore::Restored;
+pub use store::{Options, Store};
+pub use survey::{Standing, Survey};
+pub use verify::{Problem, Verification};
+pub use version::Version;

@@ -1,1 +1,9 @@
-//! testkit
+//! What tests are made of: a project in a temporary folder, and a disk that stops.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod failing;
+mod playground;
+
+pub use failing::{FailingDisk, Failure};
+pub use playground::{CONTRACT, Playground, contract};

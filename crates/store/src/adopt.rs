@@ -1,0 +1,109 @@
+//! Noticing what changed behind Quipu's back.
+//!
+//! A file whose stamp is the recorded one is unchanged. Any other is compared by its bytes; the
+//! contract then says whether the edit is adopted (a record of its own) or flagged. Nothing is
+//! undone and no byte is touched here.
+
+use quipu_contract::{Class, Outside, ProjectPath, judge_outside};
+use serde::Serialize;
+
+use crate::error::{Result, StoreError};
+use crate::heads::Head;
+use crate::record::{OpKind, RecordOp};
+use crate::store::Store;
+use crate::tree::Stamp;
+use crate::version::Version;
+
+/// An outside edit that the contract does not allow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Flag {
+    /// Completes the sentence "`path` …".
+    pub what: String,
+    pub line: Option<usize>,
+}
+
+/// An outside edit that was taken over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Adopted {
+    pub path: String,
+    pub version: Version,
+    /// `grew`, `changed`, `new` or `removed`.
+    pub how: &'static str,
+}
+
+/// What a look at one file on disk found.
+pub(crate) enum Noticed {
+    /// As journalled.
+    Same,
+    /// As journalled, but with another stamp: only touched.
+    Touched(Option<Stamp>),
+    /// Allowed: the operation to journal.
+    Adopt { op: Box<RecordOp>, how: &'static str },
+    /// Not allowed.
+    Flagged(Flag, Option<Stamp>),
+}
+
+impl Store {
+    /// Compares a file on disk with its head. `class` is what the contract says today.
+    pub(crate) fn notice(&self, path: &ProjectPath, class: Class, head: Option<&Head>) -> Result<Noticed> {
+        let stamp = self.tree.stamp(path).map_err(StoreError::io(format!("cannot look at `{path}`")))?;
+        self.notice_stamp(path, class, head, stamp)
+    }
+
+    pub(crate) fn notice_stamp(&self, path: &ProjectPath, class: Class, head: Option<&Head>, stamp: Option<Stamp>) -> Result<Noticed> {
+        let known = head.filter(|h| !h.gone);
+        match (known, stamp) {
+            (None, None) => return Ok(Noticed::Same),
+            (Some(head), Some(stamp)) if head.stamp == Some(stamp) => return Ok(Noticed::Same),
+            (Some(Head { flag: Some((flag, seen)), .. }), stamp) if *seen == stamp => return Ok(Noticed::Flagged(flag.clone(), stamp)),
+            _ => {}
+        }
+        let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
+        let before = known.map(|head| self.content(path, head)).transpose()?;
+        if let (Some(before), Some((found, stamp))) = (&before, &found)
+            && before == found
+        {
+            return Ok(Noticed::Touched(Some(*stamp)));
+        }
+        let stamp = found.as_ref().map(|(_, stamp)| *stamp);
+        let after = found.map(|(bytes, _)| bytes);
+        if let (Some(before), Some(after)) = (&before, &after)
+            && !before.is_empty()
+            && !after.is_empty()
+            && after.iter().all(|b| *b == 0)
+        {
+            return Ok(Noticed::Flagged(
+                Flag { what: "holds nothing but zero bytes, as a power cut leaves them".into(), line: None },
+                stamp,
+            ));
+        }
+        let base = known.map(|h| h.version.clone());
+        let new_op = |op, version, len| RecordOp {
+            op,
+            path: path.as_str().to_owned(),
+            class: class.as_str().to_owned(),
+            base: base.clone(),
+            version,
+            len,
+            last: head.map(|h| h.at.to_string()),
+            text: None,
+            base64: None,
+        };
+        Ok(match judge_outside(class, path.as_str(), before.as_deref(), after.as_deref()) {
+            Outside::Flagged { what, line } => Noticed::Flagged(Flag { what: what.into(), line }, stamp),
+            Outside::Grew { from } => {
+                let after = after.expect("a file that grew is there");
+                let tail = after[from..].to_vec();
+                let version = base.clone().expect("a file that grew was there").extended(&tail);
+                Noticed::Adopt { op: Box::new(new_op(OpKind::Append, version, after.len() as u64).with_bytes(tail)), how: "grew" }
+            }
+            Outside::Replaced => {
+                let after = after.expect("a file that was replaced is there");
+                let how = if before.is_some() { "changed" } else { "new" };
+                let op = new_op(OpKind::Write, Version::of(&after), after.len() as u64).with_bytes(after);
+                Noticed::Adopt { op: Box::new(op), how }
+            }
+            Outside::Removed => Noticed::Adopt { op: Box::new(new_op(OpKind::Remove, Version::of(b""), 0)), how: "removed" },
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! A change: what someone wants to write, before anyone has judged it.
+
+use quipu_contract::{Actor, ProjectPath};
+use serde_json::Value;
+
+use crate::lease::LeaseToken;
+use crate::version::Version;
+
+/// The version an operation must find.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Expect {
+    /// Whatever is there.
+    #[default]
+    Any,
+    Version(Version),
+}
+
+/// One operation on one file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    Append {
+        path: ProjectPath,
+        bytes: Vec<u8>,
+    },
+    Write {
+        path: ProjectPath,
+        bytes: Vec<u8>,
+        expect: Expect,
+    },
+    Create {
+        path: ProjectPath,
+        bytes: Vec<u8>,
+    },
+    /// Merges an object into a JSON file, key by key; `null` removes a key.
+    Merge {
+        path: ProjectPath,
+        value: Value,
+    },
+    Remove {
+        path: ProjectPath,
+        expect: Expect,
+    },
+    /// Replaces what is sealed; without bytes it accepts what stands on disk.
+    Amend {
+        path: ProjectPath,
+        bytes: Option<Vec<u8>>,
+    },
+    /// Writes what Quipu derives.
+    Derive {
+        path: ProjectPath,
+        bytes: Vec<u8>,
+    },
+    /// Brings back a version; `older` if it is not the newest journalled one.
+    Restore {
+        path: ProjectPath,
+        bytes: Vec<u8>,
+        older: bool,
+    },
+}
+
+impl Op {
+    pub fn path(&self) -> &ProjectPath {
+        match self {
+            Op::Append { path, .. }
+            | Op::Write { path, .. }
+            | Op::Create { path, .. }
+            | Op::Merge { path, .. }
+            | Op::Remove { path, .. }
+            | Op::Amend { path, .. }
+            | Op::Derive { path, .. }
+            | Op::Restore { path, .. } => path,
+        }
+    }
+}
+
+/// A set of operations that is committed whole or not at all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    pub actor: Actor,
+    pub why: Option<String>,
+    /// Makes a retry safe: a second change with the same key is the first one again.
+    pub key: Option<String>,
+    pub lease: Option<LeaseToken>,
+    /// The writer means it: a large loss, or a text that looks like a stand-in.
+    pub force: bool,
+    pub ops: Vec<Op>,
+}
+
+impl Change {
+    pub fn by(actor: &Actor) -> Change {
+        Change { actor: actor.clone(), why: None, key: None, lease: None, force: false, ops: Vec::new() }
+    }
+
+    pub fn why(mut self, why: impl Into<String>) -> Change {
+        self.why = Some(why.into());
+        self
+    }
+
+    pub fn key(mut self, key: impl Into<String>) -> Change {
+        self.key = Some(key.into());
+        self
+    }
+
+    pub fn op(mut self, op: Op) -> Change {
+        self.ops.push(op);
+        self
+    }
+
+    pub fn append(self, path: &ProjectPath, bytes: impl Into<Vec<u8>>) -> Change {
+        self.op(Op::Append { path: path.clone(), bytes: bytes.into() })
+    }
+
+    pub fn write(self, path: &ProjectPath, bytes: impl Into<Vec<u8>>, expect: Expect) -> Change {
+        self.op(Op::Write { path: path.clone(), bytes: bytes.into(), expect })
+    }
+
+    pub fn create(self, path: &ProjectPath, bytes: impl Into<Vec<u8>>) -> Change {
+        self.op(Op::Create { path: path.clone(), bytes: bytes.into() })
+    }
+}

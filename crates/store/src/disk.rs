@@ -1,0 +1,99 @@
+//! Write steps, each of which a test can stop.
+//!
+//! Everything the store makes durable or visible happens in one of these steps. A [`Watch`] sees
+//! each before it happens and may stop it, or let only the first bytes of it through, as a crash
+//! would. In ordinary use there is no watch and a step costs nothing.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// Something that changes the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    SegmentCreate,
+    SegmentFill,
+    JournalWrite,
+    JournalErase,
+    JournalSync,
+    LiveWrite,
+    TempWrite,
+    Exchange,
+    Place,
+    Append,
+    Remove,
+    MakeFolder,
+    HeadsCommit,
+    SegmentCompress,
+}
+
+/// What a watch says to a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepVerdict {
+    Go,
+    /// The power is gone: neither this step nor any later one happens.
+    Stop,
+    /// The power goes while this many bytes are written.
+    Torn(usize),
+    /// The step fails and the program lives on: a full disk.
+    Fail,
+}
+
+pub trait Watch: Send + Sync {
+    fn before(&self, step: Step, bytes: usize) -> StepVerdict;
+}
+
+/// The disk as the store sees it.
+#[derive(Clone, Default)]
+pub(crate) struct Disk {
+    watch: Option<Arc<dyn Watch>>,
+}
+
+impl Disk {
+    pub fn new(watch: Option<Arc<dyn Watch>>) -> Disk {
+        Disk { watch }
+    }
+
+    /// Asks leave for a step that is all or nothing.
+    pub fn step(&self, step: Step) -> io::Result<()> {
+        match &self.watch {
+            None => Ok(()),
+            Some(watch) => match watch.before(step, 0) {
+                StepVerdict::Go => Ok(()),
+                StepVerdict::Fail => Err(io::Error::from(io::ErrorKind::StorageFull)),
+                StepVerdict::Stop | StepVerdict::Torn(_) => Err(stopped()),
+            },
+        }
+    }
+
+    /// Writes at an offset, or as much of it as a watch lets through.
+    pub fn write_at(&self, step: Step, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let let_through = self.allowed(step, bytes.len())?;
+        file.write_all_at(&bytes[..let_through], offset)?;
+        if let_through < bytes.len() { Err(stopped()) } else { Ok(()) }
+    }
+
+    /// Writes at the end.
+    pub fn write_end(&self, step: Step, mut file: &File, bytes: &[u8]) -> io::Result<()> {
+        let let_through = self.allowed(step, bytes.len())?;
+        io::Write::write_all(&mut file, &bytes[..let_through])?;
+        if let_through < bytes.len() { Err(stopped()) } else { Ok(()) }
+    }
+
+    fn allowed(&self, step: Step, length: usize) -> io::Result<usize> {
+        match &self.watch {
+            None => Ok(length),
+            Some(watch) => match watch.before(step, length) {
+                StepVerdict::Go => Ok(length),
+                StepVerdict::Torn(some) => Ok(some.min(length.saturating_sub(1))),
+                StepVerdict::Fail => Err(io::Error::from(io::ErrorKind::StorageFull)),
+                StepVerdict::Stop => Err(stopped()),
+            },
+        }
+    }
+}
+
+fn stopped() -> io::Error {
+    io::Error::other("stopped by a watch")
+}

@@ -1,0 +1,54 @@
+//! What can go wrong in the store, sorted by what the caller should do about it.
+
+use std::path::PathBuf;
+
+use quipu_contract::Place;
+use thiserror::Error;
+
+use crate::version::Version;
+
+/// The contract said no: what, under which rule, and the command that mends it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    pub what: String,
+    pub rule: Option<(Place, String)>,
+    pub mend: String,
+}
+
+#[derive(Debug, Error)]
+pub enum StoreError {
+    #[error("{}", .0.what)]
+    Refused(Refused),
+    #[error("`{path}` is at version {now}, not at {expected}")]
+    Stale { path: String, expected: Version, now: Version },
+    #[error("{what}")]
+    LeaseLost { what: String },
+    #[error("{what}")]
+    NotFound { what: String, mend: String },
+    #[error("waited {seconds} s for {holder}, which holds `{lock}`")]
+    Busy { lock: String, holder: String, seconds: u64 },
+    /// The commit is safe in the journal, its files could not be written yet.
+    #[error("commit {seq} is recorded and safe, but `{path}` could not be written: {source}")]
+    Unfinished { seq: u64, path: String, source: std::io::Error },
+    #[error("{what}: {source}")]
+    Io { what: String, source: std::io::Error },
+    #[error("the index of heads failed: {0}")]
+    Heads(#[from] rusqlite::Error),
+    #[error("journal segment {segment}, line {line}: {what}")]
+    Damaged { segment: u32, line: usize, what: String },
+    #[error("no store at `{}`", .0.display())]
+    NoStore(PathBuf),
+}
+
+impl StoreError {
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> StoreError {
+        let what = what.into();
+        move |source| StoreError::Io { what, source }
+    }
+
+    pub(crate) fn refused(what: impl Into<String>, mend: impl Into<String>) -> StoreError {
+        StoreError::Refused(Refused { what: what.into(), rule: None, mend: mend.into() })
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, StoreError>;

@@ -1,0 +1,305 @@
+//! History: what a file was, when, and who made it so.
+//!
+//! Every record points to the one before it about the same file, so a file's history costs what the
+//! file has, not what the journal has.
+
+use quipu_contract::ProjectPath;
+use serde::Serialize;
+
+use crate::clock::parse_time;
+use crate::error::{Result, StoreError};
+use crate::heads::Head;
+use crate::journal::Position;
+use crate::record::{Kind, OpKind, Record, RecordOp, Who};
+use crate::store::Store;
+use crate::version::Version;
+
+/// Which state of a file is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    Version(String),
+    Seq(u64),
+    /// The newest at or before this moment, in microseconds.
+    Time(i64),
+    /// So many versions ago.
+    Back(usize),
+}
+
+impl At {
+    /// `a1b2c3…`, `@12`, `~2`, `2026-11-15T14:00:00Z`.
+    pub fn parse(text: &str) -> Option<At> {
+        if let Some(seq) = text.strip_prefix('@') {
+            return seq.parse().ok().map(At::Seq);
+        }
+        if let Some(count) = text.strip_prefix('~') {
+            return if count.is_empty() { Some(At::Back(1)) } else { count.parse().ok().map(At::Back) };
+        }
+        if let Some(time) = parse_time(text) {
+            return Some(At::Time(time));
+        }
+        (text.len() >= 4 && text.len() <= 16 && text.bytes().all(|b| b.is_ascii_hexdigit())).then(|| At::Version(text.to_lowercase()))
+    }
+}
+
+/// One commit, as `log` shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct LogEntry {
+    pub seq: u64,
+    pub id: String,
+    pub at: String,
+    pub kind: Kind,
+    pub who: Who,
+    pub why: Option<String>,
+    pub paths: Vec<String>,
+}
+
+impl From<&Record> for LogEntry {
+    fn from(record: &Record) -> LogEntry {
+        let mut paths: Vec<String> = record.ops.iter().map(|o| o.path.clone()).collect();
+        if let Some(event) = &record.lease {
+            paths.extend(event.paths.iter().map(|p| format!("{} {p}", event.act)));
+        }
+        LogEntry {
+            seq: record.seq,
+            id: record.id.clone(),
+            at: record.at.clone(),
+            kind: record.kind,
+            who: record.who.clone(),
+            why: record.why.clone(),
+            paths,
+        }
+    }
+}
+
+/// One state of one file.
+#[derive(Debug, Clone, Serialize)]
+pub struct PathEvent {
+    pub seq: u64,
+    pub at: String,
+    pub kind: Kind,
+    pub who: Who,
+    pub why: Option<String>,
+    pub op: OpKind,
+    pub version: Version,
+    pub len: u64,
+    #[serde(skip)]
+    bytes: Vec<u8>,
+}
+
+/// Who made a line what it is.
+#[derive(Debug, Clone, Serialize)]
+pub struct BlameLine {
+    pub line: usize,
+    pub seq: u64,
+    pub who: Who,
+    pub at: String,
+    pub text: String,
+}
+
+impl Store {
+    /// The text of a head: from the file itself if it is untouched, else from the journal.
+    pub(crate) fn content(&self, path: &ProjectPath, head: &Head) -> Result<Vec<u8>> {
+        if let Some(stamp) = head.stamp
+            && let Ok(Some((bytes, found))) = self.tree.read(path)
+            && found == stamp
+        {
+            return Ok(bytes);
+        }
+        self.content_from_journal(path, head)
+    }
+
+    pub(crate) fn content_from_journal(&self, path: &ProjectPath, head: &Head) -> Result<Vec<u8>> {
+        let mut tails: Vec<Vec<u8>> = Vec::new();
+        let mut whole = Vec::new();
+        self.walk(path, head.at, &mut |_, op| {
+            match op.op {
+                OpKind::Append => tails.push(op.bytes()),
+                OpKind::Write => whole = op.bytes(),
+                OpKind::Remove | OpKind::Keep => {}
+            }
+            op.op == OpKind::Append
+        })?;
+        for tail in tails.iter().rev() {
+            whole.extend_from_slice(tail);
+        }
+        Ok(whole)
+    }
+
+    /// Visits the operations on a file, newest first, until `visit` says that it has enough.
+    fn walk(&self, path: &ProjectPath, from: Position, visit: &mut dyn FnMut(&Record, &RecordOp) -> bool) -> Result<()> {
+        let mut next = Some(from);
+        while let Some(at) = next {
+            let record = self.journal.read_record(at)?;
+            next = None;
+            let mut about: Vec<&RecordOp> = record.ops.iter().filter(|o| o.path == path.as_str() && o.op != OpKind::Keep).collect();
+            about.reverse();
+            for op in about {
+                if !visit(&record, op) {
+                    return Ok(());
+                }
+                next = op.last.as_deref().and_then(Position::parse).filter(|last| *last < at);
+            }
+        }
+        Ok(())
+    }
+
+    /// Every state of a file, newest first.
+    pub fn events(&self, path: &ProjectPath) -> Result<Vec<PathEvent>> {
+        self.take_notice(std::slice::from_ref(path))?;
+        let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
+        let mut events = Vec::new();
+        self.walk(path, head.at, &mut |record, op| {
+            events.push(PathEvent {
+                seq: record.seq,
+                at: record.at.clone(),
+                kind: record.kind,
+                who: record.who.clone(),
+                why: record.why.clone(),
+                op: op.op,
+                version: op.version.clone(),
+                len: op.len,
+                bytes: op.bytes(),
+            });
+            true
+        })?;
+        Ok(events)
+    }
+
+    /// The text of a file at some state, and that state.
+    pub fn text_at(&self, path: &ProjectPath, at: &At) -> Result<(Vec<u8>, PathEvent)> {
+        let events = self.events(path)?;
+        let found = match at {
+            At::Version(prefix) => events.iter().position(|e| e.version.as_str().starts_with(prefix.as_str())),
+            At::Seq(seq) => events.iter().position(|e| e.seq <= *seq),
+            At::Time(time) => events.iter().position(|e| parse_time(&e.at).is_some_and(|t| t <= *time)),
+            At::Back(count) => (*count < events.len()).then_some(*count),
+        };
+        let Some(index) = found else {
+            return Err(StoreError::NotFound { what: format!("`{path}` has no such version"), mend: format!("quipu log {path}") });
+        };
+        Ok((text_of(&events[index..]), events[index].clone()))
+    }
+
+    /// Whether some bytes are an earlier version of a file.
+    pub(crate) fn was_version(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> Result<bool> {
+        let mut events = Vec::new();
+        self.walk(path, head.at, &mut |record, op| {
+            events.push((op.op, op.bytes(), op.len));
+            let _ = record;
+            true
+        })?;
+        for index in 0..events.len() {
+            if events[index].2 == bytes.len() as u64 {
+                let whole = join(events[index..].iter().map(|(op, bytes, _)| (*op, bytes.as_slice())));
+                if whole == bytes {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Visits the newest records of the journal, newest first.
+    pub(crate) fn each_newest_first(&self, most: usize, visit: &mut dyn FnMut(Position, &Record)) -> Result<()> {
+        let mut left = most;
+        for segment in self.journal.segments()?.into_iter().rev() {
+            let bytes = self.journal.read_segment(segment)?;
+            let mut end = bytes.len();
+            while end > 0 && left > 0 {
+                if bytes[end - 1] == b'\n' {
+                    end -= 1;
+                    continue;
+                }
+                let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
+                if let Ok(record) = Record::decode(&bytes[start..end]) {
+                    visit(Position { segment, offset: start as u64 }, &record);
+                    left -= 1;
+                }
+                end = start;
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest commits, newest first.
+    pub fn log(&self, most: usize) -> Result<Vec<LogEntry>> {
+        self.settle()?;
+        let mut entries = Vec::new();
+        self.each_newest_first(most, &mut |_, record| entries.push(LogEntry::from(record)))?;
+        Ok(entries)
+    }
+
+    /// For each line of a file the commit that last changed it.
+    pub fn blame(&self, path: &ProjectPath) -> Result<Vec<BlameLine>> {
+        let mut events = self.events(path)?;
+        if events.is_empty() {
+            return Err(StoreError::NotFound { what: format!("`{path}` has no history"), mend: "quipu log".into() });
+        }
+        events.reverse();
+        let mut text = String::new();
+        let mut makers: Vec<usize> = Vec::new();
+        for (index, event) in events.iter().enumerate() {
+            let newer = match event.op {
+                OpKind::Append => format!("{text}{}", String::from_utf8_lossy(&event.bytes)),
+                OpKind::Write => String::from_utf8_lossy(&event.bytes).into_owned(),
+                OpKind::Remove | OpKind::Keep => String::new(),
+            };
+            makers = carry(&text, &newer, &makers, index);
+            text = newer;
+        }
+        let lines = text.split_inclusive('\n').zip(&makers).enumerate();
+        Ok(lines
+            .map(|(number, (line, maker))| {
+                let event = &events[*maker];
+                BlameLine {
+                    line: number + 1,
+                    seq: event.seq,
+                    who: event.who.clone(),
+                    at: event.at.clone(),
+                    text: line.trim_end_matches(['\n', '\r']).to_owned(),
+                }
+            })
+            .collect())
+    }
+}
+
+/// The text that a run of events, newest first, amounts to.
+fn text_of(events: &[PathEvent]) -> Vec<u8> {
+    join(events.iter().map(|e| (e.op, e.bytes.as_slice())))
+}
+
+fn join<'e>(newest_first: impl Iterator<Item = (OpKind, &'e [u8])>) -> Vec<u8> {
+    let mut tails = Vec::new();
+    let mut whole = Vec::new();
+    for (op, bytes) in newest_first {
+        match op {
+            OpKind::Append => tails.push(bytes),
+            OpKind::Write => {
+                whole = bytes.to_vec();
+                break;
+            }
+            OpKind::Remove | OpKind::Keep => break,
+        }
+    }
+    for tail in tails.iter().rev() {
+        whole.extend_from_slice(tail);
+    }
+    whole
+}
+
+/// Who made each line of the newer text: lines that stayed keep their maker.
+fn carry(older: &str, newer: &str, makers: &[usize], maker: usize) -> Vec<usize> {
+    let old: Vec<&str> = older.split_inclusive('\n').collect();
+    let new: Vec<&str> = newer.split_inclusive('\n').collect();
+    let mut result = Vec::with_capacity(new.len());
+    for op in similar::capture_diff_slices(similar::Algorithm::Myers, &old, &new) {
+        match op {
+            similar::DiffOp::Equal { old_index, len, .. } => result.extend_from_slice(&makers[old_index..old_index + len]),
+            other => result.extend(std::iter::repeat_n(maker, other.new_range().len())),
+        }
+    }
+    result
+}

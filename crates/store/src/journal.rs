@@ -1,0 +1,271 @@
+//! The journal: all records, in order, over as many segments as it takes.
+//!
+//! Who may append and when is decided by the append lock; this file only knows bytes and positions.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::disk::Disk;
+use crate::error::{Result, StoreError};
+use crate::record::Record;
+use crate::segment::{self, Segment};
+
+/// A place in the journal: a record begins or ends there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Position {
+    pub segment: u32,
+    pub offset: u64,
+}
+
+impl Position {
+    pub const START: Position = Position { segment: 1, offset: 0 };
+
+    pub fn parse(text: &str) -> Option<Position> {
+        let (segment, offset) = text.split_once(':')?;
+        Some(Position { segment: segment.parse().ok()?, offset: offset.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.segment, self.offset)
+    }
+}
+
+/// A line that is not a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Damage {
+    pub at: Position,
+    pub line: usize,
+    pub what: String,
+    pub bytes: Vec<u8>,
+}
+
+/// A line of the journal as a scan sees it.
+pub(crate) enum Line {
+    Record(Box<Record>),
+    Damaged(Damage),
+}
+
+/// The segment that grows, and the last older one that was read.
+#[derive(Default)]
+struct Cache {
+    growing: Option<Segment>,
+    older: Option<(u32, Arc<Vec<u8>>)>,
+}
+
+pub(crate) struct Journal {
+    folder: PathBuf,
+    disk: Disk,
+    segment_bytes: u64,
+    cache: Mutex<Cache>,
+}
+
+impl Journal {
+    pub fn new(folder: PathBuf, disk: Disk, segment_bytes: u64) -> Journal {
+        Journal { folder, disk, segment_bytes, cache: Mutex::new(Cache::default()) }
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub fn has(&self, segment: u32) -> bool {
+        Segment::path(&self.folder, segment).exists() || Segment::compressed_path(&self.folder, segment).exists()
+    }
+
+    /// The numbers of all segments, oldest first.
+    pub fn segments(&self) -> Result<Vec<u32>> {
+        match segment::list(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            other => other.map_err(StoreError::io("cannot list the journal")),
+        }
+    }
+
+    /// All bytes of one segment.
+    pub fn read_segment(&self, segment: u32) -> Result<Vec<u8>> {
+        segment::read_whole(&self.folder, segment).map_err(StoreError::io(format!("journal segment {segment}")))
+    }
+
+    fn with_growing<T>(&self, number: u32, work: impl FnOnce(&mut Segment) -> io::Result<T>) -> Result<T> {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = |segment: &mut Segment| work(segment).map_err(StoreError::io(format!("journal segment {number}")));
+        match &mut cache.growing {
+            Some(segment) if segment.number == number => run(segment),
+            slot => run(slot.insert(Segment::open(&self.folder, number).map_err(StoreError::io(format!("journal segment {number}")))?)),
+        }
+    }
+
+    /// Writes a line at the end, in a new segment if this one is full. Returns where it begins and
+    /// ends. A segment that is left is synced first, so that the journal is never durable with a gap.
+    pub fn append(&self, end: Position, line: &[u8]) -> Result<(Position, Position)> {
+        let mut at = end;
+        if at.offset > 0 && at.offset + line.len() as u64 > self.segment_bytes {
+            self.with_growing(at.segment, |s| {
+                s.sync(&self.disk)?;
+                s.close(at.offset)
+            })?;
+            at = Position { segment: at.segment + 1, offset: 0 };
+        }
+        if at.offset == 0 && !Segment::path(&self.folder, at.segment).exists() {
+            let made = Segment::create(&self.disk, &self.folder, at.segment).map_err(StoreError::io("cannot make a journal segment"))?;
+            self.cache.lock().unwrap_or_else(PoisonError::into_inner).growing = Some(made);
+        }
+        self.with_growing(at.segment, |s| s.write(&self.disk, at.offset, line))?;
+        Ok((at, Position { segment: at.segment, offset: at.offset + line.len() as u64 }))
+    }
+
+    pub fn sync(&self, segment: u32) -> Result<()> {
+        // Cloned handles would do as well; the lock is held because `sync` of one segment by one
+        // process is already serialised by the sync lock.
+        let opened = Segment::open(&self.folder, segment).map_err(StoreError::io(format!("journal segment {segment}")))?;
+        opened.sync(&self.disk).map_err(StoreError::io("cannot sync the journal"))
+    }
+
+    /// Removes what a dead writer left behind the end. True if there was something.
+    pub fn clear_behind(&self, end: Position) -> Result<bool> {
+        if end.offset == 0 && !Segment::path(&self.folder, end.segment).exists() {
+            return Ok(false);
+        }
+        if self.with_growing(end.segment, |s| s.is_free_at(end.offset))? {
+            return Ok(false);
+        }
+        let left = self.with_growing(end.segment, |s| s.erase_from(&self.disk, end.offset))?;
+        Ok(!left.is_empty())
+    }
+
+    /// The raw lines between two places.
+    pub fn read_between(&self, from: Position, to: Position) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        for number in from.segment..=to.segment {
+            let start = if number == from.segment { from.offset } else { 0 };
+            if number == to.segment {
+                if start < to.offset {
+                    bytes.extend(self.with_growing(number, |s| s.read_range(start, to.offset))?);
+                }
+            } else {
+                let whole = segment::read_whole(&self.folder, number).map_err(StoreError::io(format!("journal segment {number}")))?;
+                let rest = whole.get(usize::try_from(start).unwrap_or(usize::MAX)..).unwrap_or_default();
+                bytes.extend(trim_fill(rest));
+            }
+        }
+        Ok(bytes)
+    }
+
+    pub fn read_record(&self, at: Position) -> Result<Record> {
+        let damaged = |what: String| StoreError::Damaged { segment: at.segment, line: 0, what };
+        let line = self.read_line(at)?;
+        Record::decode(&line).map_err(damaged)
+    }
+
+    fn read_line(&self, at: Position) -> Result<Vec<u8>> {
+        let whole = self.whole(at)?;
+        match whole {
+            Whole::Growing(line) => Ok(line),
+            Whole::Older(bytes) => {
+                let start = usize::try_from(at.offset).unwrap_or(usize::MAX);
+                let rest = bytes.get(start..).unwrap_or_default();
+                Ok(rest.split(|b| *b == b'\n').next().unwrap_or_default().to_vec())
+            }
+        }
+    }
+
+    fn whole(&self, at: Position) -> Result<Whole> {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((number, bytes)) = &cache.older
+            && *number == at.segment
+        {
+            return Ok(Whole::Older(Arc::clone(bytes)));
+        }
+        if let Ok(segment) = Segment::open(&self.folder, at.segment) {
+            // One record is read, not the segment: most are small.
+            let mut size = 4 << 10;
+            loop {
+                let end = at.offset + size;
+                let bytes = match segment.read_range(at.offset, end) {
+                    Ok(bytes) => bytes,
+                    Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                        segment.read_from(at.offset).map_err(StoreError::io("journal"))?
+                    }
+                    Err(error) => return Err(StoreError::io("journal")(error)),
+                };
+                if let Some(length) = memchr::memchr(b'\n', &bytes) {
+                    return Ok(Whole::Growing(bytes[..length].to_vec()));
+                }
+                if (bytes.len() as u64) < size {
+                    return Ok(Whole::Growing(bytes));
+                }
+                size *= 16;
+            }
+        }
+        let bytes = segment::read_whole(&self.folder, at.segment).map_err(StoreError::io(format!("journal segment {}", at.segment)))?;
+        let bytes = Arc::new(bytes);
+        cache.older = Some((at.segment, Arc::clone(&bytes)));
+        Ok(Whole::Older(bytes))
+    }
+
+    /// Visits every line from a place to the end and returns where the last line ends.
+    pub fn scan(&self, from: Position, visit: &mut dyn FnMut(Position, Position, Line)) -> Result<Position> {
+        let mut end = from;
+        let numbers = match segment::list(&self.folder) {
+            Ok(numbers) => numbers,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(from),
+            Err(error) => return Err(StoreError::io("cannot list the journal")(error)),
+        };
+        for number in numbers.into_iter().filter(|n| *n >= from.segment) {
+            let bytes = match segment::read_whole(&self.folder, number) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    let at = Position { segment: number, offset: 0 };
+                    let what = format!("the segment cannot be read: {error}");
+                    visit(at, at, Line::Damaged(Damage { at, line: 0, what, bytes: Vec::new() }));
+                    continue;
+                }
+            };
+            let start = if number == from.segment { usize::try_from(from.offset).unwrap_or(usize::MAX).min(bytes.len()) } else { 0 };
+            let mut line_number = memchr::memchr_iter(b'\n', &bytes[..start]).count();
+            let mut offset = start;
+            while offset < bytes.len() {
+                let length = memchr::memchr(b'\n', &bytes[offset..]).unwrap_or(bytes.len() - offset);
+                let line = &bytes[offset..offset + length];
+                let at = Position { segment: number, offset: offset as u64 };
+                line_number += 1;
+                offset += length + 1;
+                if line.is_empty() {
+                    continue;
+                }
+                end = Position { segment: number, offset: offset as u64 };
+                let seen = match Record::decode(line) {
+                    Ok(record) => Line::Record(Box::new(record)),
+                    Err(what) => Line::Damaged(Damage { at, line: line_number, what, bytes: line.to_vec() }),
+                };
+                visit(at, end, seen);
+            }
+        }
+        Ok(end)
+    }
+
+    /// Compresses every segment that no longer grows.
+    pub fn compress_older(&self, growing: u32) -> Result<usize> {
+        let mut count = 0;
+        for number in segment::list(&self.folder).map_err(StoreError::io("cannot list the journal"))? {
+            if number < growing && Segment::path(&self.folder, number).exists() {
+                segment::compress(&self.disk, &self.folder, number).map_err(StoreError::io(format!("cannot compress segment {number}")))?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+}
+
+enum Whole {
+    Growing(Vec<u8>),
+    Older(Arc<Vec<u8>>),
+}
+
+fn trim_fill(bytes: &[u8]) -> &[u8] {
+    let used = bytes.iter().rposition(|b| *b != b'\n').map_or(0, |last| (last + 2).min(bytes.len()));
+    &bytes[..used]
+}

@@ -1,0 +1,407 @@
+//! Judging a change: every rule, for every operation, under the append lock.
+//!
+//! The judge sees one state: the heads, plus what is journalled but not yet applied, plus the
+//! operations of this change that came before. It writes nothing.
+
+use std::collections::BTreeMap;
+
+use quipu_contract::{Act, Actor, Class, Contract, FileRule, GuardRules, ProjectPath, find_credentials, find_placeholder, find_shrink};
+
+use crate::adopt::{Adopted, Noticed};
+use crate::change::{Change, Expect, Op};
+use crate::error::{Refused, Result, StoreError};
+use crate::heads::Head;
+use crate::journal::Position;
+use crate::lease::denied;
+use crate::publish::{Judged, Look, Receipt};
+use crate::record::{Kind, OpKind, RecordOp, Who};
+use crate::store::Store;
+use crate::tree::Stamp;
+use crate::version::Version;
+
+/// A file as this change sees it.
+struct Now {
+    class: Class,
+    head: Option<Head>,
+    /// The whole text, where it had to be read or was written by this change.
+    content: Option<Vec<u8>>,
+    /// Bytes on disk that the contract does not allow, and what is wrong with them.
+    flagged: Option<(crate::adopt::Flag, Option<Stamp>)>,
+}
+
+impl Now {
+    fn exists(&self) -> bool {
+        self.head.as_ref().is_some_and(|h| !h.gone)
+    }
+
+    fn version(&self) -> Option<&Version> {
+        self.head.as_ref().filter(|h| !h.gone).map(|h| &h.version)
+    }
+}
+
+impl Store {
+    /// Judges a change against the contract and the newest state. Nothing is written until the
+    /// result is published.
+    pub fn judge(&self, change: Change) -> Result<Judged<'_>> {
+        let contract = std::sync::Arc::clone(&self.contract);
+        let held = self.append_lock.acquire()?;
+        let mut look = self.look()?;
+        if let Some(key) = &change.key
+            && let Some(record) = look.find_key(self, key)?
+        {
+            return Ok(Judged::repeated(self, Receipt::of(&record, Vec::new(), true)));
+        }
+        let grant = contract.grant(&change.actor).map_err(|what| StoreError::refused(what, "quipu contract show"))?;
+        let binding = contract.actor_binding(&change.actor);
+        let (leases, _) = look.leases(self)?;
+
+        let mut files: BTreeMap<ProjectPath, Now> = BTreeMap::new();
+        let mut adoptions: Vec<(RecordOp, Adopted)> = Vec::new();
+        let mut touched: Vec<(ProjectPath, Version, Option<Stamp>)> = Vec::new();
+        let mut ops: Vec<RecordOp> = Vec::new();
+        let mut kept: Vec<RecordOp> = Vec::new();
+        let mut kind = Kind::Commit;
+        for op in &change.ops {
+            let path = op.path();
+            let rule = contract.rule(path);
+            if let Some(meant) = contract.look_alike(path) {
+                return Err(refused_by(
+                    format!("`{path}` looks like `{}` but is not spelled like it", meant.path),
+                    Some(meant),
+                    format!("quipu read {}", meant.path),
+                ));
+            }
+            if rule.is_some_and(|r| r.people_only) && change.actor != Actor::Person {
+                return Err(refused_by(format!("`{path}` is the contract: only a person may change it"), rule, "ask a person".into()));
+            }
+            grant.may_write(path, &binding).map_err(|denial| denied(denial, "quipu contract show --role"))?;
+            self.check_lease(&leases, path, change.lease.as_ref())?;
+            if !files.contains_key(path) {
+                let class = rule.map_or(Class::Free, |r| r.class);
+                let now = self.look_at(&mut look, path, class, &mut adoptions, &mut touched)?;
+                files.insert(path.clone(), now);
+            }
+            let now = files.get_mut(path).expect("inserted above");
+            match op {
+                Op::Amend { .. } => kind = Kind::Amend,
+                Op::Restore { .. } => kind = Kind::Restore,
+                _ => {}
+            }
+            if let Some(record) = self.judge_op(&contract, &change, op, rule, now, &mut kept)? {
+                ops.push(record);
+            }
+        }
+        let mut records = Vec::new();
+        let mut adopted = Vec::new();
+        if !adoptions.is_empty() {
+            let mut record = look.next_record(self, Kind::Adopt, Who::outside());
+            for (op, told) in adoptions {
+                record.ops.push(op);
+                adopted.push(told);
+            }
+            records.push(record);
+        }
+        if !kept.is_empty() {
+            let mut record = look.next_record(self, Kind::Aside, Who::outside());
+            record.why = Some("an outside edit that the contract does not allow, kept before it was replaced".into());
+            record.ops = kept;
+            records.push(record);
+        }
+        if !ops.is_empty() {
+            let mut record = look.next_record(self, kind, Who::from(&change.actor));
+            record.why = change.why.clone();
+            record.key = change.key.clone();
+            record.ops = ops;
+            records.push(record);
+        }
+        Ok(Judged::new(self, held, look, records, adopted, touched))
+    }
+
+    /// A file's newest state; an allowed outside edit becomes part of it.
+    fn look_at(
+        &self,
+        look: &mut Look,
+        path: &ProjectPath,
+        class: Class,
+        adoptions: &mut Vec<(RecordOp, Adopted)>,
+        touched: &mut Vec<(ProjectPath, Version, Option<Stamp>)>,
+    ) -> Result<Now> {
+        let (head, pending) = look.head(self, path)?;
+        if pending {
+            // Its bytes are on their way to the disk; what is there now says nothing.
+            return Ok(Now { class, head, content: None, flagged: None });
+        }
+        Ok(match self.notice(path, class, head.as_ref())? {
+            Noticed::Same => Now { class, head, content: None, flagged: None },
+            Noticed::Touched(stamp) => {
+                if let Some(head) = &head {
+                    touched.push((path.clone(), head.version.clone(), stamp));
+                }
+                Now { class, head, content: None, flagged: None }
+            }
+            Noticed::Flagged(flag, stamp) => Now { class, head, content: None, flagged: Some((flag, stamp)) },
+            Noticed::Adopt { op, how } => {
+                adoptions.push((*op.clone(), Adopted { path: path.as_str().into(), version: op.version.clone(), how }));
+                let head = Head {
+                    class,
+                    version: op.version.clone(),
+                    len: op.len,
+                    at: Position::START,
+                    seq: 0,
+                    gone: op.op == OpKind::Remove,
+                    stamp: None,
+                    flag: None,
+                };
+                let content = match op.op {
+                    OpKind::Write => Some(op.bytes()),
+                    _ => self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?.map(|(bytes, _)| bytes),
+                };
+                Now { class, head: Some(head), content, flagged: None }
+            }
+        })
+    }
+
+    fn judge_op(
+        &self,
+        contract: &Contract,
+        change: &Change,
+        op: &Op,
+        rule: Option<&FileRule>,
+        now: &mut Now,
+        kept: &mut Vec<RecordOp>,
+    ) -> Result<Option<RecordOp>> {
+        let path = op.path();
+        let mends = matches!(op, Op::Restore { .. } | Op::Amend { .. } | Op::Derive { .. });
+        if let (Some((flag, _)), false) = (&now.flagged, mends) {
+            let line = flag.line.map(|l| format!(" (line {l})")).unwrap_or_default();
+            return Err(refused_by(format!("`{path}` {}{line}", flag.what), rule, format!("quipu diff {path}; then quipu restore {path}")));
+        }
+        let act = match op {
+            Op::Append { .. } => Act::Append,
+            Op::Write { expect, .. } => Act::Replace { expected: *expect != Expect::Any },
+            Op::Create { .. } => Act::Create,
+            Op::Merge { .. } => Act::Merge,
+            Op::Remove { .. } => Act::Remove,
+            Op::Amend { .. } => Act::Amend,
+            Op::Derive { .. } => Act::Derive,
+            Op::Restore { older: true, .. } => Act::RestoreOlder,
+            Op::Restore { older: false, .. } => Act::RestoreHead,
+        };
+        now.class
+            .allows(act, &change.actor, now.exists())
+            .map_err(|refusal| refused_by(format!("`{path}` {}", refusal.what), rule, refusal.mend.replace("{path}", path.as_str())))?;
+        if let Op::Write { expect: Expect::Version(expected), .. } | Op::Remove { expect: Expect::Version(expected), .. } = op
+            && now.version() != Some(expected)
+        {
+            let found = now.version().cloned().unwrap_or_else(|| Version::parse("none"));
+            return Err(StoreError::Stale { path: path.as_str().into(), expected: expected.clone(), now: found });
+        }
+        if matches!(op, Op::Amend { .. }) && change.why.as_ref().is_none_or(|w| w.trim().is_empty()) {
+            return Err(StoreError::refused("an amendment needs a reason", format!("quipu amend {path} --why \"…\"")));
+        }
+
+        let before_len = now.head.as_ref().filter(|h| !h.gone).map_or(0, |h| h.len);
+        let (bytes, appends) = match op {
+            Op::Append { bytes, .. } => (bytes.clone(), true),
+            Op::Write { bytes, .. } | Op::Create { bytes, .. } | Op::Derive { bytes, .. } | Op::Restore { bytes, .. } => {
+                (bytes.clone(), false)
+            }
+            Op::Merge { value, .. } => (self.merged(path, now, value)?, false),
+            Op::Amend { bytes: Some(bytes), .. } => (bytes.clone(), false),
+            Op::Amend { bytes: None, .. } => match self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))? {
+                Some((bytes, _)) => (bytes, false),
+                None => return Err(StoreError::NotFound { what: format!("`{path}` is not there"), mend: format!("quipu restore {path}") }),
+            },
+            Op::Remove { .. } => {
+                if !now.exists() {
+                    return Err(StoreError::NotFound { what: format!("`{path}` is not there"), mend: "quipu status".into() });
+                }
+                return Ok(Some(now.advance(path, OpKind::Remove, Vec::new())));
+            }
+        };
+        if !matches!(op, Op::Restore { .. } | Op::Derive { .. }) {
+            guard(&contract.guards, path, rule, op, now, before_len, &bytes, change.force)?;
+        }
+        // What the outside edit left is kept before it is replaced.
+        if let Some((_, stamp)) = now.flagged.take()
+            && let (true, Some((found, _))) =
+                (stamp.is_some(), self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?)
+            && found != bytes
+        {
+            kept.push(now.aside(path, found));
+        }
+        if appends && now.exists() {
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+            return Ok(Some(now.advance(path, OpKind::Append, bytes)));
+        }
+        let same = now.exists() && before_len == bytes.len() as u64 && !mends && {
+            let version = Version::of(&bytes);
+            now.version() == Some(&version) || self.now_content(path, now)? == bytes
+        };
+        if same {
+            return Ok(None);
+        }
+        Ok(Some(now.advance(path, OpKind::Write, bytes)))
+    }
+
+    fn now_content(&self, path: &ProjectPath, now: &mut Now) -> Result<Vec<u8>> {
+        if now.content.is_none() {
+            now.content = match now.head.as_ref().filter(|h| !h.gone) {
+                Some(head) => Some(self.content(path, head)?),
+                None => Some(Vec::new()),
+            };
+        }
+        Ok(now.content.clone().unwrap_or_default())
+    }
+
+    /// A JSON file with an object merged into it, key by key, its other keys in their order.
+    fn merged(&self, path: &ProjectPath, now: &mut Now, value: &serde_json::Value) -> Result<Vec<u8>> {
+        let text = self.now_content(path, now)?;
+        let mut document = if text.iter().all(u8::is_ascii_whitespace) {
+            serde_json::Value::Object(serde_json::Map::new())
+        } else {
+            serde_json::from_slice(&text).map_err(|e| {
+                StoreError::refused(
+                    format!("`{path}` is not JSON, so nothing can be merged: line {}: {e}", e.line()),
+                    format!("quipu read {path}"),
+                )
+            })?
+        };
+        merge(&mut document, value);
+        let mut bytes = serde_json::to_vec_pretty(&document).expect("a JSON value can be written");
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+}
+
+impl Now {
+    /// The record of an operation, and the file's state after it.
+    fn advance(&mut self, path: &ProjectPath, op: OpKind, bytes: Vec<u8>) -> RecordOp {
+        let base = self.head.as_ref().filter(|h| !h.gone).cloned();
+        let (version, len) = match (op, &base) {
+            (OpKind::Append, Some(base)) => (base.version.extended(&bytes), base.len + bytes.len() as u64),
+            _ => (Version::of(&bytes), bytes.len() as u64),
+        };
+        let record = RecordOp {
+            op,
+            path: path.as_str().to_owned(),
+            class: self.class.as_str().to_owned(),
+            base: base.map(|b| b.version),
+            version: version.clone(),
+            len,
+            last: self.head.as_ref().filter(|h| h.seq > 0).map(|h| h.at.to_string()),
+            text: None,
+            base64: None,
+        };
+        match (&mut self.content, op) {
+            (Some(content), OpKind::Append) => content.extend_from_slice(&bytes),
+            (slot, OpKind::Write) => *slot = Some(bytes.clone()),
+            (slot, _) => *slot = None,
+        }
+        self.head = Some(Head {
+            class: self.class,
+            version,
+            len,
+            at: Position::START,
+            seq: 0,
+            gone: op == OpKind::Remove,
+            stamp: None,
+            flag: None,
+        });
+        if op == OpKind::Remove { record } else { record.with_bytes(bytes) }
+    }
+
+    fn aside(&self, path: &ProjectPath, bytes: Vec<u8>) -> RecordOp {
+        RecordOp {
+            op: OpKind::Keep,
+            path: path.as_str().to_owned(),
+            class: self.class.as_str().to_owned(),
+            base: self.version().cloned(),
+            version: Version::of(&bytes),
+            len: bytes.len() as u64,
+            last: None,
+            text: None,
+            base64: None,
+        }
+        .with_bytes(bytes)
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "one guard, all that it needs to know")]
+fn guard(
+    rules: &GuardRules,
+    path: &ProjectPath,
+    rule: Option<&FileRule>,
+    op: &Op,
+    now: &Now,
+    before_len: u64,
+    bytes: &[u8],
+    force: bool,
+) -> Result<()> {
+    let text = String::from_utf8_lossy(bytes);
+    if now.class == Class::State
+        && path.as_str().ends_with(".json")
+        && let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
+    {
+        let what = format!("`{path}` would no longer be JSON: line {}: {error}", error.line());
+        return Err(refused_by(what, rule, format!("quipu write {path}     (with valid JSON)")));
+    }
+    let replaces = matches!(op, Op::Write { .. } | Op::Amend { .. }) && now.exists();
+    if replaces && !force {
+        if let Some(what) = find_shrink(rules, usize::try_from(before_len).unwrap_or(usize::MAX), bytes.len()) {
+            return Err(refused_by(format!("`{path}` {what}"), rule, "the same command with --force, if the loss is meant".into()));
+        }
+        if let Some(found) = find_placeholder(&text) {
+            let what = format!("`{path}`, line {}: {}", found.line, found.what);
+            return Err(refused_by(what, rule, "write the whole text, or use --force if these words are meant".into()));
+        }
+    }
+    if rules.credentials_in.iter().any(|p| p.matches(path.as_str()).is_some()) {
+        return Ok(());
+    }
+    if let Some(found) = find_credentials(rules, &text) {
+        let what = format!("`{path}`, line {} of the new text {}: memory is no place for it", found.line, found.what);
+        return Err(refused_by(what, rule, "remove it; or allow it in quipu.toml: [guards] credentials_in = [\"PATH\"]".into()));
+    }
+    Ok(())
+}
+
+fn refused_by(what: String, rule: Option<&FileRule>, mend: String) -> StoreError {
+    let rule = rule.map(|r| (r.place.clone(), format!("path = \"{}\" class = \"{}\"", r.path, r.class.as_str())));
+    StoreError::Refused(Refused { what, rule, mend })
+}
+
+/// RFC 7396: objects merge key by key, `null` removes, everything else replaces.
+fn merge(into: &mut serde_json::Value, patch: &serde_json::Value) {
+    use serde_json::Value::{Null, Object};
+    let Object(patch) = patch else {
+        *into = patch.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = Object(serde_json::Map::new());
+    }
+    let Object(target) = into else { return };
+    for (key, value) in patch {
+        if *value == Null {
+            target.shift_remove(key);
+        } else {
+            merge(target.entry(key.clone()).or_insert(Null), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn merging_keeps_what_is_not_named() {
+        let mut document = json!({"b": 1, "a": {"x": 1, "y": [1]}, "unknown": "kept"});
+        merge(&mut document, &json!({"a": {"x": 2}, "b": null, "c": [3]}));
+        assert_eq!(document.to_string(), r#"{"a":{"x":2,"y":[1]},"unknown":"kept","c":[3]}"#);
+    }
+}

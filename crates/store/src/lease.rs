@@ -1,0 +1,205 @@
+//! Leases: a run's right to write some paths for longer than one commit.
+//!
+//! A lease is journalled, so its fencing number only ever grows. Within one boot it ends by a clock
+//! that cannot jump; after a reboot by the wall clock. It is checked inside every commit.
+
+use quipu_contract::{Actor, Pattern, ProjectPath};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::{Instant, parse_time, render_time};
+use crate::error::{Result, StoreError};
+use crate::record::{Kind, LeaseEvent, Record, Who};
+use crate::store::Store;
+
+/// A lease that was taken and not released.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    pub id: String,
+    pub holder: Who,
+    pub paths: Vec<String>,
+    pub fence: u64,
+    pub until: String,
+    #[serde(default)]
+    pub(crate) boot: String,
+    #[serde(default)]
+    pub(crate) boot_until_us: i64,
+}
+
+/// What the holder shows with each commit: `ID:FENCE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseToken {
+    pub id: String,
+    pub fence: u64,
+}
+
+impl LeaseToken {
+    pub fn parse(text: &str) -> Option<LeaseToken> {
+        let (id, fence) = text.rsplit_once(':')?;
+        Some(LeaseToken { id: id.to_owned(), fence: fence.parse().ok()? })
+    }
+}
+
+impl std::fmt::Display for LeaseToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.id, self.fence)
+    }
+}
+
+impl Lease {
+    pub fn token(&self) -> LeaseToken {
+        LeaseToken { id: self.id.clone(), fence: self.fence }
+    }
+
+    pub fn covers(&self, path: &ProjectPath) -> bool {
+        self.paths.iter().any(|p| Pattern::parse(p).is_ok_and(|p| p.matches(path.as_str()).is_some()))
+    }
+
+    pub(crate) fn is_over(&self, now: Instant, boot: &str) -> bool {
+        if self.boot == boot { now.boot_us >= self.boot_until_us } else { parse_time(&self.until).is_none_or(|until| now.wall_us >= until) }
+    }
+
+    pub(crate) fn apply(record: &Record, event: &LeaseEvent) -> Lease {
+        Lease {
+            id: event.id.clone(),
+            holder: record.who.clone(),
+            paths: event.paths.clone(),
+            fence: event.fence,
+            until: event.until.clone(),
+            boot: event.boot.clone(),
+            boot_until_us: event.boot_until_us,
+        }
+    }
+}
+
+/// The longest a lease may last without renewal.
+const LONGEST_SECONDS: u64 = 24 * 60 * 60;
+
+impl Store {
+    /// The leases that still hold.
+    pub fn leases(&self) -> Result<Vec<Lease>> {
+        self.settle()?;
+        let (now, boot) = (self.clock.now(), self.boot.clone());
+        Ok(self.heads()?.leases()?.into_iter().filter(|l| !l.is_over(now, &boot)).collect())
+    }
+
+    /// Takes a lease on paths that no one else holds.
+    pub fn take_lease(&self, actor: &Actor, paths: &[String], seconds: u64) -> Result<Lease> {
+        let mut patterns = Vec::new();
+        for path in paths {
+            let pattern = Pattern::parse(path).map_err(|what| StoreError::refused(what, "quipu lease take PATH"))?;
+            if pattern.holes().next().is_some() {
+                return Err(StoreError::refused(format!("`{path}`: a lease is on paths, without `{{}}`"), "quipu lease take PATH"));
+            }
+            let plain = path.replace("**", "x").replace(['*', '?'], "x");
+            ProjectPath::parse(&plain).map_err(|e| StoreError::refused(e.to_string(), "quipu lease take PATH"))?;
+            patterns.push(pattern);
+        }
+        if patterns.is_empty() {
+            return Err(StoreError::refused("a lease needs at least one path", "quipu lease take PATH"));
+        }
+        // A lease belongs to whoever may write: a role cannot lock others out of what is not its own.
+        let grant = self.contract.grant(actor).map_err(|what| StoreError::refused(what, "quipu contract show"))?;
+        let binding = self.contract.actor_binding(actor);
+        for path in paths {
+            if let Ok(literal) = ProjectPath::parse(path) {
+                grant.may_write(&literal, &binding).map_err(|denial| denied(denial, "quipu contract show"))?;
+            } else if grant.role.is_some() {
+                return Err(StoreError::refused(format!("`{path}`: a role leases paths one by one"), "quipu lease take PATH"));
+            }
+        }
+        self.lease_event(actor, |leases, fence, now, boot| {
+            if let Some(held) =
+                leases.iter().find(|l| l.paths.iter().any(|p| Pattern::parse(p).is_ok_and(|p| patterns.iter().any(|q| q.overlaps(&p)))))
+            {
+                return Err(StoreError::LeaseLost { what: held_by(held) });
+            }
+            Ok(event("take", &uuid::Uuid::now_v7().simple().to_string()[..12], paths, fence + 1, seconds, now, boot))
+        })
+    }
+
+    /// Makes a lease last longer. A lease that is over is gone: someone else may have written since.
+    pub fn renew_lease(&self, actor: &Actor, token: &LeaseToken, seconds: u64) -> Result<Lease> {
+        self.lease_event(actor, |leases, _, now, boot| {
+            let lease = current(leases, token)?;
+            Ok(event("renew", &lease.id, &lease.paths, lease.fence, seconds, now, boot))
+        })
+    }
+
+    /// Ends a lease. A person may end anyone's, by its id alone.
+    pub fn release_lease(&self, actor: &Actor, id: &str, fence: Option<u64>) -> Result<Lease> {
+        self.lease_event(actor, |leases, _, now, boot| {
+            let lease = leases
+                .iter()
+                .find(|l| l.id == id)
+                .ok_or_else(|| StoreError::NotFound { what: format!("no lease `{id}` is held"), mend: "quipu lease list".into() })?;
+            match (fence, actor) {
+                (Some(fence), _) if fence == lease.fence => {}
+                (None, Actor::Person) => {}
+                _ => return Err(StoreError::LeaseLost { what: format!("lease `{id}` is not yours: {}", held_by(lease)) }),
+            }
+            Ok(event("release", &lease.id, &lease.paths, lease.fence, 0, now, boot))
+        })
+    }
+
+    fn lease_event(&self, actor: &Actor, decide: impl FnOnce(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>) -> Result<Lease> {
+        let held = self.append_lock.acquire()?;
+        let mut look = self.look()?;
+        let (now, boot) = (self.clock.now(), self.boot.clone());
+        let (all, fence) = look.leases(self)?;
+        let leases: Vec<Lease> = all.into_iter().filter(|l| !l.is_over(now, &boot)).collect();
+        let event = decide(&leases, fence, now, &boot)?;
+        let mut record = look.next_record(self, Kind::Lease, Who::from(actor));
+        record.lease = Some(event.clone());
+        let lease = Lease::apply(&record, &event);
+        self.publish_records(held, look, vec![record])?;
+        Ok(lease)
+    }
+
+    /// Whether an actor's change of a path agrees with the leases.
+    pub(crate) fn check_lease(&self, leases: &[Lease], path: &ProjectPath, token: Option<&LeaseToken>) -> Result<()> {
+        let (now, boot) = (self.clock.now(), self.boot.as_str());
+        let mine = match token {
+            Some(token) => Some(current(&leases.iter().filter(|l| !l.is_over(now, boot)).cloned().collect::<Vec<_>>(), token)?),
+            None => None,
+        };
+        for lease in leases.iter().filter(|l| !l.is_over(now, boot) && l.covers(path)) {
+            if mine.as_ref().is_none_or(|m| m.id != lease.id) {
+                return Err(StoreError::LeaseLost { what: format!("`{path}` is leased: {}", held_by(lease)) });
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn denied(denial: quipu_contract::Denial, mend: &str) -> StoreError {
+    StoreError::Refused(crate::error::Refused {
+        what: denial.what,
+        rule: Some((denial.place, "pointers of the role".into())),
+        mend: mend.into(),
+    })
+}
+
+fn current(leases: &[Lease], token: &LeaseToken) -> Result<Lease> {
+    leases
+        .iter()
+        .find(|l| l.id == token.id && l.fence == token.fence)
+        .cloned()
+        .ok_or_else(|| StoreError::LeaseLost { what: format!("lease `{token}` is over: it ended, was released, or has another number") })
+}
+
+fn held_by(lease: &Lease) -> String {
+    format!("{} holds {} until {} (lease {})", lease.holder, lease.paths.join(", "), lease.until, lease.id)
+}
+
+fn event(act: &str, id: &str, paths: &[String], fence: u64, seconds: u64, now: Instant, boot: &str) -> LeaseEvent {
+    let length = i64::try_from(seconds.min(LONGEST_SECONDS) * 1_000_000).unwrap_or(0);
+    LeaseEvent {
+        act: act.into(),
+        id: id.into(),
+        paths: paths.to_vec(),
+        fence,
+        until: render_time(now.wall_us + length),
+        boot: boot.into(),
+        boot_until_us: now.boot_us + length,
+    }
+}

@@ -1,0 +1,306 @@
+//! Publishing: from a judged change to a durable, visible commit.
+//!
+//! Order of a commit, and what a crash leaves at each point:
+//! 1. under the append lock, the records go behind the end of the journal: a crash leaves bytes that
+//!    the next writer erases;
+//! 2. the end moves behind them: a crash of the process leaves records that the next command
+//!    completes, a crash of the machine may lose them, and no one was told of them yet;
+//! 3. outside the lock one sync, shared by all who wait for it: from here on nothing is lost;
+//! 4. the files are written: a crash leaves some undone, and the next command redoes them.
+
+use std::collections::BTreeMap;
+
+use quipu_contract::ProjectPath;
+use serde::Serialize;
+
+use crate::adopt::Adopted;
+use crate::clock::{parse_time, render_time};
+use crate::error::Result;
+use crate::heads::Head;
+use crate::journal::Position;
+use crate::lease::Lease;
+use crate::live::Tail;
+use crate::lock::Held;
+use crate::record::{FORMAT, Kind, OpKind, Record, Who};
+use crate::store::Store;
+use crate::tree::Stamp;
+use crate::version::Version;
+
+/// What a commit returns: proof that it is durable, and the new versions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Receipt {
+    pub seq: u64,
+    pub id: String,
+    pub at: String,
+    pub versions: BTreeMap<String, Version>,
+    /// Outside edits that were taken over on the way.
+    pub adopted: Vec<Adopted>,
+    /// The change had been committed before, under the same key.
+    pub repeated: bool,
+    /// Nothing had to be written: the files hold these bytes already.
+    pub unchanged: bool,
+}
+
+impl Receipt {
+    pub(crate) fn of(record: &Record, adopted: Vec<Adopted>, repeated: bool) -> Receipt {
+        Receipt {
+            seq: record.seq,
+            id: record.id.clone(),
+            at: record.at.clone(),
+            versions: record.ops.iter().filter(|o| o.op != OpKind::Keep).map(|o| (o.path.clone(), o.version.clone())).collect(),
+            adopted,
+            repeated,
+            unchanged: false,
+        }
+    }
+}
+
+/// A change that the contract allows, not yet visible. The append lock is held until it is
+/// published or dropped.
+#[must_use = "publish or drop"]
+pub struct Judged<'s> {
+    store: &'s Store,
+    state: State<'s>,
+    adopted: Vec<Adopted>,
+    touched: Vec<(ProjectPath, Version, Option<Stamp>)>,
+}
+
+enum State<'s> {
+    Fresh { held: Held<'s>, look: Look, records: Vec<Record> },
+    Repeated(Receipt),
+}
+
+impl<'s> Judged<'s> {
+    pub(crate) fn new(
+        store: &'s Store,
+        held: Held<'s>,
+        look: Look,
+        records: Vec<Record>,
+        adopted: Vec<Adopted>,
+        touched: Vec<(ProjectPath, Version, Option<Stamp>)>,
+    ) -> Judged<'s> {
+        Judged { store, state: State::Fresh { held, look, records }, adopted, touched }
+    }
+
+    pub(crate) fn repeated(store: &'s Store, receipt: Receipt) -> Judged<'s> {
+        Judged { store, state: State::Repeated(receipt), adopted: Vec::new(), touched: Vec::new() }
+    }
+
+    /// What would be recorded, for a dry run.
+    pub fn records(&self) -> &[Record] {
+        match &self.state {
+            State::Fresh { records, .. } => records,
+            State::Repeated(_) => &[],
+        }
+    }
+
+    /// Makes the change durable and puts its files in place.
+    pub fn publish(self) -> Result<Receipt> {
+        let (receipt, end) = self.publish_durably()?;
+        if let Some((store, end)) = end {
+            store.apply_to(end)?;
+        }
+        Ok(receipt)
+    }
+
+    /// Makes the change durable and returns; its files follow with [`Store::settle`] or any later
+    /// command. For writers that commit faster than anyone looks at the files.
+    pub fn publish_behind(self) -> Result<Receipt> {
+        self.publish_durably().map(|(receipt, _)| receipt)
+    }
+
+    fn publish_durably(self) -> Result<(Receipt, Option<(&'s Store, Position)>)> {
+        let store = self.store;
+        if !self.touched.is_empty() {
+            let heads = store.heads()?;
+            for (path, version, stamp) in &self.touched {
+                heads.set_stamp(path.as_str(), version, *stamp)?;
+            }
+        }
+        let (held, look, records) = match self.state {
+            State::Repeated(receipt) => {
+                store.settle()?;
+                return Ok((receipt, None));
+            }
+            State::Fresh { held, look, records } => (held, look, records),
+        };
+        if records.is_empty() {
+            let tail = look.tail;
+            drop(held);
+            let receipt = Receipt {
+                seq: tail.seq,
+                id: String::new(),
+                at: render_time(tail.wall_us),
+                versions: BTreeMap::new(),
+                adopted: self.adopted,
+                repeated: false,
+                unchanged: true,
+            };
+            return Ok((receipt, None));
+        }
+        let last = records.last().expect("not empty");
+        let mut receipt = Receipt::of(last, self.adopted, false);
+        receipt.seq = look.tail.seq + records.len() as u64;
+        receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore);
+        let end = store.write_records(held, look, records)?;
+        store.sync_to(end)?;
+        Ok((receipt, Some((store, end))))
+    }
+}
+
+/// One look at the end of the journal, under the append lock.
+pub(crate) struct Look {
+    pub tail: Tail,
+    /// What is journalled but not yet applied: raw lines.
+    pending: Vec<u8>,
+    pending_from: Position,
+}
+
+impl Look {
+    /// The newest head of a path, and whether it is still on its way to the disk.
+    pub fn head(&self, store: &Store, path: &ProjectPath) -> Result<(Option<Head>, bool)> {
+        let mut head = store.heads()?.head(path.as_str())?;
+        if self.pending.is_empty() {
+            return Ok((head, false));
+        }
+        // A quote inside a JSON string is escaped, so this text can only be the field itself.
+        let needle = format!("\"path\":{}", serde_json::Value::from(path.as_str()));
+        if memchr::memmem::find(&self.pending, needle.as_bytes()).is_none() {
+            return Ok((head, false));
+        }
+        let mut pending = false;
+        for (at, record) in self.pending_records(needle.as_bytes()) {
+            for op in record.ops.iter().filter(|o| o.path == path.as_str() && o.op != OpKind::Keep) {
+                head = Some(Head::after(op, at, record.seq));
+                pending = true;
+            }
+        }
+        Ok((head, pending))
+    }
+
+    pub fn find_key(&self, store: &Store, key: &str) -> Result<Option<Record>> {
+        if let Some(at) = store.heads()?.key(key)? {
+            return Ok(Some(store.journal.read_record(at)?));
+        }
+        let needle = format!("\"key\":{}", serde_json::Value::from(key));
+        Ok(self.pending_records(needle.as_bytes()).into_iter().map(|(_, r)| r).find(|r| r.key.as_deref() == Some(key)))
+    }
+
+    /// All leases, ended ones included, and the highest fencing number.
+    pub fn leases(&mut self, store: &Store) -> Result<(Vec<Lease>, u64)> {
+        let (mut leases, mut fence) = {
+            let heads = store.heads()?;
+            (heads.leases()?, heads.fence()?)
+        };
+        for (_, record) in self.pending_records(b"\"lease\":{") {
+            let Some(event) = &record.lease else { continue };
+            fence = fence.max(event.fence);
+            leases.retain(|l| l.id != event.id);
+            if event.act != "release" {
+                leases.push(Lease::apply(&record, event));
+            }
+        }
+        Ok((leases, fence))
+    }
+
+    fn pending_records(&self, needle: &[u8]) -> Vec<(Position, Record)> {
+        let mut found = Vec::new();
+        let finder = memchr::memmem::Finder::new(needle);
+        let mut offset = 0;
+        while offset < self.pending.len() {
+            let length = memchr::memchr(b'\n', &self.pending[offset..]).unwrap_or(self.pending.len() - offset);
+            let line = &self.pending[offset..offset + length];
+            if finder.find(line).is_some()
+                && let Ok(record) = Record::decode(line)
+            {
+                // Pending lines of an earlier segment are rare; their exact place is only a hint.
+                let at = Position { segment: self.pending_from.segment, offset: self.pending_from.offset + offset as u64 };
+                found.push((at, record));
+            }
+            offset += length + 1;
+        }
+        found
+    }
+
+    pub fn next_record(&self, store: &Store, kind: Kind, who: Who) -> Record {
+        Record {
+            v: FORMAT,
+            seq: 0,
+            id: uuid::Uuid::now_v7().to_string(),
+            // Time never runs backwards in the journal, whatever the clock does.
+            at: render_time(store.clock.now().wall_us.max(self.tail.wall_us)),
+            kind,
+            who,
+            why: None,
+            key: None,
+            ops: Vec::new(),
+            lease: None,
+            prev: String::new(),
+            sum: String::new(),
+        }
+    }
+}
+
+impl Store {
+    /// Looks at the end of the journal. Only under the append lock.
+    pub(crate) fn look(&self) -> Result<Look> {
+        let tail = match self.live()?.tail() {
+            Some(tail) => tail,
+            None => self.find_end()?,
+        };
+        self.journal.clear_behind(tail.at)?;
+        let applied = self.heads()?.applied()?.at;
+        let pending = if applied < tail.at { self.journal.read_between(applied, tail.at)? } else { Vec::new() };
+        // Lines that span segments lose their exact place; then everything is applied first.
+        if !pending.is_empty() && applied.segment != tail.at.segment {
+            self.sync_to(tail.at)?;
+            self.apply_files(tail.at)?;
+            return Ok(Look { pending: Vec::new(), pending_from: tail.at, tail });
+        }
+        Ok(Look { pending, pending_from: applied, tail })
+    }
+
+    /// Appends records, makes them durable and applies them.
+    pub(crate) fn publish_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<()> {
+        let end = self.write_records(held, look, records)?;
+        self.sync_to(end)?;
+        self.apply_to(end)
+    }
+
+    /// Steps 1 and 2: the journal grows, the lock is given up.
+    fn write_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Position> {
+        let mut tail = look.tail;
+        let mut places: BTreeMap<String, Position> = BTreeMap::new();
+        for mut record in records {
+            record.seq = tail.seq + 1;
+            record.prev.clone_from(&tail.sum);
+            for op in &mut record.ops {
+                if let Some(at) = places.get(&op.path) {
+                    op.last = Some(at.to_string());
+                }
+            }
+            let (line, sum) = record.encode();
+            let (start, end) = self.journal.append(tail.at, &line)?;
+            for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
+                places.insert(op.path.clone(), start);
+            }
+            tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum };
+        }
+        self.live()?.set_tail(&self.disk, &tail)?;
+        drop(held);
+        Ok(tail.at)
+    }
+
+    /// Step 3: returns when everything up to a place is on the disk.
+    pub(crate) fn sync_to(&self, end: Position) -> Result<()> {
+        let _held = self.sync_lock.acquire()?;
+        let live = self.live()?;
+        if live.synced().is_some_and(|synced| synced >= end) {
+            return Ok(());
+        }
+        // Whoever appended meanwhile is served by the same sync.
+        let target = live.tail().map_or(end, |tail| tail.at.max(end));
+        self.journal.sync(target.segment)?;
+        live.set_synced(&self.disk, target)
+    }
+}

@@ -1,0 +1,292 @@
+//! Journal records: JSON lines, chained by hash.
+//!
+//! A line ends in `,"sum":"…"}`; the sum is over the sum of the record before and over every byte
+//! of the line before it. Readers ignore fields they do not know, and nothing is ever rewritten, so
+//! unknown fields survive.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use quipu_contract::Actor;
+use serde::{Deserialize, Serialize};
+
+use crate::version::Version;
+
+/// The version of the record format.
+pub(crate) const FORMAT: u32 = 1;
+/// The sum that the first record is chained to.
+pub(crate) const ROOT_SUM: &str = "00000000000000000000000000000000";
+
+/// Why a record was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A change that the contract allowed.
+    Commit,
+    /// An edit behind Quipu's back that the contract allows.
+    Adopt,
+    /// A person changed what is sealed.
+    Amend,
+    /// An older version was brought back.
+    Restore,
+    /// Bytes that an outside edit left and a commit replaced: kept, not current.
+    Aside,
+    /// A lease was taken, renewed or released.
+    Lease,
+    /// A kind of a later version of Quipu.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Kind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Commit => "commit",
+            Kind::Adopt => "adopt",
+            Kind::Amend => "amend",
+            Kind::Restore => "restore",
+            Kind::Aside => "aside",
+            Kind::Lease => "lease",
+            Kind::Unknown => "unknown",
+        }
+    }
+}
+
+/// Who made a record.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Who {
+    /// `person`, `agent`, `quipu`, or `outside` for an edit that did not come through Quipu.
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+impl Who {
+    pub fn outside() -> Who {
+        Who { kind: "outside".into(), ..Who::default() }
+    }
+}
+
+impl From<&Actor> for Who {
+    fn from(actor: &Actor) -> Who {
+        let kind = match actor {
+            Actor::Person => "person",
+            Actor::Agent { .. } => "agent",
+            Actor::Runtime => "quipu",
+        };
+        Who {
+            kind: kind.into(),
+            role: actor.role().map(ToString::to_string),
+            unit: actor.unit().map(ToString::to_string),
+            agent: actor.agent().map(ToString::to_string),
+        }
+    }
+}
+
+/// `writer/ch05 (otto)`, `person`, `outside`.
+impl std::fmt::Display for Who {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.role.as_deref().or(self.agent.as_deref()).unwrap_or(&self.kind))?;
+        if let Some(unit) = &self.unit {
+            write!(f, "/{unit}")?;
+        }
+        match (&self.role, &self.agent) {
+            (Some(_), Some(agent)) => write!(f, " ({agent})"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OpKind {
+    /// The record holds the whole file.
+    Write,
+    /// The record holds what was added at the end.
+    Append,
+    /// The file is gone.
+    Remove,
+    /// The record holds bytes that are not current.
+    Keep,
+}
+
+/// What happened to one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordOp {
+    pub op: OpKind,
+    pub path: String,
+    pub class: String,
+    /// The version it was based on; none for a new file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Version>,
+    pub version: Version,
+    /// The length of the file afterwards.
+    pub len: u64,
+    /// Where the journal's record before this one about this file stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Bytes that are not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base64: Option<String>,
+}
+
+impl RecordOp {
+    pub fn bytes(&self) -> Vec<u8> {
+        match (&self.text, &self.base64) {
+            (Some(text), _) => text.clone().into_bytes(),
+            (None, Some(coded)) => STANDARD.decode(coded).unwrap_or_default(),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    pub(crate) fn with_bytes(mut self, bytes: Vec<u8>) -> RecordOp {
+        match String::from_utf8(bytes) {
+            Ok(text) => self.text = Some(text),
+            Err(error) => self.base64 = Some(STANDARD.encode(error.as_bytes())),
+        }
+        self
+    }
+}
+
+/// What a lease record says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseEvent {
+    /// `take`, `renew` or `release`.
+    pub act: String,
+    pub id: String,
+    #[serde(default)]
+    pub paths: Vec<String>,
+    pub fence: u64,
+    /// When it ends, by the wall clock.
+    pub until: String,
+    /// The boot it was taken in, and when it ends by that boot's clock.
+    pub boot: String,
+    pub boot_until_us: i64,
+}
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub v: u32,
+    pub seq: u64,
+    pub id: String,
+    pub at: String,
+    pub kind: Kind,
+    pub who: Who,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ops: Vec<RecordOp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseEvent>,
+    pub prev: String,
+    #[serde(default, skip_serializing)]
+    pub sum: String,
+}
+
+impl Record {
+    /// The line, newline included, and its sum.
+    pub(crate) fn encode(&self) -> (Vec<u8>, String) {
+        let mut line = serde_json::to_vec(self).expect("a record has only strings and numbers");
+        line.pop(); // the closing brace, to make room for the sum
+        let sum = checksum(&self.prev, &line);
+        line.extend_from_slice(b",\"sum\":\"");
+        line.extend_from_slice(sum.as_bytes());
+        line.extend_from_slice(b"\"}\n");
+        (line, sum)
+    }
+
+    /// Reads a line without its newline; says what is wrong with it otherwise.
+    pub(crate) fn decode(line: &[u8]) -> std::result::Result<Record, String> {
+        let record: Record = serde_json::from_slice(line).map_err(|e| format!("not a record: {e}"))?;
+        const TAIL: usize = ",\"sum\":\"\"}".len() + ROOT_SUM.len();
+        let body = line.len().checked_sub(TAIL).map(|end| &line[..end]);
+        if body.map(|body| checksum(&record.prev, body)).as_deref() != Some(record.sum.as_str()) {
+            return Err(format!("record {} does not match its sum", record.seq));
+        }
+        if record.v != FORMAT {
+            return Err(format!("record {} has format {}; this Quipu reads {FORMAT}", record.seq, record.v));
+        }
+        Ok(record)
+    }
+}
+
+fn checksum(prev: &str, body: &[u8]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(prev.as_bytes());
+    hasher.update(body);
+    hasher.finalize().to_hex()[..ROOT_SUM.len()].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let op = RecordOp {
+            op: OpKind::Append,
+            path: "meta/术语.md".into(),
+            class: "append".into(),
+            base: None,
+            version: Version::of(b"x"),
+            len: 1,
+            last: None,
+            text: None,
+            base64: None,
+        };
+        Record {
+            v: FORMAT,
+            seq: 7,
+            id: "i".into(),
+            at: "t".into(),
+            kind: Kind::Commit,
+            who: Who::outside(),
+            why: None,
+            key: None,
+            ops: vec![op.clone().with_bytes("行一\n\"quoted\"".into()), op.with_bytes(vec![0xff, 0])],
+            lease: None,
+            prev: ROOT_SUM.into(),
+            sum: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_record_survives_its_line() {
+        let (line, sum) = record().encode();
+        let read = Record::decode(line.strip_suffix(b"\n").unwrap()).unwrap();
+        assert_eq!(read, Record { sum, ..record() });
+        assert_eq!(read.ops[0].bytes(), "行一\n\"quoted\"".as_bytes());
+        assert_eq!(read.ops[1].bytes(), [0xff, 0]);
+    }
+
+    #[test]
+    fn every_flipped_byte_is_noticed() {
+        let (line, _) = record().encode();
+        let line = line.strip_suffix(b"\n").unwrap();
+        for index in 0..line.len() {
+            let mut flipped = line.to_vec();
+            flipped[index] ^= 1;
+            assert!(Record::decode(&flipped).is_err(), "byte {index}");
+        }
+        for cut in 0..line.len() {
+            assert!(Record::decode(&line[..cut]).is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn fields_of_later_versions_are_ignored() {
+        let mut body = serde_json::to_vec(&record()).unwrap();
+        body.pop();
+        body.extend_from_slice(b",\"colour\":\"red\"");
+        let sum = checksum(ROOT_SUM, &body);
+        body.extend_from_slice(format!(",\"sum\":\"{sum}\"}}").as_bytes());
+        assert_eq!(Record::decode(&body).unwrap().seq, 7);
+    }
+}

@@ -1,0 +1,110 @@
+//! Bringing a version back, and keeping what had to give way.
+
+use quipu_contract::{Actor, ProjectPath};
+
+use crate::change::{Change, Op};
+use crate::error::{Result, StoreError};
+use crate::history::At;
+use crate::publish::Receipt;
+use crate::record::{Kind, OpKind, RecordOp, Who};
+use crate::store::Store;
+use crate::version::Version;
+
+/// What `restore` did.
+#[derive(Debug, Clone)]
+pub struct Restored {
+    pub receipt: Receipt,
+    pub version: Version,
+}
+
+impl Store {
+    /// Brings back the newest journalled version, or an older one.
+    pub fn restore(&self, actor: &Actor, path: &ProjectPath, at: Option<&At>, why: Option<String>) -> Result<Restored> {
+        let head = {
+            self.settle()?;
+            self.heads()?.head(path.as_str())?
+        };
+        let (bytes, older) = match (at, &head) {
+            (Some(at), _) => (self.text_at(path, at)?.0, true),
+            (None, Some(head)) if !head.gone => (self.content_from_journal(path, head)?, false),
+            // It was removed: the newest version before that.
+            (None, Some(_)) => (self.text_at(path, &At::Back(1))?.0, true),
+            (None, None) => {
+                return Err(StoreError::NotFound { what: format!("`{path}` has no history"), mend: "quipu log".into() });
+            }
+        };
+        let version = Version::of(&bytes);
+        let mut change = Change::by(actor).op(Op::Restore { path: path.clone(), bytes, older });
+        change.why = why;
+        let receipt = self.judge(change)?.publish()?;
+        let version = receipt.versions.get(path.as_str()).cloned().unwrap_or(version);
+        Ok(Restored { receipt, version })
+    }
+
+    /// Saves bytes that an outside edit left where a commit had to write. They stay in
+    /// `.quipu/aside` until they are journalled.
+    pub(crate) fn keep_aside(&self, path: &ProjectPath, bytes: &[u8]) -> std::io::Result<()> {
+        let folder = self.quipu().join("aside");
+        std::fs::create_dir_all(&folder)?;
+        let name = uuid::Uuid::now_v7().simple().to_string();
+        let body = format!("{path}\n").into_bytes();
+        let temp = folder.join(format!("{name}.part"));
+        std::fs::write(&temp, [body.as_slice(), bytes].concat())?;
+        std::fs::rename(temp, folder.join(name))
+    }
+
+    /// Journals what was set aside, so that `log` shows it and nothing depends on the folder.
+    pub(crate) fn journal_asides(&self) -> Result<usize> {
+        let folder = self.quipu().join("aside");
+        let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(0) };
+        let names: Vec<_> = entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_none()).collect();
+        if names.is_empty() {
+            return Ok(0);
+        }
+        let held = self.append_lock.acquire()?;
+        let look = self.look()?;
+        let mut ops = Vec::new();
+        for name in &names {
+            let Ok(bytes) = std::fs::read(name) else { continue }; // another process journalled it
+            let Some(split) = memchr::memchr(b'\n', &bytes) else { continue };
+            let path = String::from_utf8_lossy(&bytes[..split]).into_owned();
+            let kept = bytes[split + 1..].to_vec();
+            ops.push(
+                RecordOp {
+                    op: OpKind::Keep,
+                    path,
+                    class: String::new(),
+                    base: None,
+                    version: Version::of(&kept),
+                    len: kept.len() as u64,
+                    last: None,
+                    text: None,
+                    base64: None,
+                }
+                .with_bytes(kept),
+            );
+        }
+        let count = ops.len();
+        if count > 0 {
+            let mut record = look.next_record(self, Kind::Aside, Who::outside());
+            record.why = Some("an outside edit met a commit; these are its bytes".into());
+            record.ops = ops;
+            self.publish_records(held, look, vec![record])?;
+        }
+        for name in names {
+            let _ = std::fs::remove_file(name);
+        }
+        Ok(count)
+    }
+
+    /// Bytes that were set aside, by the number of their record.
+    pub fn kept_aside(&self, seq: u64, path: &ProjectPath) -> Result<Option<Vec<u8>>> {
+        let mut found = None;
+        self.each_newest_first(usize::MAX, &mut |_, record| {
+            if record.seq == seq {
+                found = record.ops.iter().find(|o| o.op == OpKind::Keep && o.path == path.as_str()).map(RecordOp::bytes);
+            }
+        })?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,214 @@
+//! The store of one project: its parts, and how they are opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use quipu_contract::{Contract, ProjectPath};
+
+use crate::clock::{Clock, boot_id};
+use crate::disk::{Disk, Watch};
+use crate::error::{Result, StoreError};
+use crate::heads::Heads;
+use crate::journal::Journal;
+use crate::live::Live;
+use crate::lock::KernelLock;
+use crate::tree::Tree;
+use crate::version::Version;
+
+/// How long a command waits for another process before it names it and gives up.
+const WAIT: Duration = Duration::from_secs(10);
+/// A segment that reaches this size is closed and the next one begun.
+const SEGMENT_BYTES: u64 = 16 << 20;
+
+/// How a store is opened; the defaults are for ordinary use.
+#[derive(Clone)]
+pub struct Options {
+    pub clock: Clock,
+    pub wait: Duration,
+    pub segment_bytes: u64,
+    pub watch: Option<Arc<dyn Watch>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { clock: Clock::system(), wait: WAIT, segment_bytes: SEGMENT_BYTES, watch: None }
+    }
+}
+
+/// The store of one project.
+pub struct Store {
+    pub(crate) contract: Arc<Contract>,
+    pub(crate) tree: Tree,
+    pub(crate) journal: Journal,
+    pub(crate) disk: Disk,
+    pub(crate) clock: Clock,
+    pub(crate) boot: String,
+    pub(crate) append_lock: KernelLock,
+    pub(crate) sync_lock: KernelLock,
+    pub(crate) apply_lock: KernelLock,
+    live: OnceLock<Live>,
+    heads: Mutex<Option<Heads>>,
+    read_only: bool,
+    /// The heads were made anew: a crash may have left files behind the journal.
+    pub(crate) redo_wanted: AtomicBool,
+}
+
+pub(crate) struct HeadsGuard<'s>(MutexGuard<'s, Option<Heads>>);
+
+impl std::ops::Deref for HeadsGuard<'_> {
+    type Target = Heads;
+
+    fn deref(&self) -> &Heads {
+        self.0.as_ref().expect("opened before it is handed out")
+    }
+}
+
+impl Store {
+    /// Makes the folders of a store where there is none.
+    pub fn init(root: &Path) -> Result<()> {
+        let quipu = root.join(".quipu");
+        for folder in ["journal", "tmp", "aside"] {
+            std::fs::create_dir_all(quipu.join(folder)).map_err(StoreError::io(format!("cannot make `.quipu/{folder}`")))?;
+        }
+        let ignore = quipu.join(".gitignore");
+        if !ignore.exists() {
+            std::fs::write(&ignore, "*\n").map_err(StoreError::io("cannot write `.quipu/.gitignore`"))?;
+        }
+        Ok(())
+    }
+
+    /// Opens the store of a project. What a crash left undone is completed by the first command
+    /// that looks.
+    pub fn open(root: &Path, contract: Arc<Contract>, options: Options) -> Result<Store> {
+        let quipu = root.join(".quipu");
+        if !quipu.is_dir() {
+            return Err(StoreError::NoStore(root.to_owned()));
+        }
+        let disk = Disk::new(options.watch);
+        let tree = Tree::open(root, disk.clone()).map_err(StoreError::io(format!("cannot open `{}`", root.display())))?;
+        let read_only = rustix::fs::access(&quipu, rustix::fs::Access::WRITE_OK).is_err();
+        if !read_only && !(quipu.join("tmp").is_dir() && quipu.join("journal").is_dir()) {
+            Self::init(root)?;
+        }
+        let lock = |name: &str| KernelLock::new(quipu.join(name), options.wait);
+        Ok(Store {
+            contract,
+            tree,
+            journal: Journal::new(quipu.join("journal"), disk.clone(), options.segment_bytes),
+            disk,
+            clock: options.clock,
+            boot: boot_id(),
+            append_lock: lock("append.lock"),
+            sync_lock: lock("sync.lock"),
+            apply_lock: lock("apply.lock"),
+            live: OnceLock::new(),
+            heads: Mutex::new(None),
+            read_only,
+            redo_wanted: AtomicBool::new(false),
+        })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.tree.path
+    }
+
+    pub fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    /// Whether the project lies on a disk or in a folder that cannot be written.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    pub(crate) fn quipu(&self) -> PathBuf {
+        self.tree.path.join(".quipu")
+    }
+
+    pub(crate) fn live(&self) -> Result<&Live> {
+        match self.live.get() {
+            Some(live) => Ok(live),
+            None => {
+                let opened = Live::open(&self.quipu().join("live"), self.boot.clone())?;
+                Ok(self.live.get_or_init(|| opened))
+            }
+        }
+    }
+
+    pub(crate) fn heads(&self) -> Result<HeadsGuard<'_>> {
+        let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.is_none() {
+            *slot = Some(self.open_heads()?);
+        }
+        Ok(HeadsGuard(slot))
+    }
+
+    fn open_heads(&self) -> Result<Heads> {
+        if self.read_only {
+            let heads = Heads::in_memory()?;
+            self.fill_heads(&heads)?;
+            return Ok(heads);
+        }
+        let path = self.quipu().join("heads.db");
+        let was_there = path.exists();
+        match Heads::open(&path) {
+            Ok(heads) if was_there && heads.is_made() => Ok(heads),
+            Ok(heads) => self.rebuilt(heads),
+            Err(error) if is_damage(&error) => {
+                self.remove_heads_files()?;
+                self.rebuilt(Heads::open(&path)?)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn rebuilt(&self, heads: Heads) -> Result<Heads> {
+        self.fill_heads(&heads)?;
+        self.redo_wanted.store(true, Ordering::SeqCst);
+        Ok(heads)
+    }
+
+    /// Forgets the heads; the next look makes them anew from the journal.
+    pub(crate) fn drop_heads(&self) -> Result<()> {
+        let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        *slot = None;
+        self.remove_heads_files()
+    }
+
+    fn remove_heads_files(&self) -> Result<()> {
+        for name in ["heads.db", "heads.db-wal", "heads.db-shm"] {
+            match std::fs::remove_file(self.quipu().join(name)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(StoreError::io(format!("cannot remove `.quipu/{name}`"))(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest text of a file and its version. An outside edit that the contract allows is
+    /// adopted first; one that it does not allow is not shown.
+    pub fn read(&self, path: &ProjectPath) -> Result<Option<(Vec<u8>, Version)>> {
+        self.take_notice(std::slice::from_ref(path))?;
+        let head = self.heads()?.head(path.as_str())?;
+        match head.filter(|h| !h.gone) {
+            Some(head) => Ok(Some((self.content(path, &head)?, head.version))),
+            // A file that no commit ever touched is still a file.
+            None => {
+                let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
+                Ok(found.map(|(bytes, _)| {
+                    let version = Version::of(&bytes);
+                    (bytes, version)
+                }))
+            }
+        }
+    }
+}
+
+pub(crate) fn is_damage(error: &StoreError) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    matches!(error, StoreError::Heads(e) if matches!(e.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)))
+}

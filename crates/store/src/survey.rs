@@ -1,0 +1,199 @@
+//! A look at all files: what is where, what changed outside, what no rule names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quipu_contract::{Class, ProjectPath};
+use serde::Serialize;
+
+use crate::adopt::{Adopted, Flag, Noticed};
+use crate::error::{Result, StoreError};
+use crate::heads::Head;
+use crate::record::{Kind, RecordOp, Who};
+use crate::store::Store;
+use crate::tree::Stamp;
+use crate::version::Version;
+
+/// A record of adoptions holds at most this much, so that joining a large folder stays readable.
+const ADOPT_OPS: usize = 256;
+const ADOPT_BYTES: usize = 4 << 20;
+
+/// How one file stands.
+#[derive(Debug, Clone, Serialize)]
+pub struct Standing {
+    pub path: String,
+    pub class: Class,
+    pub version: Option<Version>,
+    pub len: u64,
+    pub seq: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flag: Option<Flag>,
+}
+
+/// How everything stands.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Survey {
+    /// Files that a rule names.
+    pub files: Vec<Standing>,
+    pub adopted: Vec<Adopted>,
+    /// Files that no rule names.
+    pub free: Vec<String>,
+    /// Files whose names the contract cannot hold, with the reason.
+    pub strange: Vec<(String, String)>,
+}
+
+impl Survey {
+    pub fn flagged(&self) -> impl Iterator<Item = &Standing> {
+        self.files.iter().filter(|f| f.flag.is_some())
+    }
+}
+
+impl Store {
+    /// Looks at some paths before a command reads them; adopts what is allowed and returns it.
+    pub fn take_notice(&self, paths: &[ProjectPath]) -> Result<Vec<Adopted>> {
+        self.settle()?;
+        if self.is_read_only() {
+            return Ok(Vec::new());
+        }
+        let mut changed = Vec::new();
+        for path in paths {
+            let head = self.heads()?.head(path.as_str())?;
+            let class = self.contract.class(path);
+            // A free file that was never written through Quipu is none of the journal's business.
+            if head.is_none() && class == Class::Free {
+                continue;
+            }
+            let stamp = self.tree.stamp(path).map_err(StoreError::io(format!("cannot look at `{path}`")))?;
+            let known = head.as_ref().filter(|h| !h.gone);
+            let same = match (known, stamp) {
+                (Some(head), Some(stamp)) => head.stamp == Some(stamp),
+                (None, None) => true,
+                _ => false,
+            };
+            if !same {
+                changed.push((path.clone(), stamp));
+            }
+        }
+        if changed.is_empty() { Ok(Vec::new()) } else { self.notice_all(changed) }
+    }
+
+    /// Adopts or flags files that do not look as recorded.
+    fn notice_all(&self, changed: Vec<(ProjectPath, Option<Stamp>)>) -> Result<Vec<Adopted>> {
+        let mut adopted = Vec::new();
+        let mut rest = changed.into_iter().peekable();
+        while rest.peek().is_some() {
+            let held = self.append_lock.acquire()?;
+            let look = self.look()?;
+            let mut ops: Vec<RecordOp> = Vec::new();
+            let mut bytes = 0;
+            while ops.len() < ADOPT_OPS && bytes < ADOPT_BYTES {
+                let Some((path, _)) = rest.next() else { break };
+                let (head, pending) = look.head(self, &path)?;
+                if pending {
+                    continue;
+                }
+                match self.notice(&path, self.contract.class(&path), head.as_ref())? {
+                    Noticed::Same => {}
+                    Noticed::Touched(stamp) => {
+                        if let Some(head) = head {
+                            self.heads()?.set_stamp(path.as_str(), &head.version, stamp)?;
+                        }
+                    }
+                    Noticed::Flagged(flag, stamp) => {
+                        if let Some(head) = head {
+                            self.heads()?.set_flag(path.as_str(), &head.version, &flag, stamp)?;
+                        }
+                    }
+                    Noticed::Adopt { op, how } => {
+                        bytes += usize::try_from(op.len).unwrap_or(usize::MAX);
+                        adopted.push(Adopted { path: op.path.clone(), version: op.version.clone(), how });
+                        ops.push(*op);
+                    }
+                }
+            }
+            if !ops.is_empty() {
+                let mut record = look.next_record(self, Kind::Adopt, Who::outside());
+                record.ops = ops;
+                self.publish_records(held, look, vec![record])?;
+            }
+        }
+        Ok(adopted)
+    }
+
+    /// Looks at every file, adopts what the contract allows and flags the rest.
+    pub fn survey(&self) -> Result<Survey> {
+        self.settle()?;
+        let found = self.tree.walk(&|_| false).map_err(StoreError::io("cannot walk the project"))?;
+        let heads: BTreeMap<String, Head> = self.heads()?.all()?.into_iter().collect();
+        let mut survey = Survey::default();
+        let mut changed = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (text, stamp) in &found {
+            let path = match ProjectPath::parse(text) {
+                Ok(path) => path,
+                Err(error) => {
+                    survey.strange.push((text.clone(), error.to_string()));
+                    continue;
+                }
+            };
+            let head = heads.get(text).filter(|h| !h.gone);
+            if head.is_none() && self.contract.class(&path) == Class::Free {
+                if let Some(rule) = self.contract.look_alike(&path) {
+                    survey.strange.push((text.clone(), format!("looks like `{}` but is not spelled like it", rule.path)));
+                } else {
+                    survey.free.push(text.clone());
+                }
+                continue;
+            }
+            seen.insert(text.as_str());
+            if head.is_none_or(|h| h.stamp != Some(*stamp)) {
+                changed.push((path, Some(*stamp)));
+            }
+        }
+        for (text, _) in heads.iter().filter(|(text, head)| !head.gone && !seen.contains(text.as_str())) {
+            if let Ok(path) = ProjectPath::parse(text) {
+                changed.push((path, None));
+            }
+        }
+        let fresh;
+        let heads = if changed.is_empty() {
+            &heads
+        } else {
+            if self.is_read_only() {
+                for (path, stamp) in changed {
+                    let head = heads.get(path.as_str());
+                    if let Noticed::Flagged(flag, _) = self.notice_stamp(&path, self.contract.class(&path), head, stamp)? {
+                        survey.files.push(standing(path.as_str(), self.contract.class(&path), head, Some(flag)));
+                    }
+                }
+            } else {
+                survey.adopted = self.notice_all(changed)?;
+            }
+            fresh = self.heads()?.all()?.into_iter().collect::<BTreeMap<_, _>>();
+            &fresh
+        };
+        for (text, head) in heads.iter().filter(|(_, head)| !head.gone) {
+            let class = ProjectPath::parse(text).map_or(Class::Free, |p| self.contract.class(&p));
+            if class == Class::Free {
+                survey.free.push(text.clone());
+            }
+            if !survey.files.iter().any(|f| f.flag.is_some() && f.path == *text) {
+                survey.files.push(standing(text, class, Some(head), head.flag.as_ref().map(|(flag, _)| flag.clone())));
+            }
+        }
+        survey.files.retain(|f| f.class != Class::Free || f.flag.is_some());
+        survey.free.sort_unstable();
+        survey.free.dedup();
+        Ok(survey)
+    }
+}
+
+fn standing(path: &str, class: Class, head: Option<&Head>, flag: Option<Flag>) -> Standing {
+    Standing {
+        path: path.to_owned(),
+        class,
+        version: head.map(|h| h.version.clone()),
+        len: head.map_or(0, |h| h.len),
+        seq: head.map_or(0, |h| h.seq),
+        flag,
+    }
+}

@@ -1,0 +1,302 @@
+//! The project's files, reached from its root without following any link.
+//!
+//! Every path is opened below the root with symbolic links refused, so that neither a link nor a
+//! renamed folder leads outside or from one rule's file to another's.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use quipu_contract::ProjectPath;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::disk::{Disk, Step};
+
+/// What tells whether a file is still the one that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub inode: u64,
+    pub size: u64,
+    pub mtime_ns: i64,
+}
+
+pub(crate) struct Tree {
+    root: OwnedFd,
+    pub path: PathBuf,
+    disk: Disk,
+}
+
+/// What was found where a file was replaced.
+pub(crate) struct Replaced {
+    pub stamp: Stamp,
+    /// What stood there, if it was not the expected file.
+    pub unexpected: Option<Unexpected>,
+}
+
+/// A file that was taken out of its place. It stays under a temporary name until it is discarded.
+pub(crate) struct Unexpected {
+    pub bytes: Vec<u8>,
+    folder: OwnedFd,
+    name: String,
+}
+
+impl Unexpected {
+    pub fn discard(self) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty())?)
+    }
+}
+
+impl Tree {
+    pub fn open(path: &Path, disk: Disk) -> io::Result<Tree> {
+        let path = path.canonicalize()?;
+        let root = rustix::fs::open(&path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Tree { root, path, disk })
+    }
+
+    fn open_at(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o666) } else { Mode::empty() };
+        loop {
+            match rustix::fs::openat2(&self.root, path, flags | OFlags::CLOEXEC | OFlags::NONBLOCK, mode, resolve) {
+                // A rename somewhere on the way made the kernel unsure; it asks to try again.
+                Err(Errno::AGAIN) => continue,
+                Err(Errno::LOOP) => {
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` goes through a symbolic link")));
+                }
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    /// The folder of a path and the last part of it.
+    fn folder<'p>(&self, path: &'p ProjectPath, make: bool) -> io::Result<(OwnedFd, &'p str)> {
+        let (folder, name) = path.as_str().rsplit_once('/').unwrap_or((".", path.as_str()));
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY;
+        match self.open_at(folder, flags) {
+            Err(error) if make && error.kind() == io::ErrorKind::NotFound => {
+                self.make_folders(folder)?;
+                Ok((self.open_at(folder, flags)?, name))
+            }
+            other => Ok((other?, name)),
+        }
+    }
+
+    pub fn make_folders(&self, folder: &str) -> io::Result<()> {
+        let mut so_far = String::new();
+        for part in folder.split('/').filter(|p| !p.is_empty() && *p != ".") {
+            let parent = if so_far.is_empty() { ".".to_owned() } else { so_far.clone() };
+            if !so_far.is_empty() {
+                so_far.push('/');
+            }
+            so_far.push_str(part);
+            let parent = self.open_at(&parent, OFlags::DIRECTORY | OFlags::RDONLY)?;
+            if let Err(Errno::NOENT) = rustix::fs::statat(&parent, part, AtFlags::SYMLINK_NOFOLLOW) {
+                self.disk.step(Step::MakeFolder)?;
+                match rustix::fs::mkdirat(&parent, part, Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The stamp of a regular file; none if there is no file.
+    pub fn stamp(&self, path: &ProjectPath) -> io::Result<Option<Stamp>> {
+        let (folder, name) = match self.folder(path, false) {
+            Ok(found) => found,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => regular(path, &stat).map(|()| Some(stamp_of(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub fn read(&self, path: &ProjectPath) -> io::Result<Option<(Vec<u8>, Stamp)>> {
+        let fd = match self.open_at(path.as_str(), OFlags::RDONLY) {
+            Ok(fd) => fd,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        regular(path, &rustix::fs::fstat(&fd)?)?;
+        let mut file = File::from(fd);
+        // A writer may be at work: read until two looks at the file agree.
+        for _ in 0..8 {
+            let before = rustix::fs::fstat(&file)?;
+            let mut bytes = Vec::with_capacity(usize::try_from(before.st_size).unwrap_or(0));
+            io::Seek::rewind(&mut file)?;
+            file.read_to_end(&mut bytes)?;
+            let after = rustix::fs::fstat(&file)?;
+            if stamp_of(&before) == stamp_of(&after) && bytes.len() as u64 == stamp_of(&after).size {
+                return Ok(Some((bytes, stamp_of(&after))));
+            }
+        }
+        Err(io::Error::other(format!("`{path}` keeps changing while it is read")))
+    }
+
+    /// Puts new bytes in the place of a file, or makes it. The exchange is atomic: what stood there
+    /// is looked at afterwards, so that an edit in the last microsecond is not lost.
+    pub fn replace(&self, path: &ProjectPath, bytes: &[u8], expected: Option<Stamp>) -> io::Result<Replaced> {
+        let (folder, name) = self.folder(path, true)?;
+        let temp = self.write_temp(&folder, name, bytes)?;
+        let stamp = stamp_of(&rustix::fs::fstat(&temp.file)?);
+        loop {
+            match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => {
+                    regular(path, &stat)?;
+                    self.disk.step(Step::Exchange)?;
+                    match rustix::fs::renameat_with(&temp.folder, &temp.name, &folder, name, RenameFlags::EXCHANGE) {
+                        Err(Errno::NOENT) => continue, // it went away meanwhile
+                        other => other?,
+                    }
+                    break;
+                }
+                Err(Errno::NOENT) => {
+                    self.disk.step(Step::Place)?;
+                    match rustix::fs::renameat_with(&temp.folder, &temp.name, &folder, name, RenameFlags::NOREPLACE) {
+                        Err(Errno::EXIST) => continue, // someone made it meanwhile
+                        other => other?,
+                    }
+                    return Ok(Replaced { stamp, unexpected: None });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let old = stamp_of(&rustix::fs::statat(&temp.folder, &temp.name, AtFlags::SYMLINK_NOFOLLOW)?);
+        match expected {
+            Some(expected) if expected == old => {
+                rustix::fs::unlinkat(&temp.folder, &temp.name, AtFlags::empty())?;
+                Ok(Replaced { stamp, unexpected: None })
+            }
+            _ => {
+                let fd = rustix::fs::openat(&temp.folder, &temp.name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+                let mut bytes = Vec::new();
+                File::from(fd).read_to_end(&mut bytes)?;
+                Ok(Replaced { stamp, unexpected: Some(Unexpected { bytes, folder: temp.folder, name: temp.name }) })
+            }
+        }
+    }
+
+    /// A whole new file under a temporary name, on the file system of its future folder.
+    fn write_temp(&self, folder: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<Temp> {
+        let quipu = self.open_at(".quipu/tmp", OFlags::DIRECTORY | OFlags::RDONLY)?;
+        let same = rustix::fs::fstat(&quipu)?.st_dev == rustix::fs::fstat(folder)?.st_dev;
+        let (parent, name) =
+            if same { (quipu, unique_name("")) } else { (rustix::io::dup(folder)?, unique_name(&format!(".{name}.quipu-"))) };
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(&parent, &name, flags, Mode::from_raw_mode(0o666))?);
+        self.disk.write_end(Step::TempWrite, &file, bytes)?;
+        Ok(Temp { folder: parent, name, file })
+    }
+
+    /// Adds bytes at the end of a file that has the expected length. Returns `None`, having
+    /// written nothing, if the file is not what was expected.
+    pub fn append(&self, path: &ProjectPath, bytes: &[u8], expected: Option<Stamp>, length: u64) -> io::Result<Option<Stamp>> {
+        let fd = match self.open_at(path.as_str(), OFlags::WRONLY | OFlags::APPEND) {
+            Ok(fd) => fd,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let stat = rustix::fs::fstat(&fd)?;
+        regular(path, &stat)?;
+        let now = stamp_of(&stat);
+        // A second name of the file may lie outside the project: such a file is replaced instead.
+        if now.size != length || expected.is_some_and(|e| e != now) || stat.st_nlink != 1 {
+            return Ok(None);
+        }
+        let file = File::from(fd);
+        self.disk.write_end(Step::Append, &file, bytes)?;
+        Ok(Some(stamp_of(&rustix::fs::fstat(&file)?)))
+    }
+
+    pub fn remove(&self, path: &ProjectPath) -> io::Result<()> {
+        let (folder, name) = match self.folder(path, false) {
+            Err(error) if is_absent(&error) => return Ok(()),
+            other => other?,
+        };
+        self.disk.step(Step::Remove)?;
+        match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Every regular file below the root with its stamp, except reserved folders and what
+    /// `leave_out` names. Folders are walked without following links.
+    pub fn walk(&self, leave_out: &dyn Fn(&str) -> bool) -> io::Result<Vec<(String, Stamp)>> {
+        let mut found = Vec::new();
+        let mut folders = vec![String::new()];
+        while let Some(folder) = folders.pop() {
+            let fd = match self.open_at(if folder.is_empty() { "." } else { &folder }, OFlags::DIRECTORY | OFlags::RDONLY) {
+                Ok(fd) => fd,
+                Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::PermissionDenied => continue,
+                Err(error) => return Err(error),
+            };
+            for entry in rustix::fs::Dir::read_from(&fd)? {
+                let entry = entry?;
+                let Ok(name) = entry.file_name().to_str() else { continue };
+                if name == "." || name == ".." {
+                    continue;
+                }
+                let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+                match entry.file_type() {
+                    FileType::Directory => {
+                        if !quipu_contract::RESERVED.contains(&name) && !leave_out(&path) {
+                            folders.push(path);
+                        }
+                    }
+                    FileType::RegularFile => {
+                        if let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+                            found.push((path, stamp_of(&stat)));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Ok(found)
+    }
+
+    /// Hands everything written so far to the disk: after this a power cut cannot undo it.
+    pub fn sync_everything(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(self.root.as_fd())?)
+    }
+}
+
+struct Temp {
+    folder: OwnedFd,
+    name: String,
+    file: File,
+}
+
+fn unique_name(prefix: &str) -> String {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("{prefix}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
+    Stamp {
+        inode: stat.st_ino,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        mtime_ns: stat.st_mtime * 1_000_000_000 + i64::try_from(stat.st_mtime_nsec).unwrap_or(0),
+    }
+}
+
+fn regular(path: &ProjectPath, stat: &rustix::fs::Stat) -> io::Result<()> {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok(()),
+        FileType::Symlink => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is a symbolic link"))),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is not a regular file"))),
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,47 @@
+//! Versions of a file.
+//!
+//! The version of a whole text is a hash of its bytes. An append extends the version before it by
+//! the appended bytes alone, so that its cost follows what is added and not what is there.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Names one state of one file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Version(String);
+
+impl Version {
+    pub fn of(bytes: &[u8]) -> Version {
+        Version(short(&blake3::hash(bytes)))
+    }
+
+    /// The version after `bytes` were appended.
+    pub fn extended(&self, bytes: &[u8]) -> Version {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.0.as_bytes());
+        hasher.update(bytes);
+        Version(short(&hasher.finalize()))
+    }
+
+    /// Any text: a version that never existed simply matches nothing.
+    pub fn parse(text: &str) -> Version {
+        Version(text.trim().to_owned())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// 64 bits tell versions of one file apart; the journal's chain has the full hash.
+fn short(hash: &blake3::Hash) -> String {
+    hash.to_hex()[..16].to_owned()
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

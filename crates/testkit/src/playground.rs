@@ -1,0 +1,124 @@
+//! A project in a temporary folder.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use quipu_contract::{Actor, ActorName, Contract, ProjectPath, Source, UnitId, resolve_contract};
+use quipu_store::{Options, Store};
+use tempfile::TempDir;
+
+/// A contract with one file of each class and two roles.
+pub const CONTRACT: &str = r#"quipu = 1
+
+[[files]]
+path = "outline.md"
+class = "sealed"
+
+[[files]]
+path = "meta/*.md"
+class = "append"
+
+[[files]]
+path = ".sessions/*.md"
+class = "record"
+
+[[files]]
+path = "drafts/{unit}.md"
+class = "overwrite"
+
+[[files]]
+path = "state.json"
+class = "state"
+
+[[files]]
+path = "index.md"
+class = "derived"
+
+[units.ch01]
+[units.ch02]
+
+[roles.writer]
+title = "Writer"
+duty = "writing"
+
+[[roles.writer.read]]
+path = "outline.md"
+
+[[roles.writer.write]]
+path = "drafts/{unit}.md"
+
+[roles.keeper]
+title = "Keeper"
+duty = "keeping"
+
+[[roles.keeper.write]]
+path = "meta/*.md"
+
+[[roles.keeper.write]]
+path = "state.json"
+"#;
+
+/// A project in a temporary folder that goes when this is dropped.
+pub struct Playground {
+    folder: TempDir,
+    contract: Arc<Contract>,
+}
+
+impl Playground {
+    pub fn new() -> Playground {
+        Playground::with_contract(CONTRACT)
+    }
+
+    pub fn with_contract(text: &str) -> Playground {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("quipu.toml"), text).unwrap();
+        Store::init(folder.path()).unwrap();
+        Playground { folder, contract: contract(text) }
+    }
+
+    pub fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn open(&self) -> Store {
+        self.open_with(Options::default())
+    }
+
+    pub fn open_with(&self, options: Options) -> Store {
+        Store::open(self.root(), Arc::clone(&self.contract), options).unwrap()
+    }
+
+    pub fn file(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    pub fn text(&self, path: &str) -> Option<String> {
+        std::fs::read_to_string(self.file(path)).ok()
+    }
+
+    /// Writes a file as an editor would: behind Quipu's back.
+    pub fn edit(&self, path: &str, text: &str) {
+        std::fs::create_dir_all(self.file(path).parent().unwrap()).unwrap();
+        std::fs::write(self.file(path), text).unwrap();
+    }
+
+    pub fn path(text: &str) -> ProjectPath {
+        ProjectPath::parse(text).unwrap()
+    }
+
+    pub fn role(role: &str, unit: Option<&str>) -> Actor {
+        Actor::Agent { role: ActorName::parse(role).ok(), unit: unit.map(|u| UnitId::parse(u).unwrap()), agent: None }
+    }
+}
+
+impl Default for Playground {
+    fn default() -> Self {
+        Playground::new()
+    }
+}
+
+/// Resolves a contract that takes no profiles.
+pub fn contract(text: &str) -> Arc<Contract> {
+    let source = Source { file: "quipu.toml".into(), text: text.into() };
+    Arc::new(resolve_contract(&source, &|name, _| Err(format!("no profile `{name}`"))).unwrap())
+}

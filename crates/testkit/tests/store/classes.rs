@@ -1,0 +1,169 @@
+//! Every class: what it allows and what it refuses.
+
+use quipu_contract::Actor;
+use quipu_store::{Change, Expect, Op, StoreError, Version};
+use quipu_testkit::Playground;
+use serde_json::json;
+
+fn refused(result: Result<quipu_store::Receipt, StoreError>) -> quipu_store::Refused {
+    match result {
+        Err(StoreError::Refused(refused)) => refused,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+fn commit(store: &quipu_store::Store, change: Change) -> Result<quipu_store::Receipt, StoreError> {
+    store.judge(change)?.publish()
+}
+
+#[test]
+fn append_grows_and_never_changes() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("meta/glossary.md");
+    commit(&store, Change::by(&Actor::Person).append(&path, "one\n")).unwrap();
+    let receipt = commit(&store, Change::by(&Actor::Person).append(&path, "two\n")).unwrap();
+    assert_eq!(receipt.seq, 2);
+    assert_eq!(play.text("meta/glossary.md").unwrap(), "one\ntwo\n");
+    let no = refused(commit(&store, Change::by(&Actor::Person).write(&path, "three\n", Expect::Any)));
+    assert_eq!(no.what, "`meta/glossary.md` is append-only: existing bytes never change");
+    assert_eq!(no.rule.unwrap().0.to_string(), "quipu.toml:8");
+    assert_eq!(play.text("meta/glossary.md").unwrap(), "one\ntwo\n");
+}
+
+#[test]
+fn sealed_is_written_once_and_amended_by_a_person() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("outline.md");
+    commit(&store, Change::by(&Actor::Person).write(&path, "v1\n", Expect::Any)).unwrap();
+    refused(commit(&store, Change::by(&Actor::Person).write(&path, "v2\n", Expect::Any)));
+    let agent = Actor::Agent { role: None, unit: None, agent: None };
+    let amend = |actor: &Actor| Change::by(actor).op(Op::Amend { path: path.clone(), bytes: Some(b"v2\n".to_vec()) });
+    refused(commit(&store, amend(&agent).why("because")));
+    refused(commit(&store, amend(&Actor::Person)));
+    commit(&store, amend(&Actor::Person).why("the reader advocate objects")).unwrap();
+    assert_eq!(play.text("outline.md").unwrap(), "v2\n");
+    assert_eq!(store.log(1).unwrap()[0].why.as_deref(), Some("the reader advocate objects"));
+}
+
+#[test]
+fn a_record_is_created_once() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path(".sessions/2026-11-15_fix_x.md");
+    commit(&store, Change::by(&Actor::Person).create(&path, "s\n")).unwrap();
+    refused(commit(&store, Change::by(&Actor::Person).create(&path, "t\n")));
+    refused(commit(&store, Change::by(&Actor::Person).append(&path, "t\n")));
+    refused(commit(&store, Change::by(&Actor::Person).write(&path, "t\n", Expect::Any)));
+}
+
+#[test]
+fn state_is_replaced_on_the_version_read_or_merged() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("state.json");
+    let first = commit(&store, Change::by(&Actor::Person).create(&path, "{\"a\":1,\"x\":[1]}\n")).unwrap();
+    refused(commit(&store, Change::by(&Actor::Person).write(&path, "{}\n", Expect::Any)));
+    let version = first.versions["state.json"].clone();
+    let good = Change::by(&Actor::Person).write(&path, "{\"a\":2,\"x\":[1]}\n", Expect::Version(version.clone()));
+    commit(&store, good).unwrap();
+    let stale = commit(&store, Change::by(&Actor::Person).write(&path, "{}\n", Expect::Version(version)));
+    assert!(matches!(stale, Err(StoreError::Stale { .. })), "{stale:?}");
+    commit(&store, Change::by(&Actor::Person).op(Op::Merge { path: path.clone(), value: json!({"b": {"c": 1}}) })).unwrap();
+    let text: serde_json::Value = serde_json::from_str(&play.text("state.json").unwrap()).unwrap();
+    assert_eq!(text, json!({"a": 2, "x": [1], "b": {"c": 1}}));
+    let version = store.read(&path).unwrap().unwrap().1;
+    let no = refused(commit(&store, Change::by(&Actor::Person).write(&path, "{\n  \"a\": \n}", Expect::Version(version))));
+    assert!(no.what.contains("line 3"), "{}", no.what);
+}
+
+#[test]
+fn derived_is_written_by_quipu_alone() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("index.md");
+    refused(commit(&store, Change::by(&Actor::Person).write(&path, "x", Expect::Any)));
+    commit(&store, Change::by(&Actor::Runtime).op(Op::Derive { path: path.clone(), bytes: b"x".to_vec() })).unwrap();
+    refused(commit(&store, Change::by(&Actor::Runtime).op(Op::Derive { path: Playground::path("outline.md"), bytes: b"x".to_vec() })));
+}
+
+#[test]
+fn a_role_writes_its_pointers_only() {
+    let play = Playground::new();
+    let store = play.open();
+    let writer = Playground::role("writer", Some("ch01"));
+    commit(&store, Change::by(&writer).write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any)).unwrap();
+    let no = refused(commit(&store, Change::by(&writer).write(&Playground::path("drafts/ch02.md"), "d\n", Expect::Any)));
+    assert_eq!(no.what, "role `writer` writes `drafts/ch01.md`, not `drafts/ch02.md`");
+    refused(commit(&store, Change::by(&writer).append(&Playground::path("notes.txt"), "d\n")));
+    refused(commit(&store, Change::by(&Playground::role("nobody", None)).append(&Playground::path("notes.txt"), "d\n")));
+}
+
+#[test]
+fn a_change_is_whole_or_nothing() {
+    let play = Playground::new();
+    let store = play.open();
+    let change = Change::by(&Actor::Person)
+        .append(&Playground::path("meta/a.md"), "a\n")
+        .create(&Playground::path("drafts/ch01.md"), "d\n")
+        .op(Op::Derive { path: Playground::path("index.md"), bytes: b"no".to_vec() });
+    refused(commit(&store, change));
+    assert_eq!(play.text("meta/a.md"), None);
+    assert_eq!(store.log(10).unwrap().len(), 0);
+    let change = Change::by(&Actor::Person)
+        .append(&Playground::path("meta/a.md"), "a\n")
+        .append(&Playground::path("meta/a.md"), "b\n")
+        .create(&Playground::path("drafts/ch01.md"), "d\n");
+    let receipt = commit(&store, change).unwrap();
+    assert_eq!(receipt.versions.len(), 2);
+    assert_eq!(play.text("meta/a.md").unwrap(), "a\nb\n");
+    assert_eq!(store.verify().unwrap().problems, []);
+    assert_eq!(store.events(&Playground::path("meta/a.md")).unwrap().len(), 2);
+}
+
+#[test]
+fn a_repeated_key_returns_the_first_receipt() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("meta/a.md");
+    let change = || Change::by(&Actor::Person).key("once").append(&path, "a\n");
+    let first = commit(&store, change()).unwrap();
+    let second = commit(&store, change()).unwrap();
+    assert!(second.repeated && !first.repeated);
+    assert_eq!((first.seq, &first.id, &first.versions), (second.seq, &second.id, &second.versions));
+    let other = play.open();
+    assert!(commit(&other, change()).unwrap().repeated);
+    assert_eq!(play.text("meta/a.md").unwrap(), "a\n");
+}
+
+#[test]
+fn writing_the_same_bytes_is_no_commit() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("drafts/ch01.md");
+    commit(&store, Change::by(&Actor::Person).write(&path, "same\n", Expect::Any)).unwrap();
+    let again = commit(&store, Change::by(&Actor::Person).write(&path, "same\n", Expect::Any)).unwrap();
+    assert!(again.unchanged);
+    assert_eq!(store.log(10).unwrap().len(), 1);
+}
+
+#[test]
+fn only_people_change_the_contract() {
+    let play = Playground::new();
+    let store = play.open();
+    let agent = Actor::Agent { role: None, unit: None, agent: None };
+    let path = Playground::path("quipu.toml");
+    let no = refused(commit(&store, Change::by(&agent).write(&path, "quipu = 1\n", Expect::Any)));
+    assert!(no.what.contains("only a person"), "{}", no.what);
+}
+
+#[test]
+fn the_version_of_a_file_does_not_depend_on_how_it_is_read() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("drafts/ch01.md");
+    let receipt = commit(&store, Change::by(&Actor::Person).write(&path, "text\n", Expect::Any)).unwrap();
+    assert_eq!(receipt.versions["drafts/ch01.md"], Version::of(b"text\n"));
+    assert_eq!(store.read(&path).unwrap().unwrap(), (b"text\n".to_vec(), Version::of(b"text\n")));
+}

@@ -1,0 +1,12 @@
+//! The store, tested from outside: classes, history, outside edits, crashes, many processes.
+
+#![allow(clippy::unwrap_used)]
+
+mod classes;
+mod crash;
+mod damage;
+mod guards;
+mod history;
+mod leases;
+mod outside;
+mod paths;
