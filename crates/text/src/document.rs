@@ -229,8 +229,4 @@ impl<'t> Document<'t> {
         let start = section.heading.start.max(section.range.start);
         first_prose_sentence(&self.text[start..section.range.end])
     }
-
-    pub(crate) fn code_blocks(&self) -> &[Range<usize>] {
-        &self.code_blocks
-    }
 }

@@ -16,6 +16,7 @@ mod marker;
 mod scan;
 mod section;
 mod sentence;
+mod splice;
 
 pub use anchor::{Miss, Slugger, slug};
 pub use document::Document;
@@ -27,3 +28,4 @@ pub use link::{Level, LevelTag, Link, LinkKind, is_external, parse_target};
 pub use marker::{Marker, marker, render_marker};
 pub use section::{Section, SectionId};
 pub use sentence::first_sentence;
+pub use splice::{Place, Splice, SpliceError, splice_all};
