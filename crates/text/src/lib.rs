@@ -1,1 +1,31 @@
-//! text
+//! Markdown as memory: sections, anchors, entries, links, markers, sentences, edits and token counts.
+//!
+//! Pure: text in, values out. No I/O, no clock, no async. `Document::parse` is the door to everything that is
+//! in a file; `splice` plans edits that keep every other byte; `tokens` counts.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod anchor;
+mod document;
+mod entry;
+mod front;
+mod keyed;
+mod lines;
+mod link;
+mod marker;
+mod scan;
+mod section;
+mod sentence;
+mod splice;
+
+pub use anchor::{Miss, Slugger, slug};
+pub use document::Document;
+pub use entry::{Cell, Item, Placed, Row, Strike, Table, Task};
+pub use front::{FrontError, FrontMatter, Syntax};
+pub use keyed::Keyed;
+pub use lines::LineIndex;
+pub use link::{Level, LevelTag, Link, LinkKind, is_external, parse_target};
+pub use marker::{Marker, marker, render_marker};
+pub use section::{Section, SectionId};
+pub use sentence::first_sentence;
+pub use splice::{Place, Splice, SpliceError, splice_all};

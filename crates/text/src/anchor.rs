@@ -1,0 +1,328 @@
+//! Anchors: the names by which a section can be linked to.
+//!
+//! A section answers to its explicit ids, its GitHub slug, its heading (CJK headings are usually linked by
+//! themselves) and a heading path such as `Chapter 5/Glossary`. Lookup ignores case, Unicode form and
+//! percent-encoding; the first of equal headings wins, as on GitHub. A miss is a value that names the
+//! nearest anchors.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use crate::link::find_marks;
+use crate::section::{Section, SectionId};
+
+/// How many near anchors a miss names.
+const SUGGESTIONS: usize = 3;
+
+/// Below this likeness a suggestion would mislead rather than help.
+const LIKENESS: f64 = 0.55;
+
+/// Longer anchors are compared by their beginnings, so that a miss stays cheap.
+const COMPARED_CHARS: usize = 64;
+
+/// An anchor that no section answers to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no section `{anchor}`{}", render_nearest(.nearest))]
+pub struct Miss {
+    pub anchor: String,
+    /// The nearest anchors that exist, best first.
+    pub nearest: Vec<String>,
+}
+
+fn render_nearest(nearest: &[String]) -> String {
+    match nearest {
+        [] => String::new(),
+        names => format!("; nearest: {}", names.join(", ")),
+    }
+}
+
+/// Makes GitHub slugs, unique within one document.
+#[derive(Debug, Default)]
+pub struct Slugger {
+    seen: HashMap<String, usize>,
+}
+
+impl Slugger {
+    /// The slug of the next heading.
+    pub fn slug(&mut self, heading: &str) -> String {
+        let plain = slug(heading);
+        let mut unique = plain.clone();
+        while self.seen.contains_key(&unique) {
+            let count = self.seen.entry(plain.clone()).or_insert(0);
+            *count += 1;
+            unique = format!("{plain}-{count}");
+        }
+        self.seen.insert(unique.clone(), 0);
+        unique
+    }
+}
+
+/// GitHub's slug of one heading: lower case, no punctuation, a hyphen for each space.
+pub fn slug(heading: &str) -> String {
+    heading
+        .trim()
+        .chars()
+        .flat_map(char::to_lowercase)
+        .filter_map(|c| match c {
+            ' ' => Some('-'),
+            '-' | '_' => Some(c),
+            _ if c.is_alphanumeric() || is_combining_mark(c) => Some(c),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The form under which anchors are compared.
+pub(crate) fn fold(anchor: &str) -> String {
+    percent_decoded(anchor.trim())
+        .nfkc()
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// Decodes `%E5…`; text that is not a valid encoding stays as it is.
+pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let pair = tail
+            .get(..2)
+            .and_then(|pair| std::str::from_utf8(pair).ok());
+        match pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
+            Some(byte) if first == b'%' => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Splits `Title {#my-id}` into title and id.
+pub(crate) fn split_explicit_id(heading: &str) -> (&str, Option<&str>) {
+    let split = || {
+        let inner = heading.trim_end().strip_suffix('}')?;
+        let (title, attributes) = inner.rsplit_once('{')?;
+        let id = attributes.trim().strip_prefix('#')?;
+        let id = id.split_whitespace().next()?;
+        Some((title.trim_end(), Some(id)))
+    };
+    split().unwrap_or((heading, None))
+}
+
+/// A heading without its level tags, links and press marks.
+pub(crate) fn strip_marks(heading: &str) -> String {
+    let marks = find_marks(heading);
+    if marks.is_empty() {
+        return heading.to_owned();
+    }
+    let mut kept = String::with_capacity(heading.len());
+    let mut from = 0;
+    for mark in marks {
+        kept.push_str(&heading[from..mark.range.start]);
+        from = mark.range.end;
+    }
+    kept.push_str(&heading[from..]);
+    let words: Vec<&str> = kept.split_whitespace().collect();
+    match words.as_slice() {
+        [] => heading.to_owned(),
+        words => words.join(" "),
+    }
+}
+
+/// Every name of every section.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AnchorIndex {
+    names: HashMap<String, SectionId>,
+}
+
+impl AnchorIndex {
+    pub(crate) fn new(sections: &[Section]) -> Self {
+        let mut names = HashMap::with_capacity(sections.len() * 2);
+        // Stronger names first: `or_insert` lets the first holder of a name keep it.
+        for section in sections {
+            for id in &section.ids {
+                names.entry(fold(id)).or_insert(section.id);
+            }
+        }
+        let headed = || sections.iter().filter(|section| section.level > 0);
+        for section in headed() {
+            names.entry(fold(&section.slug)).or_insert(section.id);
+        }
+        for section in headed() {
+            names.entry(fold(&section.title)).or_insert(section.id);
+            names
+                .entry(fold(&slug(&section.title)))
+                .or_insert(section.id);
+        }
+        names.remove("");
+        Self { names }
+    }
+
+    pub(crate) fn find<'s>(
+        &self,
+        sections: &'s [Section],
+        anchor: &str,
+    ) -> Result<&'s Section, Miss> {
+        let wanted = anchor.trim().trim_start_matches('#');
+        let key = fold(wanted);
+        let named = |key: &str| self.names.get(key).map(|id| &sections[id.0]);
+        named(&key)
+            .or_else(|| find_path(sections, &key))
+            .or_else(|| named(&slug(&key)))
+            .ok_or_else(|| Miss {
+                anchor: wanted.to_owned(),
+                nearest: plan_nearest(sections, &key),
+            })
+    }
+}
+
+/// Resolves `Chapter 5/Glossary`: the last part names the section, the others its ancestors, in order.
+fn find_path<'s>(sections: &'s [Section], key: &str) -> Option<&'s Section> {
+    let parts: Vec<&str> = key
+        .split('/')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect();
+    let (last, above) = parts.split_last()?;
+    if above.is_empty() {
+        return None;
+    }
+    sections
+        .iter()
+        .filter(|section| answers(section, last))
+        .find(|section| {
+            let mut at = section.parent;
+            above.iter().rev().all(|part| {
+                while let Some(id) = at {
+                    at = sections[id.0].parent;
+                    if answers(&sections[id.0], part) {
+                        return true;
+                    }
+                }
+                false
+            })
+        })
+}
+
+fn answers(section: &Section, part: &str) -> bool {
+    section.level > 0
+        && (fold(&section.title) == part
+            || slug(&fold(&section.title)) == slug(part)
+            || section.ids.iter().any(|id| fold(id) == part))
+}
+
+fn plan_nearest(sections: &[Section], key: &str) -> Vec<String> {
+    let wanted: String = key.chars().take(COMPARED_CHARS).collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let mut scored: Vec<(f64, &str)> = Vec::new();
+    for section in sections.iter().filter(|section| section.level > 0) {
+        let names = section.ids.iter().chain([&section.slug, &section.title]);
+        let best = names
+            .map(|name| {
+                let folded: String = fold(name).chars().take(COMPARED_CHARS).collect();
+                likeness(&wanted, &folded)
+            })
+            .fold(0.0, f64::max);
+        if best >= LIKENESS {
+            scored.push((best, preferred(section)));
+        }
+    }
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut nearest: Vec<String> = Vec::new();
+    for (_, name) in scored {
+        if nearest.len() == SUGGESTIONS {
+            break;
+        }
+        if !nearest.iter().any(|taken| taken == name) {
+            nearest.push(name.to_owned());
+        }
+    }
+    nearest
+}
+
+/// A contained name is near however much longer the other is: CJK headings are often quoted in part.
+fn likeness(wanted: &str, name: &str) -> f64 {
+    let contained = !name.is_empty() && (name.contains(wanted) || wanted.contains(name));
+    let alike = strsim::normalized_damerau_levenshtein(wanted, name);
+    if contained { alike.max(0.8) } else { alike }
+}
+
+/// The name to write in a link: explicit id, then the heading itself in CJK text, then the slug.
+pub(crate) fn preferred(section: &Section) -> &str {
+    match section.ids.first() {
+        Some(id) => id,
+        None if section.title.chars().any(is_cjk) || section.slug.is_empty() => &section.title,
+        None => &section.slug,
+    }
+}
+
+/// Whether a character belongs to a script written without spaces (Han, kana, Hangul syllables excepted).
+pub(crate) fn is_cjk(c: char) -> bool {
+    matches!(c as u32,
+        0x2E80..=0x2FDF | 0x3005..=0x3007 | 0x3021..=0x3029 | 0x3040..=0x30FF | 0x3400..=0x4DBF
+        | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_follow_github() {
+        assert_eq!(slug("Hello, World!"), "hello-world");
+        assert_eq!(slug("  A  B_c-d "), "a--b_c-d");
+        assert_eq!(slug("🚀 Launch"), "-launch");
+        assert_eq!(slug("第五章：决裂"), "第五章决裂");
+        assert_eq!(slug("Émile & Zoë"), "émile--zoë");
+        assert_eq!(slug("1.2 What's new?"), "12-whats-new");
+    }
+
+    #[test]
+    fn repeats_are_numbered_and_avoid_taken_names() {
+        let mut slugger = Slugger::default();
+        let slugs = ["Foo", "Foo", "Foo 1", "foo"].map(|heading| slugger.slug(heading));
+        assert_eq!(slugs, ["foo", "foo-1", "foo-1-1", "foo-2"]);
+    }
+
+    #[test]
+    fn explicit_ids_need_a_hash() {
+        assert_eq!(
+            split_explicit_id("Title {#my-id}"),
+            ("Title", Some("my-id"))
+        );
+        assert_eq!(
+            split_explicit_id("Title { #x .note }"),
+            ("Title", Some("x"))
+        );
+        assert_eq!(split_explicit_id("设定 {草稿}"), ("设定 {草稿}", None));
+        assert_eq!(split_explicit_id("{#}"), ("{#}", None));
+    }
+
+    #[test]
+    fn marks_are_not_part_of_a_title() {
+        assert_eq!(strip_marks("奥托 [arc] [⊣ characters.md#卡莲]"), "奥托");
+        assert_eq!(strip_marks("[arc]"), "[arc]");
+        assert_eq!(strip_marks("Array [0]  x"), "Array [0]  x");
+    }
+
+    #[test]
+    fn percent_encoding_is_undone_only_when_valid() {
+        assert_eq!(percent_decoded("%E5%A5%A5%E6%89%98"), "奥托");
+        assert_eq!(percent_decoded("100%"), "100%");
+        assert_eq!(percent_decoded("%FF"), "%FF");
+        assert_eq!(percent_decoded("a%20b"), "a b");
+    }
+}

@@ -1,0 +1,232 @@
+//! A parsed Markdown document over borrowed text.
+//!
+//! `parse` never fails and never panics: whatever is malformed is a value inside. Every range is in bytes of the
+//! given text (a byte-order mark and front matter included), on character boundaries and in document
+//! order. Parsing is linear. The text is not changed here; see `splice`.
+
+use std::ops::Range;
+
+use crate::anchor::{AnchorIndex, Miss, preferred};
+use crate::entry::{Cell, Item, Row, Table, within};
+use crate::front::{FrontMatter, parse_front};
+use crate::keyed::{Keyed, plan_keyed};
+use crate::lines::LineIndex;
+use crate::link::{LevelTag, Link, plan_links};
+use crate::scan::scan;
+use crate::section::{Section, SectionId, plan_sections};
+use crate::sentence::first_prose_sentence;
+
+/// A Markdown text and where everything in it lies.
+#[derive(Debug, Clone)]
+pub struct Document<'t> {
+    text: &'t str,
+    front: Option<FrontMatter>,
+    lines: LineIndex,
+    sections: Vec<Section>,
+    anchors: AnchorIndex,
+    items: Vec<Item>,
+    tables: Vec<Table>,
+    rows: Vec<Row>,
+    keyed: Vec<Keyed>,
+    links: Vec<Link>,
+    tags: Vec<LevelTag>,
+    code_blocks: Vec<Range<usize>>,
+}
+
+impl<'t> Document<'t> {
+    /// Parses a text.
+    pub fn parse(text: &'t str) -> Self {
+        let mark = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        let front = parse_front(text, mark);
+        let base = front.as_ref().map_or(mark, |front| front.range.end);
+        let lines = LineIndex::new(text);
+        let mut found = scan(text, base);
+        found.holes.sort_by_key(|hole| hole.start);
+
+        let sections = plan_sections(text, base, found.headings, &lines);
+        let anchors = AnchorIndex::new(&sections);
+        let (links, tags) = plan_links(text, &found.runs, &found.holes, found.links);
+        let mut keyed = plan_keyed(text, &found.runs, &found.holes);
+        for one in &mut keyed {
+            one.line = lines.line(one.range.start);
+        }
+        for item in &mut found.items {
+            item.line = lines.line(item.range.start);
+        }
+        for table in &mut found.tables {
+            table.line = lines.line(table.range.start);
+        }
+        for row in &mut found.rows {
+            row.line = lines.line(row.range.start);
+        }
+        Self {
+            text,
+            front,
+            lines,
+            sections,
+            anchors,
+            items: found.items,
+            tables: found.tables,
+            rows: found.rows,
+            keyed,
+            links,
+            tags,
+            code_blocks: found.code_blocks,
+        }
+    }
+
+    /// The text that was parsed.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// The bytes of a range.
+    pub fn slice(&self, range: &Range<usize>) -> &'t str {
+        &self.text[range.clone()]
+    }
+
+    /// The front matter, if the file opens with any.
+    pub fn front_matter(&self) -> Option<&FrontMatter> {
+        self.front.as_ref()
+    }
+
+    /// Line numbers of byte offsets.
+    pub fn lines(&self) -> &LineIndex {
+        &self.lines
+    }
+
+    /// All sections in document order; never empty.
+    pub fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
+    /// The section with this id.
+    pub fn section(&self, id: SectionId) -> &Section {
+        &self.sections[id.0]
+    }
+
+    /// The innermost section that holds the byte at `offset`.
+    pub fn section_at(&self, offset: usize) -> &Section {
+        let after = self
+            .sections
+            .partition_point(|section| section.range.start <= offset);
+        &self.sections[after.saturating_sub(1)]
+    }
+
+    /// The titles from the outermost heading down to this section.
+    pub fn heading_path(&self, section: &Section) -> Vec<&str> {
+        let mut path = Vec::new();
+        let mut at = Some(section.id);
+        while let Some(id) = at {
+            let section = &self.sections[id.0];
+            if section.level > 0 {
+                path.push(section.title.as_str());
+            }
+            at = section.parent;
+        }
+        path.reverse();
+        path
+    }
+
+    /// The sections directly under this one.
+    pub fn children(&self, section: &Section) -> impl Iterator<Item = &Section> {
+        let id = section.id;
+        let end = section.range.end;
+        self.sections[id.0 + 1..]
+            .iter()
+            .take_while(move |below| below.range.start < end)
+            .filter(move |below| below.parent == Some(id))
+    }
+
+    /// The section that an anchor, a heading or a heading path names.
+    pub fn find(&self, anchor: &str) -> Result<&Section, Miss> {
+        self.anchors.find(&self.sections, anchor)
+    }
+
+    /// The anchor to write when linking to a section: explicit id, CJK heading or slug.
+    pub fn anchor_of<'s>(&self, section: &'s Section) -> &'s str {
+        preferred(section)
+    }
+
+    /// Every list item.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// The list items that start in a range (a section's `body` or `range`).
+    pub fn items_in(&self, range: &Range<usize>) -> &[Item] {
+        within(&self.items, range)
+    }
+
+    /// Every table.
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// The tables that start in a range.
+    pub fn tables_in(&self, range: &Range<usize>) -> &[Table] {
+        within(&self.tables, range)
+    }
+
+    /// The table rows that start in a range.
+    pub fn rows_in(&self, range: &Range<usize>) -> &[Row] {
+        within(&self.rows, range)
+    }
+
+    /// A row as header and cell pairs.
+    pub fn record<'d>(&'d self, row: &'d Row) -> impl Iterator<Item = (&'d str, &'d Cell)> {
+        let header = &self.tables[row.table].header;
+        header.iter().map(|cell| cell.text.as_str()).zip(&row.cells)
+    }
+
+    /// The cell of a row under a header.
+    pub fn cell<'d>(&'d self, row: &'d Row, header: &str) -> Option<&'d Cell> {
+        self.record(row)
+            .find(|(name, _)| *name == header)
+            .map(|(_, cell)| cell)
+    }
+
+    /// Every keyed line.
+    pub fn keyed_lines(&self) -> &[Keyed] {
+        &self.keyed
+    }
+
+    /// The keyed lines that start in a range.
+    pub fn keyed_in(&self, range: &Range<usize>) -> &[Keyed] {
+        within(&self.keyed, range)
+    }
+
+    /// Every link and press mark.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// The links that start in a range.
+    pub fn links_in(&self, range: &Range<usize>) -> &[Link] {
+        within(&self.links, range)
+    }
+
+    /// Every level tag.
+    pub fn level_tags(&self) -> &[LevelTag] {
+        &self.tags
+    }
+
+    /// The level tags that start in a range (a section's `heading`, an item's `content`).
+    pub fn level_tags_in(&self, range: &Range<usize>) -> &[LevelTag] {
+        within(&self.tags, range)
+    }
+
+    /// Whether the byte at `offset` lies in a code block.
+    pub fn in_code_block(&self, offset: usize) -> bool {
+        let before = self
+            .code_blocks
+            .partition_point(|block| block.start <= offset);
+        before > 0 && self.code_blocks[before - 1].end > offset
+    }
+
+    /// The first sentence of prose in a section or, failing that, in its subsections.
+    pub fn first_sentence(&self, section: &Section) -> Option<String> {
+        let start = section.heading.start.max(section.range.start);
+        first_prose_sentence(&self.text[start..section.range.end])
+    }
+}
