@@ -1,1 +1,21 @@
-//! protocol
+//! What users do, built from the contract, the store and the text: no terminal, no socket.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod change_file;
+mod difference;
+mod eject;
+mod init;
+mod library;
+mod project;
+mod reading;
+mod template;
+
+pub use change_file::{ChangeFileError, parse_change};
+pub use difference::render_difference;
+pub use eject::{EjectError, Ejected, eject_profile};
+pub use init::{InitError, Laid, Layout, lay_out};
+pub use library::{Library, ProfileSummary};
+pub use project::{Project, ProjectError};
+pub use reading::{ReadError, Reading, may_read, read_pointer};
+pub use template::{TemplateError, render_template};

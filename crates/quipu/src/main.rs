@@ -1,1 +1,14 @@
-fn main() {}
+//! The program `quipu`: one table of operations, and the doors to it.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod answer;
+mod cli;
+mod demo;
+mod ops;
+mod session;
+mod table;
+
+fn main() -> std::process::ExitCode {
+    cli::run(std::env::args_os())
+}

@@ -208,6 +208,14 @@ impl Store {
     }
 }
 
+impl Store {
+    /// What stands on disk now, whether the contract allows it or not.
+    pub fn on_disk(&self, path: &ProjectPath) -> Result<Option<Vec<u8>>> {
+        let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
+        Ok(found.map(|(bytes, _)| bytes))
+    }
+}
+
 pub(crate) fn is_damage(error: &StoreError) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
     matches!(error, StoreError::Heads(e) if matches!(e.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)))

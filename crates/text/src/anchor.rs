@@ -77,10 +77,7 @@ pub fn slug(heading: &str) -> String {
 
 /// The form under which anchors are compared.
 pub(crate) fn fold(anchor: &str) -> String {
-    percent_decoded(anchor.trim())
-        .nfkc()
-        .flat_map(char::to_lowercase)
-        .collect()
+    percent_decoded(anchor.trim()).nfkc().flat_map(char::to_lowercase).collect()
 }
 
 /// Decodes `%E5…`; text that is not a valid encoding stays as it is.
@@ -91,9 +88,7 @@ pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
-        let pair = tail
-            .get(..2)
-            .and_then(|pair| std::str::from_utf8(pair).ok());
+        let pair = tail.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
         match pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
             Some(byte) if first == b'%' => {
                 bytes.push(byte);
@@ -161,65 +156,47 @@ impl AnchorIndex {
         }
         for section in headed() {
             names.entry(fold(&section.title)).or_insert(section.id);
-            names
-                .entry(fold(&slug(&section.title)))
-                .or_insert(section.id);
+            names.entry(fold(&slug(&section.title))).or_insert(section.id);
         }
         names.remove("");
         Self { names }
     }
 
-    pub(crate) fn find<'s>(
-        &self,
-        sections: &'s [Section],
-        anchor: &str,
-    ) -> Result<&'s Section, Miss> {
+    pub(crate) fn find<'s>(&self, sections: &'s [Section], anchor: &str) -> Result<&'s Section, Miss> {
         let wanted = anchor.trim().trim_start_matches('#');
         let key = fold(wanted);
         let named = |key: &str| self.names.get(key).map(|id| &sections[id.0]);
         named(&key)
             .or_else(|| find_path(sections, &key))
             .or_else(|| named(&slug(&key)))
-            .ok_or_else(|| Miss {
-                anchor: wanted.to_owned(),
-                nearest: plan_nearest(sections, &key),
-            })
+            .ok_or_else(|| Miss { anchor: wanted.to_owned(), nearest: plan_nearest(sections, &key) })
     }
 }
 
 /// Resolves `Chapter 5/Glossary`: the last part names the section, the others its ancestors, in order.
 fn find_path<'s>(sections: &'s [Section], key: &str) -> Option<&'s Section> {
-    let parts: Vec<&str> = key
-        .split('/')
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .collect();
+    let parts: Vec<&str> = key.split('/').map(str::trim).filter(|part| !part.is_empty()).collect();
     let (last, above) = parts.split_last()?;
     if above.is_empty() {
         return None;
     }
-    sections
-        .iter()
-        .filter(|section| answers(section, last))
-        .find(|section| {
-            let mut at = section.parent;
-            above.iter().rev().all(|part| {
-                while let Some(id) = at {
-                    at = sections[id.0].parent;
-                    if answers(&sections[id.0], part) {
-                        return true;
-                    }
+    sections.iter().filter(|section| answers(section, last)).find(|section| {
+        let mut at = section.parent;
+        above.iter().rev().all(|part| {
+            while let Some(id) = at {
+                at = sections[id.0].parent;
+                if answers(&sections[id.0], part) {
+                    return true;
                 }
-                false
-            })
+            }
+            false
         })
+    })
 }
 
 fn answers(section: &Section, part: &str) -> bool {
     section.level > 0
-        && (fold(&section.title) == part
-            || slug(&fold(&section.title)) == slug(part)
-            || section.ids.iter().any(|id| fold(id) == part))
+        && (fold(&section.title) == part || slug(&fold(&section.title)) == slug(part) || section.ids.iter().any(|id| fold(id) == part))
 }
 
 fn plan_nearest(sections: &[Section], key: &str) -> Vec<String> {
@@ -299,14 +276,8 @@ mod tests {
 
     #[test]
     fn explicit_ids_need_a_hash() {
-        assert_eq!(
-            split_explicit_id("Title {#my-id}"),
-            ("Title", Some("my-id"))
-        );
-        assert_eq!(
-            split_explicit_id("Title { #x .note }"),
-            ("Title", Some("x"))
-        );
+        assert_eq!(split_explicit_id("Title {#my-id}"), ("Title", Some("my-id")));
+        assert_eq!(split_explicit_id("Title { #x .note }"), ("Title", Some("x")));
         assert_eq!(split_explicit_id("设定 {草稿}"), ("设定 {草稿}", None));
         assert_eq!(split_explicit_id("{#}"), ("{#}", None));
     }

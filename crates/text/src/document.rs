@@ -107,9 +107,7 @@ impl<'t> Document<'t> {
 
     /// The innermost section that holds the byte at `offset`.
     pub fn section_at(&self, offset: usize) -> &Section {
-        let after = self
-            .sections
-            .partition_point(|section| section.range.start <= offset);
+        let after = self.sections.partition_point(|section| section.range.start <= offset);
         &self.sections[after.saturating_sub(1)]
     }
 
@@ -132,10 +130,7 @@ impl<'t> Document<'t> {
     pub fn children(&self, section: &Section) -> impl Iterator<Item = &Section> {
         let id = section.id;
         let end = section.range.end;
-        self.sections[id.0 + 1..]
-            .iter()
-            .take_while(move |below| below.range.start < end)
-            .filter(move |below| below.parent == Some(id))
+        self.sections[id.0 + 1..].iter().take_while(move |below| below.range.start < end).filter(move |below| below.parent == Some(id))
     }
 
     /// The section that an anchor, a heading or a heading path names.
@@ -181,9 +176,7 @@ impl<'t> Document<'t> {
 
     /// The cell of a row under a header.
     pub fn cell<'d>(&'d self, row: &'d Row, header: &str) -> Option<&'d Cell> {
-        self.record(row)
-            .find(|(name, _)| *name == header)
-            .map(|(_, cell)| cell)
+        self.record(row).find(|(name, _)| *name == header).map(|(_, cell)| cell)
     }
 
     /// Every keyed line.
@@ -218,9 +211,7 @@ impl<'t> Document<'t> {
 
     /// Whether the byte at `offset` lies in a code block.
     pub fn in_code_block(&self, offset: usize) -> bool {
-        let before = self
-            .code_blocks
-            .partition_point(|block| block.start <= offset);
+        let before = self.code_blocks.partition_point(|block| block.start <= offset);
         before > 0 && self.code_blocks[before - 1].end > offset
     }
 

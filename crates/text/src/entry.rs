@@ -83,15 +83,7 @@ macro_rules! placed {
         }
     )*};
 }
-placed!(
-    Item,
-    Table,
-    Row,
-    Cell,
-    crate::Keyed,
-    crate::Link,
-    crate::LevelTag
-);
+placed!(Item, Table, Row, Cell, crate::Keyed, crate::Link, crate::LevelTag);
 
 /// Those of `sorted` (by start) that start inside `range`.
 pub(crate) fn within<'a, T: Placed>(sorted: &'a [T], range: &Range<usize>) -> &'a [T] {

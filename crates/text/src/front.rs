@@ -57,12 +57,7 @@ pub(crate) fn parse_front(text: &str, base: usize) -> Option<FrontMatter> {
         if bare == fence || (syntax == Syntax::Yaml && bare == "...") {
             let content = start..at;
             let value = parse_value(&text[content.clone()], syntax, 2);
-            return Some(FrontMatter {
-                syntax,
-                range: base..at + line.len(),
-                content,
-                value,
-            });
+            return Some(FrontMatter { syntax, range: base..at + line.len(), content, value });
         }
         if first && bare.is_empty() {
             return None;
@@ -76,13 +71,7 @@ pub(crate) fn parse_front(text: &str, base: usize) -> Option<FrontMatter> {
 /// An opening fence without a closing one: an error if keys follow, otherwise just a thematic break.
 ///
 /// The block is then empty, so that the document is still read from its first line.
-fn unclosed(
-    text: &str,
-    base: usize,
-    start: usize,
-    syntax: Syntax,
-    fence: &str,
-) -> Option<FrontMatter> {
+fn unclosed(text: &str, base: usize, start: usize, syntax: Syntax, fence: &str) -> Option<FrontMatter> {
     let next = text[start..].lines().next()?;
     let sign = if syntax == Syntax::Yaml { ':' } else { '=' };
     let (key, _) = next.split_once(sign)?;
@@ -93,10 +82,7 @@ fn unclosed(
         syntax,
         range: base..base,
         content: base..base,
-        value: Err(FrontError {
-            line: 1,
-            reason: format!("is never closed: no second `{fence}` line"),
-        }),
+        value: Err(FrontError { line: 1, reason: format!("is never closed: no second `{fence}` line") }),
     })
 }
 
@@ -107,33 +93,22 @@ fn parse_value(content: &str, syntax: Syntax, first_line: usize) -> Result<Value
             let line = error.location().map_or(0, |at| at.line() as usize);
             FrontError {
                 line: first_line + line.saturating_sub(1),
-                reason: format!(
-                    "is not valid YAML: {}",
-                    first_sentence_of(&error.to_string())
-                ),
+                reason: format!("is not valid YAML: {}", first_sentence_of(&error.to_string())),
             }
         }),
-        Syntax::Toml => content
-            .parse::<toml::Table>()
-            .map(|table| toml_to_json(toml::Value::Table(table)))
-            .map_err(|error| {
-                let at = error.span().map_or(0, |span| span.start.min(content.len()));
-                FrontError {
-                    line: first_line
-                        + memchr::memchr_iter(b'\n', &content.as_bytes()[..at]).count(),
-                    reason: format!("is not valid TOML: {}", error.message()),
-                }
-            }),
+        Syntax::Toml => content.parse::<toml::Table>().map(|table| toml_to_json(toml::Value::Table(table))).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start.min(content.len()));
+            FrontError {
+                line: first_line + memchr::memchr_iter(b'\n', &content.as_bytes()[..at]).count(),
+                reason: format!("is not valid TOML: {}", error.message()),
+            }
+        }),
     }
 }
 
 /// Parser messages may carry a drawn excerpt; the first line says what is wrong.
 fn first_sentence_of(message: &str) -> &str {
-    message
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or(message)
-        .trim()
+    message.lines().find(|line| !line.trim().is_empty()).unwrap_or(message).trim()
 }
 
 /// Dates become strings; everything else keeps its kind.
@@ -141,16 +116,11 @@ fn toml_to_json(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => Value::String(text),
         toml::Value::Integer(number) => Value::from(number),
-        toml::Value::Float(number) => {
-            serde_json::Number::from_f64(number).map_or(Value::Null, Value::Number)
-        }
+        toml::Value::Float(number) => serde_json::Number::from_f64(number).map_or(Value::Null, Value::Number),
         toml::Value::Boolean(flag) => Value::Bool(flag),
         toml::Value::Datetime(when) => Value::String(when.to_string()),
         toml::Value::Array(list) => list.into_iter().map(toml_to_json).collect(),
-        toml::Value::Table(table) => table
-            .into_iter()
-            .map(|(key, value)| (key, toml_to_json(value)))
-            .collect(),
+        toml::Value::Table(table) => table.into_iter().map(|(key, value)| (key, toml_to_json(value))).collect(),
     }
 }
 
@@ -162,10 +132,7 @@ mod tests {
     fn yaml_is_read_and_its_range_ends_after_the_closing_fence() {
         let text = "---\ntitle: 奥托\ntags: [arc, scene]\n---\n# A\n";
         let front = parse_front(text, 0).unwrap();
-        assert_eq!(
-            &text[front.range.clone()],
-            "---\ntitle: 奥托\ntags: [arc, scene]\n---\n"
-        );
+        assert_eq!(&text[front.range.clone()], "---\ntitle: 奥托\ntags: [arc, scene]\n---\n");
         let value = front.value.unwrap();
         assert_eq!(value["title"], "奥托");
         assert_eq!(value["tags"][1], "scene");

@@ -43,12 +43,7 @@ pub(crate) struct Positions<'t> {
 
 impl<'t> Positions<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            offset: 0,
-            line: 1,
-            column: 1,
-        }
+        Self { text, offset: 0, line: 1, column: 1 }
     }
 
     /// Moves to `offset`, which must not lie before the last one asked for.

@@ -65,10 +65,7 @@ pub(crate) struct Scan {
 }
 
 pub(crate) fn options() -> Options {
-    Options::ENABLE_TABLES
-        | Options::ENABLE_STRIKETHROUGH
-        | Options::ENABLE_TASKLISTS
-        | Options::ENABLE_FOOTNOTES
+    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_FOOTNOTES
 }
 
 /// Scans `text` from the byte `base` on (after a byte-order mark and front matter).
@@ -220,20 +217,10 @@ impl<'t> Scanner<'t> {
                 self.inline(&range);
                 self.struck += 1;
             }
-            Tag::Link {
-                link_type,
-                dest_url,
-                id,
-                ..
-            } => {
+            Tag::Link { link_type, dest_url, id, .. } => {
                 self.open_link(link_type, false, range, &dest_url, &id);
             }
-            Tag::Image {
-                link_type,
-                dest_url,
-                id,
-                ..
-            } => {
+            Tag::Image { link_type, dest_url, id, .. } => {
                 self.open_link(link_type, true, range, &dest_url, &id);
                 self.image += 1;
             }
@@ -292,11 +279,7 @@ impl<'t> Scanner<'t> {
             }
             Tag::Table(_) => {
                 self.containers += 1;
-                self.found.tables.push(Table {
-                    header: Vec::new(),
-                    range,
-                    line: 0,
-                });
+                self.found.tables.push(Table { header: Vec::new(), range, line: 0 });
             }
             Tag::TableCell => {
                 self.kind = RunKind::Cell;
@@ -343,10 +326,7 @@ impl<'t> Scanner<'t> {
             TagEnd::Table => self.containers -= 1,
             TagEnd::TableCell => {
                 let text = std::mem::take(&mut self.plain).trim().to_owned();
-                self.cells.push(Cell {
-                    text,
-                    range: trimmed(self.text, range),
-                });
+                self.cells.push(Cell { text, range: trimmed(self.text, range) });
             }
             TagEnd::TableHead => {
                 if let Some(table) = self.found.tables.last_mut() {
@@ -382,11 +362,7 @@ impl<'t> Scanner<'t> {
                     RunKind::Paragraph if !self.open_items.is_empty() => RunKind::Item,
                     kind => kind,
                 };
-                self.run = Some(Run {
-                    kind,
-                    range: range.clone(),
-                    item: self.open_items.last().copied(),
-                });
+                self.run = Some(Run { kind, range: range.clone(), item: self.open_items.last().copied() });
             }
         }
     }
@@ -395,10 +371,7 @@ impl<'t> Scanner<'t> {
         if self.image > 0 {
             return;
         }
-        let kept = self
-            .run
-            .as_ref()
-            .is_some_and(|run| run.kind != RunKind::Paragraph);
+        let kept = self.run.as_ref().is_some_and(|run| run.kind != RunKind::Paragraph);
         if kept {
             self.plain.push_str(text);
             self.strike.add(text, self.struck > 0);
@@ -437,22 +410,12 @@ impl<'t> Scanner<'t> {
             heading.ids.extend(ids);
         } else if self.containers == 0 && !html.trim().is_empty() {
             let start = line_start(self.text, self.base, range.start);
-            let pending = self.pending.get_or_insert(Pending {
-                start,
-                ids: Vec::new(),
-            });
+            let pending = self.pending.get_or_insert(Pending { start, ids: Vec::new() });
             pending.ids.extend(ids);
         }
     }
 
-    fn open_link(
-        &mut self,
-        kind: LinkType,
-        image: bool,
-        range: Range<usize>,
-        to: &str,
-        label: &str,
-    ) {
+    fn open_link(&mut self, kind: LinkType, image: bool, range: Range<usize>, to: &str, label: &str) {
         self.inline(&range);
         if self.heading.is_none() {
             self.pending = None;
@@ -474,39 +437,23 @@ impl<'t> Scanner<'t> {
         };
         self.inline(range);
         let (target, reference) = match link.link_type {
-            LinkType::Inline => (
-                destination_range(self.text, link.inner_end..link.range.end, "]("),
-                false,
-            ),
+            LinkType::Inline => (destination_range(self.text, link.inner_end..link.range.end, "]("), false),
             LinkType::Reference | LinkType::Collapsed | LinkType::Shortcut => {
                 let definition = events.reference_definitions().get(&link.label);
                 let span = definition.map(|d| d.span.start + self.base..d.span.end + self.base);
-                (
-                    span.and_then(|span| destination_range(self.text, span, "]:")),
-                    true,
-                )
+                (span.and_then(|span| destination_range(self.text, span, "]:")), true)
             }
             _ => (None, false),
         };
         if let Some(target) = target {
-            self.found.links.push(MarkdownLink {
-                image: link.image,
-                reference,
-                range: link.range,
-                target,
-                destination: link.destination,
-            });
+            self.found.links.push(MarkdownLink { image: link.image, reference, range: link.range, target, destination: link.destination });
         }
     }
 }
 
 /// The start of the line, if only blanks stand before `at`.
 fn line_start(text: &str, base: usize, at: usize) -> usize {
-    let indent = text.as_bytes()[base..at]
-        .iter()
-        .rev()
-        .take_while(|&&byte| byte == b' ' || byte == b'\t')
-        .count();
+    let indent = text.as_bytes()[base..at].iter().rev().take_while(|&&byte| byte == b' ' || byte == b'\t').count();
     at - indent
 }
 
@@ -544,9 +491,7 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
         let after = after.trim_start();
         let (value, next) = match after.chars().next()? {
             quote @ ('"' | '\'') => after[1..].split_once(quote)?,
-            _ => after
-                .split_once(|c: char| c.is_whitespace() || c == '/')
-                .unwrap_or((after, "")),
+            _ => after.split_once(|c: char| c.is_whitespace() || c == '/').unwrap_or((after, "")),
         };
         if key.trim().eq_ignore_ascii_case(name) {
             return (!value.is_empty()).then(|| value.to_owned());
@@ -563,10 +508,7 @@ mod tests {
     #[test]
     fn anchors_are_read_from_a_tags_only() {
         assert_eq!(anchor_ids("<a id=\"x\"></a>"), Some(vec!["x".into()]));
-        assert_eq!(
-            anchor_ids("<A class=k name='y z' />"),
-            Some(vec!["y z".into()])
-        );
+        assert_eq!(anchor_ids("<A class=k name='y z' />"), Some(vec!["y z".into()]));
         assert_eq!(anchor_ids("<a id=bare>"), Some(vec!["bare".into()]));
         assert_eq!(anchor_ids("</a>"), Some(vec![]));
         assert_eq!(anchor_ids("<div id=\"x\">"), None);
@@ -586,11 +528,7 @@ mod tests {
     fn runs_carry_the_kind_of_their_block() {
         let text = "# H\n\np\n\n- i\n\n  more\n\n| a |\n|---|\n| c |\n";
         let found = scan(text, 0);
-        let runs: Vec<_> = found
-            .runs
-            .iter()
-            .map(|r| (r.kind, &text[r.range.clone()]))
-            .collect();
+        let runs: Vec<_> = found.runs.iter().map(|r| (r.kind, &text[r.range.clone()])).collect();
         assert_eq!(
             runs,
             [

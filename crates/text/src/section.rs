@@ -38,12 +38,7 @@ pub struct Section {
 }
 
 /// Builds the sections of `text`, whose readable part starts at `base`.
-pub(crate) fn plan_sections(
-    text: &str,
-    base: usize,
-    headings: Vec<Heading>,
-    lines: &LineIndex,
-) -> Vec<Section> {
+pub(crate) fn plan_sections(text: &str, base: usize, headings: Vec<Heading>, lines: &LineIndex) -> Vec<Section> {
     let first = headings.first().map_or(text.len(), |heading| heading.start);
     let mut sections = Vec::with_capacity(headings.len() + 1);
     if headings.is_empty() || !text[base..first].trim().is_empty() {
@@ -62,11 +57,7 @@ pub(crate) fn plan_sections(
     }
     let mut slugger = Slugger::default();
     let mut open: Vec<usize> = Vec::new();
-    let starts: Vec<usize> = headings
-        .iter()
-        .skip(1)
-        .map(|heading| heading.start)
-        .collect();
+    let starts: Vec<usize> = headings.iter().skip(1).map(|heading| heading.start).collect();
     for (nth, mut heading) in headings.into_iter().enumerate() {
         let id = sections.len();
         let next = starts.get(nth).copied().unwrap_or(text.len());

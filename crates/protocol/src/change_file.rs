@@ -1,0 +1,113 @@
+//! A change as a JSON file: several operations, committed whole or not at all.
+
+use quipu_contract::{Actor, ProjectPath};
+use quipu_store::{Change, Expect, Op, Version};
+use serde::Deserialize;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum ChangeFileError {
+    #[error("{file}, line {line}: {what}")]
+    Malformed { file: String, line: usize, what: String },
+    #[error("{file}, operation {number}: {what}")]
+    BadOp { file: String, number: usize, what: String },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChangeFile {
+    why: Option<String>,
+    key: Option<String>,
+    ops: Vec<OpEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OpEntry {
+    op: OpName,
+    path: String,
+    text: Option<String>,
+    expect: Option<String>,
+    value: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum OpName {
+    Append,
+    Write,
+    Create,
+    Merge,
+    Remove,
+}
+
+/// Reads `{"why": …, "key": …, "ops": [{"op": "append", "path": …, "text": …}, …]}`.
+pub fn parse_change(file: &str, text: &str, actor: &Actor) -> Result<Change, ChangeFileError> {
+    let parsed: ChangeFile = serde_json::from_str(text).map_err(|error| ChangeFileError::Malformed {
+        file: file.to_owned(),
+        line: error.line(),
+        what: error.to_string(),
+    })?;
+    let mut change = Change::by(actor);
+    change.why = parsed.why;
+    change.key = parsed.key;
+    for (index, entry) in parsed.ops.into_iter().enumerate() {
+        let bad = |what: String| ChangeFileError::BadOp { file: file.to_owned(), number: index + 1, what };
+        let path = ProjectPath::parse(&entry.path).map_err(|e| bad(e.to_string()))?;
+        let wants_text = matches!(entry.op, OpName::Append | OpName::Write | OpName::Create);
+        let bytes = match (wants_text, entry.text) {
+            (true, Some(text)) => text.into_bytes(),
+            (true, None) => return Err(bad("`text` is missing".into())),
+            (false, Some(_)) => return Err(bad("`text` has no meaning here".into())),
+            (false, None) => Vec::new(),
+        };
+        let takes_expect = matches!(entry.op, OpName::Write | OpName::Remove);
+        let expect = match entry.expect {
+            Some(_) if !takes_expect => return Err(bad("`expect` has no meaning here".into())),
+            Some(version) => Expect::Version(Version::parse(&version)),
+            None => Expect::Any,
+        };
+        if entry.value.is_some() != (entry.op == OpName::Merge) {
+            return Err(bad("`value` goes with `merge`, and only with it".into()));
+        }
+        change.ops.push(match entry.op {
+            OpName::Append => Op::Append { path, bytes },
+            OpName::Write => Op::Write { path, bytes, expect },
+            OpName::Create => Op::Create { path, bytes },
+            OpName::Remove => Op::Remove { path, expect },
+            OpName::Merge => Op::Merge { path, value: entry.value.unwrap_or_default() },
+        });
+    }
+    if change.ops.is_empty() {
+        return Err(ChangeFileError::BadOp { file: file.to_owned(), number: 0, what: "there is no operation".into() });
+    }
+    Ok(change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_name_their_place() {
+        for (text, what) in [
+            ("{\n\"ops\": [}", "c.json, line 2"),
+            (r#"{"ops": []}"#, "no operation"),
+            (r#"{"ops": [{"op": "append", "path": "a"}]}"#, "operation 1: `text` is missing"),
+            (r#"{"ops": [{"op": "append", "path": "../a", "text": ""}]}"#, "leaves the project"),
+            (r#"{"ops": [{"op": "paint", "path": "a"}]}"#, "unknown variant `paint`"),
+            (r#"{"ops": [{"op": "append", "path": "a", "text": "", "expect": "v"}]}"#, "`expect` has no meaning"),
+            (r#"{"ops": [{"op": "merge", "path": "a"}]}"#, "`value` goes with `merge`"),
+        ] {
+            let error = parse_change("c.json", text, &Actor::Person).unwrap_err().to_string();
+            assert!(error.contains(what), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_read() {
+        let text = r#"{"why": "w", "key": "k", "ops": [{"op": "append", "path": "a", "text": "x"}, {"op": "write", "path": "b", "text": "y", "expect": "v"}]}"#;
+        let change = parse_change("c.json", text, &Actor::Person).unwrap();
+        assert_eq!((change.ops.len(), change.key.as_deref()), (2, Some("k")));
+    }
+}

@@ -1,0 +1,169 @@
+//! Laying out a project: the files and folders that its profiles describe.
+//!
+//! What is there already stays as it is and is adopted; only `force` replaces it, and the journal
+//! keeps what was replaced.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use quipu_contract::{Actor, Class, Contract, Language, ProjectPath};
+use quipu_store::{Change, Expect, Op, Options, Store, StoreError};
+use serde::Serialize;
+
+use crate::library::Library;
+use crate::project::{Project, ProjectError};
+use crate::template::{TemplateError, render_template, template_values};
+
+/// What a new project is made of.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    pub profiles: Vec<String>,
+    pub language: Language,
+    pub vars: BTreeMap<String, String>,
+    pub force: bool,
+}
+
+/// What `init` did.
+#[derive(Debug, Clone, Serialize)]
+pub struct Laid {
+    pub created: Vec<String>,
+    pub adopted: Vec<String>,
+    pub replaced: Vec<String>,
+    pub folders: Vec<String>,
+    /// What each profile says to its user.
+    pub welcome: Vec<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    #[error("`quipu.toml` is there already")]
+    Exists,
+    #[error("name at least one profile: {}", Library::built_in().join(", "))]
+    NoProfile,
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error("{what}: {source}")]
+    Io { what: String, source: std::io::Error },
+}
+
+/// Makes a project in a folder, or joins one that holds such files already.
+pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, InitError> {
+    if layout.profiles.is_empty() {
+        return Err(InitError::NoProfile);
+    }
+    let manifest = root.join("quipu.toml");
+    if manifest.exists() && !layout.force {
+        return Err(InitError::Exists);
+    }
+    let io = |what: String| move |source| InitError::Io { what, source };
+    let text = render_manifest(layout, root);
+    // The contract is resolved before anything is written: a faulty one leaves no trace.
+    let library = Library::of(root);
+    let source = quipu_contract::Source { file: "quipu.toml".into(), text: text.clone() };
+    let contract = quipu_contract::resolve_contract(&source, &|name, file| library.load(name, file)).map_err(ProjectError::Faulty)?;
+    let files = plan_files(&contract, &library)?;
+
+    std::fs::create_dir_all(root).map_err(io(format!("cannot make `{}`", root.display())))?;
+    let mut replaced = Vec::new();
+    if manifest.exists() {
+        // The old contract is journalled under its own rules before the new one holds.
+        let old = Project::open(root, options.clone())?;
+        old.store.survey()?;
+        replaced.push("quipu.toml".to_owned());
+    }
+    Store::init(root)?;
+    std::fs::write(&manifest, &text).map_err(io("cannot write `quipu.toml`".into()))?;
+    let project = Project::open(root, options)?;
+    let survey = project.store.survey()?;
+    let adopted: Vec<String> = survey.adopted.into_iter().map(|a| a.path).filter(|p| p != "quipu.toml").collect();
+
+    let mut folders = Vec::new();
+    for profile in &contract.profiles {
+        for folder in &profile.folders {
+            if ProjectPath::parse(folder.trim_end_matches('/')).is_ok() && !root.join(folder).is_dir() {
+                std::fs::create_dir_all(root.join(folder)).map_err(io(format!("cannot make `{folder}`")))?;
+                folders.push(folder.clone());
+            }
+        }
+    }
+    let mut created = Vec::new();
+    let mut by_person = Change::by(&Actor::Person).why("laid out by quipu init");
+    by_person.force = true;
+    let mut by_quipu = Change::by(&Actor::Runtime).why("laid out by quipu init");
+    for (path, class, text) in files {
+        let exists = root.join(path.as_str()).exists();
+        if exists && !layout.force {
+            continue;
+        }
+        // What a class forbids is forbidden to `init --force` too.
+        let may = matches!(class, Class::Overwrite | Class::State | Class::Derived);
+        if exists && !may {
+            continue;
+        }
+        if exists { &mut replaced } else { &mut created }.push(path.as_str().to_owned());
+        if class == Class::Derived {
+            by_quipu = by_quipu.op(Op::Derive { path, bytes: text.into_bytes() });
+        } else {
+            let expect = match project.store.read(&path)? {
+                Some((_, version)) => Expect::Version(version),
+                None => Expect::Any,
+            };
+            by_person = by_person.write(&path, text, expect);
+        }
+    }
+    for change in [by_person, by_quipu] {
+        if !change.ops.is_empty() {
+            project.store.judge(change)?.publish()?;
+        }
+    }
+    let mut welcome = Vec::new();
+    let values = template_values(&contract.binding(), jiff::Timestamp::now());
+    for profile in &contract.profiles {
+        let text = profile.welcome.in_language(contract.language);
+        welcome.push(render_template(&format!("profiles/{}/profile.toml", profile.name), text, &values)?.trim_end().to_owned());
+    }
+    Ok(Laid { created, adopted, replaced, folders, welcome })
+}
+
+/// The files that `init` makes, rendered, in the order of the contract.
+fn plan_files(contract: &Contract, library: &Library) -> Result<Vec<(ProjectPath, Class, String)>, InitError> {
+    let values = template_values(&contract.binding(), jiff::Timestamp::now());
+    let mut files = Vec::new();
+    for rule in contract.files.iter().filter(|r| r.create) {
+        let (Some(profile), Some(literal)) = (&rule.profile, rule.path.as_literal()) else { continue };
+        let Ok(path) = ProjectPath::parse(literal) else { continue };
+        let template = format!("templates/{}/{literal}", contract.language.as_str());
+        let text = library.read(profile, &template).unwrap_or_default();
+        files.push((path, rule.class, render_template(&format!("profiles/{profile}/{template}"), &text, &values)?));
+    }
+    Ok(files)
+}
+
+fn render_manifest(layout: &Layout, root: &Path) -> String {
+    let mut vars = layout.vars.clone();
+    if !vars.contains_key("project")
+        && let Some(name) = std::path::absolute(root).ok().and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()))
+    {
+        vars.insert("project".into(), name);
+    }
+    let profiles = layout.profiles.iter().map(|p| toml::Value::from(p.as_str()).to_string()).collect::<Vec<_>>().join(", ");
+    let mut text = format!(
+        "# The contract of this project. `quipu contract show` prints every rule and where it comes from,\n\
+         # `quipu contract schema` every key that may stand here.\n\
+         quipu = 1\nprofiles = [{profiles}]\nlanguage = \"{}\"\n\n[vars]\n",
+        layout.language.as_str()
+    );
+    for (name, value) in vars {
+        text.push_str(&format!("{} = {}\n", quote_key(&name), toml::Value::from(value)));
+    }
+    text
+}
+
+fn quote_key(name: &str) -> String {
+    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if bare { name.to_owned() } else { toml::Value::from(name).to_string() }
+}

@@ -1,0 +1,101 @@
+//! The profiles there are: built into the program, or in a folder of the project.
+
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+use quipu_contract::{Language, Source};
+
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../profiles");
+
+/// Where profiles are looked for.
+#[derive(Debug, Clone)]
+pub struct Library {
+    root: PathBuf,
+}
+
+/// A profile in a listing.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct ProfileSummary {
+    pub name: String,
+    pub about: String,
+}
+
+impl Library {
+    /// Profiles with a `/` in their name are folders below `root`.
+    pub fn of(root: &Path) -> Library {
+        Library { root: root.to_owned() }
+    }
+
+    /// The names of the built-in profiles.
+    pub fn built_in() -> Vec<String> {
+        let mut names: Vec<String> =
+            BUILT_IN.dirs().filter_map(|d| d.path().file_name()).map(|n| n.to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    pub fn is_folder(name: &str) -> bool {
+        name.contains('/')
+    }
+
+    fn folder(&self, name: &str) -> Result<PathBuf, String> {
+        let relative = name.trim_start_matches("./");
+        quipu_contract::ProjectPath::parse(relative.trim_end_matches('/')).map_err(|e| format!("profile folder: {e}"))?;
+        Ok(self.root.join(relative))
+    }
+
+    /// A contract file of a profile, under the name that messages show.
+    pub fn load(&self, name: &str, file: &str) -> Result<Source, String> {
+        match self.read(name, file) {
+            Some(text) => {
+                let shown = if Self::is_folder(name) {
+                    format!("{}/{file}", name.trim_start_matches("./").trim_end_matches('/'))
+                } else {
+                    format!("profiles/{name}/{file}")
+                };
+                Ok(Source { file: shown, text })
+            }
+            None if Self::is_folder(name) => Err(format!("no file `{name}/{file}`")),
+            None if Self::built_in().iter().any(|n| n == name) => Err(format!("profile `{name}` has no file `{file}`")),
+            None => Err(format!("no profile `{name}`: built in are {}; a folder is written ./NAME", Self::built_in().join(", "))),
+        }
+    }
+
+    /// The text of any file of a profile.
+    pub fn read(&self, name: &str, file: &str) -> Option<String> {
+        if Self::is_folder(name) {
+            return std::fs::read_to_string(self.folder(name).ok()?.join(file)).ok();
+        }
+        BUILT_IN.get_file(format!("{name}/{file}")).and_then(|f| f.contents_utf8()).map(str::to_owned)
+    }
+
+    /// Every file of a built-in profile with its text.
+    pub fn files(name: &str) -> Vec<(String, String)> {
+        fn walk(dir: &Dir<'_>, found: &mut Vec<(String, String)>, prefix: &str) {
+            for file in dir.files() {
+                if let (Ok(path), Some(text)) = (file.path().strip_prefix(prefix), file.contents_utf8()) {
+                    found.push((path.to_string_lossy().into_owned(), text.to_owned()));
+                }
+            }
+            dir.dirs().for_each(|d| walk(d, found, prefix));
+        }
+        let mut found = Vec::new();
+        if let Some(dir) = BUILT_IN.get_dir(name) {
+            walk(dir, &mut found, name);
+        }
+        found.sort();
+        found
+    }
+
+    /// The built-in profiles with what they are for.
+    pub fn summaries(language: Language) -> Vec<ProfileSummary> {
+        Self::built_in()
+            .into_iter()
+            .map(|name| {
+                let text = BUILT_IN.get_file(format!("{name}/profile.toml")).and_then(|f| f.contents_utf8()).unwrap_or_default();
+                let about = toml::from_str::<quipu_contract::ProfileFile>(text).ok().and_then(|p| p.about).unwrap_or_default();
+                ProfileSummary { name, about: about.in_language(language).to_owned() }
+            })
+            .collect()
+    }
+}

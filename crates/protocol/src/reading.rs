@@ -1,0 +1,70 @@
+//! Reading a file, or one section of it, as an actor.
+
+use quipu_contract::{Actor, BadPath, Denial, ProjectPath};
+use quipu_store::{At, StoreError, Version};
+use quipu_text::{Document, Miss};
+use thiserror::Error;
+
+use crate::project::Project;
+
+#[derive(Debug, Error)]
+pub enum ReadError {
+    #[error(transparent)]
+    Path(#[from] BadPath),
+    #[error("{}", .0.what)]
+    Denied(Denial),
+    #[error("{0}")]
+    UnknownActor(String),
+    #[error("`{0}` is not there")]
+    NotFound(ProjectPath),
+    #[error("`{path}` has no section `{}`", miss.anchor)]
+    NoSection { path: ProjectPath, miss: Miss },
+    #[error("`{0}` is not text, so it has no sections")]
+    NotText(ProjectPath),
+    #[error("`{0}` is no version: write a1b2c3…, @12, ~1 or a time")]
+    BadVersion(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What was read.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    pub path: ProjectPath,
+    pub section: Option<String>,
+    pub line: usize,
+    pub version: Version,
+    pub bytes: Vec<u8>,
+}
+
+/// Reads `PATH` or `PATH#section`, now or at an older version, if the actor may.
+pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<&str>) -> Result<Reading, ReadError> {
+    let (path, section) = match pointer.split_once('#') {
+        Some((path, section)) => (path, Some(section.to_owned())),
+        None => (pointer, None),
+    };
+    let path = ProjectPath::parse(path)?;
+    may_read(project, actor, &path)?;
+    let (bytes, version) = match at {
+        None => project.store.read(&path)?.ok_or_else(|| ReadError::NotFound(path.clone()))?,
+        Some(at) => {
+            let at = At::parse(at).ok_or_else(|| ReadError::BadVersion(at.to_owned()))?;
+            let (bytes, event) = project.store.text_at(&path, &at)?;
+            (bytes, event.version)
+        }
+    };
+    let Some(anchor) = section else {
+        return Ok(Reading { path, section: None, line: 1, version, bytes });
+    };
+    let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::NotText(path.clone()))?;
+    let document = Document::parse(text);
+    let found = document.find(&anchor).map_err(|miss| ReadError::NoSection { path: path.clone(), miss })?;
+    let body = document.slice(&found.range).as_bytes().to_vec();
+    Ok(Reading { line: found.line, section: Some(document.anchor_of(found).to_owned()), version, bytes: body, path })
+}
+
+/// Whether an actor's pointers name a path.
+pub fn may_read(project: &Project, actor: &Actor, path: &ProjectPath) -> Result<(), ReadError> {
+    let grant = project.contract.grant(actor).map_err(ReadError::UnknownActor)?;
+    grant.may_read(path, &project.contract.actor_binding(actor)).map_err(ReadError::Denied)
+}

@@ -1,0 +1,144 @@
+//! The command line: arguments in, data on stdout, talk on stderr, an exit code that means something.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::answer::{Answer, Failure, exit};
+use crate::session::{Names, Session};
+use crate::table::{GROUPS, Operation, TABLE};
+
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let matches = match command().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let code = if error.use_stderr() { exit::USAGE } else { exit::FINE };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let (operation, inner) = called(&matches);
+    let json = inner.get_flag("json");
+    let result = session(inner).and_then(|session| (operation.call)(inner, &session));
+    ExitCode::from(print(result, json))
+}
+
+/// The whole command line, derived from the table.
+pub fn command() -> Command {
+    let mut root = Command::new("quipu")
+        .about("Memory for AI agents, as a contract that is enforced")
+        .version(env!("CARGO_PKG_VERSION"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .args(common());
+    let mut groups: Vec<Command> = GROUPS
+        .iter()
+        .map(|(name, about)| Command::new(*name).about(*about).subcommand_required(true).arg_required_else_help(true))
+        .collect();
+    for operation in TABLE {
+        match operation.name.split_once(' ') {
+            None => root = root.subcommand((operation.augment)(Command::new(operation.name).about(operation.about))),
+            Some((group, name)) => {
+                for command in groups.iter_mut().filter(|g| g.get_name() == group) {
+                    let inner = (operation.augment)(Command::new(name).about(operation.about));
+                    *command = std::mem::take(command).subcommand(inner);
+                }
+            }
+        }
+    }
+    groups.into_iter().fold(root, Command::subcommand)
+}
+
+/// Flags that every operation takes.
+fn common() -> Vec<Arg> {
+    let heading = "Everywhere";
+    let text = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help).global(true).help_heading(heading)
+    };
+    vec![
+        Arg::new("json").long("json").action(ArgAction::SetTrue).global(true).help("Data as JSON").help_heading(heading),
+        Arg::new("folder").short('C').value_name("DIR").global(true).help("Act as if called in this folder").help_heading(heading),
+        text("as", "ROLE", "Act in this role [env: QUIPU_ROLE]"),
+        text("unit", "UNIT", "For this unit [env: QUIPU_UNIT]"),
+        text("agent", "NAME", "Under this agent name [env: QUIPU_AGENT]"),
+        text("lease", "ID:FENCE", "With this lease [env: QUIPU_LEASE]"),
+    ]
+}
+
+fn called(matches: &ArgMatches) -> (&'static Operation, &ArgMatches) {
+    let (first, inner) = matches.subcommand().expect("a subcommand is required");
+    let (name, inner) = match inner.subcommand() {
+        Some((second, inner)) => (format!("{first} {second}"), inner),
+        None => (first.to_owned(), inner),
+    };
+    (TABLE.iter().find(|o| o.name == name).expect("every command comes from the table"), inner)
+}
+
+fn session(matches: &ArgMatches) -> Result<Session, Failure> {
+    let flag = |name: &str| matches.get_one::<String>(name).cloned();
+    let folder = flag("folder").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let flags = Names { role: flag("as"), unit: flag("unit"), agent: flag("agent"), lease: flag("lease") };
+    let variable = |name: &str| std::env::var(name).ok();
+    let environment = Names {
+        role: variable("QUIPU_ROLE"),
+        unit: variable("QUIPU_UNIT"),
+        agent: variable("QUIPU_AGENT"),
+        lease: variable("QUIPU_LEASE"),
+    };
+    Session::new(folder, flags, environment)
+}
+
+/// Prints an answer. A reader that closed the pipe has what it wanted.
+fn print(result: Result<Answer, Failure>, json: bool) -> u8 {
+    let mut stdout = std::io::stdout().lock();
+    let mut stderr = std::io::stderr().lock();
+    match result {
+        Ok(answer) => {
+            for line in &answer.talk {
+                let _ = writeln!(stderr, "{line}");
+            }
+            let data = match (json, answer.raw) {
+                (true, _) => format!("{:#}\n", answer.json).into_bytes(),
+                (false, Some(raw)) => raw,
+                (false, None) if answer.text.is_empty() || answer.text.ends_with('\n') => answer.text.into_bytes(),
+                (false, None) => format!("{}\n", answer.text).into_bytes(),
+            };
+            let _ = stdout.write_all(&data);
+            let _ = stdout.flush();
+            answer.exit
+        }
+        Err(failure) => {
+            if json {
+                let _ = writeln!(stdout, "{:#}", failure.json());
+            } else {
+                let _ = writeln!(stderr, "{}", failure.render());
+            }
+            failure.exit
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_row_of_the_table_can_be_called() {
+        let command = command();
+        for operation in TABLE {
+            let mut found = Some(&command);
+            for word in operation.name.split(' ') {
+                found = found.and_then(|c| c.find_subcommand(word));
+            }
+            assert!(found.is_some(), "{}", operation.name);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+use clap::Args;
+use quipu_store::{Change, Op};
+
+use super::input::Input;
+use super::receipt;
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Amend {
+    /// The sealed file
+    path: String,
+    /// Why what was settled is settled anew
+    #[arg(long, value_name = "WHY")]
+    why: String,
+    #[command(flatten)]
+    input: Input,
+    /// A large loss, or words that look like a stand-in for text, are meant
+    #[arg(long)]
+    force: bool,
+}
+
+impl Operate for Amend {
+    const NAME: &'static str = "amend";
+    const ABOUT: &'static str = "Change a sealed file: a person's act, with a reason (without text: accept what is on disk)";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let path = Session::path(&self.path)?;
+        let project = session.project()?;
+        let bytes = if self.input.is_given() { Some(self.input.lines()?) } else { None };
+        let mut change = Change::by(&session.actor).why(self.why).op(Op::Amend { path, bytes });
+        change.force = self.force;
+        Ok(receipt::answer(&project.store.judge(change)?.publish()?))
+    }
+}

@@ -1,0 +1,35 @@
+use clap::Args;
+use quipu_store::{Change, Op};
+
+use super::input::Input;
+use super::receipt;
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Append {
+    /// The file, relative to the project root
+    path: String,
+    #[command(flatten)]
+    input: Input,
+    /// Makes a retry safe: a second append with this key is the first one again
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// The reason, for the journal
+    #[arg(long, value_name = "WHY")]
+    why: Option<String>,
+}
+
+impl Operate for Append {
+    const NAME: &'static str = "append";
+    const ABOUT: &'static str = "Add text at the end of a file";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let path = Session::path(&self.path)?;
+        let project = session.project()?;
+        let mut change = Change::by(&session.actor).op(Op::Append { path, bytes: self.input.lines()? });
+        (change.key, change.why, change.lease) = (self.key, self.why, session.lease.clone());
+        Ok(receipt::answer(&project.store.judge(change)?.publish()?))
+    }
+}

@@ -1,0 +1,52 @@
+use std::path::PathBuf;
+
+use clap::Args;
+use quipu_protocol::parse_change;
+
+use super::receipt;
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Commit {
+    /// A JSON file: {"why": …, "key": …, "ops": [{"op": "append", "path": …, "text": …}, …]}; `-`: stdin
+    #[arg(long, value_name = "CHANGE.json", default_value = "-")]
+    file: PathBuf,
+    /// A large loss, or words that look like a stand-in for text, are meant
+    #[arg(long)]
+    force: bool,
+    /// Judge it, show what would be recorded, write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Operate for Commit {
+    const NAME: &'static str = "commit";
+    const ABOUT: &'static str = "Change several files at once: all of them or none";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let name = self.file.display().to_string();
+        let text = if name == "-" { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(&self.file) };
+        let text = text.map_err(|e| Failure::new(exit::IO, format!("cannot read `{name}`: {e}"), ""))?;
+        let mut change = parse_change(&name, &text, &session.actor)?;
+        (change.force, change.lease) = (self.force, session.lease.clone());
+        let project = session.project()?;
+        let judged = project.store.judge(change)?;
+        if self.dry_run {
+            let ops: Vec<_> = judged.records().iter().flat_map(|r| &r.ops).collect();
+            let text = ops.iter().map(|o| format!("would {} {} → {}\n", verb(o.op), o.path, o.version)).collect::<String>();
+            return Ok(Answer::new(serde_json::json!({"would": ops}), text));
+        }
+        Ok(receipt::answer(&judged.publish()?))
+    }
+}
+
+fn verb(op: quipu_store::OpKind) -> &'static str {
+    match op {
+        quipu_store::OpKind::Write => "write",
+        quipu_store::OpKind::Append => "append to",
+        quipu_store::OpKind::Remove => "remove",
+        quipu_store::OpKind::Keep => "keep aside",
+    }
+}

@@ -1,0 +1,94 @@
+use clap::Args;
+use quipu_contract::{manifest_schema, profile_schema};
+use quipu_protocol::Project;
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct ContractShow {
+    /// Only this role, with its pointers
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+}
+
+impl Operate for ContractShow {
+    const NAME: &'static str = "contract show";
+    const ABOUT: &'static str = "The rules that hold here, each with the place it came from";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let root = Project::find_root(&session.folder)?;
+        let contract = Project::load_contract(&root)?;
+        let language = contract.language;
+        if let Some(name) = &self.role {
+            let role = contract.roles.get(name).ok_or_else(|| {
+                let known = contract.roles.keys().cloned().collect::<Vec<_>>().join(", ");
+                Failure::new(exit::NOT_FOUND, format!("no role `{name}`: there are {known}"), "quipu contract show")
+            })?;
+            let mut text =
+                format!("{} ({})  {}\n{}\n", role.title.in_language(language), role.name, role.place, role.duty.in_language(language));
+            for read in &role.reads {
+                let section = read.section.as_ref().map(|s| format!("#{s}")).unwrap_or_default();
+                text.push_str(&format!("  📖 {}{section}  {}\n", read.path, read.why.in_language(language)));
+            }
+            for write in &role.writes {
+                let marker = write.marker.as_ref().map(|m| format!("  <!-- {m} -->")).unwrap_or_default();
+                text.push_str(&format!("  ✏️ {}{marker}\n", write.path));
+            }
+            for deny in &role.denies {
+                text.push_str(&format!("  🚫 {}  {}\n", deny.path, deny.why.in_language(language)));
+            }
+            return Ok(Answer::new(json!(role), text));
+        }
+        let mut text = String::from("files\n");
+        let width = contract.files.iter().map(|r| r.path.as_str().chars().count()).max().unwrap_or(0);
+        for rule in &contract.files {
+            text.push_str(&format!("  {:<9} {:<width$}  {}\n", rule.class.as_str(), rule.path.as_str(), rule.place));
+        }
+        if !contract.roles.is_empty() {
+            text.push_str("roles\n");
+            for role in contract.roles.values() {
+                let writes = role.writes.iter().map(|w| w.path.as_str()).collect::<Vec<_>>().join(", ");
+                text.push_str(&format!("  {:<12} writes {writes}  {}\n", role.name, role.place));
+            }
+        }
+        if !contract.units.is_empty() {
+            text.push_str("units\n");
+            for unit in &contract.units {
+                text.push_str(&format!("  {:<12} {}  {}\n", unit.id, unit.title.in_language(language), unit.place));
+            }
+        }
+        if !contract.steps.is_empty() {
+            text.push_str("steps\n");
+            for step in &contract.steps {
+                let after = if step.after.is_empty() { String::new() } else { format!("after {}", step.after.join(", ")) };
+                text.push_str(&format!("  {:<20} {after}  {}\n", step.name, step.place));
+            }
+        }
+        text.push_str("vars\n");
+        for (name, var) in &contract.vars {
+            text.push_str(&format!("  {name} = {}\n", var.value.as_deref().unwrap_or("(none)")));
+        }
+        Ok(Answer::new(json!(contract), text))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct ContractSchema {
+    /// The schema of a profile's `profile.toml` instead of `quipu.toml`
+    #[arg(long)]
+    profile: bool,
+}
+
+impl Operate for ContractSchema {
+    const NAME: &'static str = "contract schema";
+    const ABOUT: &'static str = "The JSON Schema of quipu.toml: every key and value that is allowed";
+
+    fn operate(self, _: &Session) -> Result<Answer, Failure> {
+        let schema = if self.profile { profile_schema() } else { manifest_schema() };
+        let text = format!("{schema:#}\n");
+        Ok(Answer::new(schema, text))
+    }
+}

@@ -1,0 +1,20 @@
+use clap::Args;
+
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Where to make the project; without it a temporary folder that is kept
+    dir: Option<std::path::PathBuf>,
+}
+
+impl Operate for Demo {
+    const NAME: &'static str = "demo";
+    const ABOUT: &'static str = "A short real run in a project of its own: rules, a crash, recovery";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        crate::demo::run(self.dir.map(|d| session.folder.join(d)))
+    }
+}

@@ -1,0 +1,25 @@
+use clap::Args;
+use serde_json::json;
+
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Doctor {}
+
+impl Operate for Doctor {
+    const NAME: &'static str = "doctor";
+    const ABOUT: &'static str = "Mend what can be mended and say what was done";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let mended = project.store.doctor()?;
+        let found = project.store.verify()?;
+        let mut text = mended.iter().map(|m| format!("{}\n", m.what)).collect::<String>();
+        for problem in &found.problems {
+            text.push_str(&format!("left: {}: {}\n  do    {}\n", problem.place, problem.what, problem.mend));
+        }
+        Ok(Answer::new(json!({"mended": mended, "left": found.problems}), text))
+    }
+}

@@ -1,0 +1,63 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use quipu_contract::{Actor, Language};
+use quipu_protocol::{Layout, lay_out};
+use quipu_store::Options;
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The folder; without it this one
+    dir: Option<PathBuf>,
+    /// Profiles, joined by commas (quipu profile list)
+    #[arg(long, value_name = "P,P…", value_delimiter = ',', required = true)]
+    profile: Vec<String>,
+    /// The language of the files: en or zh
+    #[arg(long, value_name = "LANG", default_value = "en", value_parser = ["en", "zh"])]
+    lang: String,
+    /// A value for a variable of the profile
+    #[arg(long, value_name = "NAME=VALUE")]
+    var: Vec<String>,
+    /// Replace quipu.toml and the files whose class allows it; the journal keeps what was there
+    #[arg(long)]
+    force: bool,
+}
+
+impl Operate for Init {
+    const NAME: &'static str = "init";
+    const ABOUT: &'static str = "Lay out a project, or join a folder that holds such files already";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        if session.actor != Actor::Person {
+            return Err(Failure::new(exit::REFUSED, "a contract is made by a person", "quipu init     (without --as, --unit or --agent)"));
+        }
+        let mut vars = BTreeMap::new();
+        for pair in &self.var {
+            let Some((name, value)) = pair.split_once('=') else {
+                return Err(Failure::usage(format!("`--var {pair}` has no value"), "--var NAME=VALUE"));
+            };
+            vars.insert(name.trim().to_owned(), value.to_owned());
+        }
+        let root = match &self.dir {
+            Some(dir) => session.folder.join(dir),
+            None => session.folder.clone(),
+        };
+        let layout = Layout { profiles: self.profile, language: Language::parse(&self.lang).unwrap_or_default(), vars, force: self.force };
+        let laid = lay_out(&root, &layout, Options::default())?;
+        let mut text = laid.welcome.join("\n\n");
+        text.push('\n');
+        let mut answer = Answer::new(json!(laid), text);
+        for (what, paths) in [("created", &laid.created), ("replaced", &laid.replaced), ("adopted as it is", &laid.adopted)] {
+            if !paths.is_empty() {
+                answer = answer.say(format!("{what}: {}", paths.join(" ")));
+            }
+        }
+        Ok(answer)
+    }
+}

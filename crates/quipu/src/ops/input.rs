@@ -1,0 +1,51 @@
+//! Where the text of a write comes from: `--text`, `--file` or stdin.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::answer::{Failure, exit};
+
+#[derive(Debug, Args)]
+pub struct Input {
+    /// The text itself
+    #[arg(long, value_name = "TEXT", conflicts_with = "file")]
+    text: Option<String>,
+    /// A file with the text; `-` or neither option: stdin
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl Input {
+    /// The text with which a line of a file ends: what `--text` leaves out is added.
+    pub fn lines(self) -> Result<Vec<u8>, Failure> {
+        let typed = self.text.is_some();
+        let mut bytes = self.bytes()?;
+        if typed && !bytes.ends_with(b"\n") {
+            bytes.push(b'\n');
+        }
+        Ok(bytes)
+    }
+
+    pub fn bytes(self) -> Result<Vec<u8>, Failure> {
+        match (self.text, self.file) {
+            (Some(text), _) => Ok(text.into_bytes()),
+            (None, Some(file)) if file.as_os_str() != "-" => {
+                std::fs::read(&file).map_err(|e| Failure::new(exit::IO, format!("cannot read `{}`: {e}", file.display()), ""))
+            }
+            _ => {
+                let mut bytes = Vec::new();
+                std::io::stdin()
+                    .lock()
+                    .read_to_end(&mut bytes)
+                    .map_err(|e| Failure::new(exit::IO, format!("cannot read stdin: {e}"), ""))?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    pub fn is_given(&self) -> bool {
+        self.text.is_some() || self.file.is_some()
+    }
+}

@@ -1,0 +1,94 @@
+use clap::Args;
+use quipu_store::{Lease, LeaseToken};
+use serde_json::json;
+
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+/// Long enough for one agent's call, short enough that a dead one does not block a day.
+const DEFAULT_SECONDS: u64 = 15 * 60;
+
+#[derive(Debug, Args)]
+pub struct LeaseTake {
+    /// Paths, wildcards allowed
+    #[arg(required = true)]
+    paths: Vec<String>,
+    /// How long, in seconds
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS)]
+    seconds: u64,
+}
+
+impl Operate for LeaseTake {
+    const NAME: &'static str = "lease take";
+    const ABOUT: &'static str = "Take a lease; prints ID:FENCE for --lease";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let lease = session.project()?.store.take_lease(&session.actor, &self.paths, self.seconds)?;
+        Ok(told(&lease).say(format!("held until {}", lease.until)))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct LeaseRenew {
+    #[arg(value_name = "ID:FENCE")]
+    token: String,
+    /// How long from now, in seconds
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS)]
+    seconds: u64,
+}
+
+impl Operate for LeaseRenew {
+    const NAME: &'static str = "lease renew";
+    const ABOUT: &'static str = "Make a lease last longer";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let token = parse(&self.token)?;
+        let lease = session.project()?.store.renew_lease(&session.actor, &token, self.seconds)?;
+        Ok(told(&lease).say(format!("held until {}", lease.until)))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct LeaseRelease {
+    /// A person may leave the number out
+    #[arg(value_name = "ID[:FENCE]")]
+    token: String,
+}
+
+impl Operate for LeaseRelease {
+    const NAME: &'static str = "lease release";
+    const ABOUT: &'static str = "Give a lease back";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let (id, fence) = match LeaseToken::parse(&self.token) {
+            Some(token) => (token.id, Some(token.fence)),
+            None => (self.token, None),
+        };
+        let lease = session.project()?.store.release_lease(&session.actor, &id, fence)?;
+        Ok(told(&lease).say("released"))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct LeaseList {}
+
+impl Operate for LeaseList {
+    const NAME: &'static str = "lease list";
+    const ABOUT: &'static str = "The leases that hold now";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let leases = session.project()?.store.leases()?;
+        let text =
+            leases.iter().map(|l| format!("{}  {}  until {}  {}\n", l.token(), l.holder, l.until, l.paths.join(" "))).collect::<String>();
+        Ok(Answer::new(json!(leases), text))
+    }
+}
+
+fn parse(text: &str) -> Result<LeaseToken, Failure> {
+    LeaseToken::parse(text).ok_or_else(|| Failure::usage(format!("`{text}` is no lease"), "quipu lease list"))
+}
+
+fn told(lease: &Lease) -> Answer {
+    Answer::new(json!({"lease": lease, "token": lease.token().to_string()}), lease.token().to_string())
+}

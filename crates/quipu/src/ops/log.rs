@@ -1,0 +1,54 @@
+use clap::Args;
+use quipu_protocol::may_read;
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Log {
+    /// Only what happened to this file
+    path: Option<String>,
+    /// At most so many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    most: usize,
+}
+
+impl Operate for Log {
+    const NAME: &'static str = "log";
+    const ABOUT: &'static str = "The commits, newest first";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let Some(path) = &self.path else {
+            if let Some(role) = session.actor.role() {
+                return Err(Failure::new(exit::REFUSED, format!("role `{role}` sees the history of its own files only"), "quipu log PATH"));
+            }
+            let entries = project.store.log(self.most)?;
+            let text = entries
+                .iter()
+                .map(|e| line(e.seq, &e.at, e.kind.as_str(), &e.who.to_string(), &e.paths.join(" "), e.why.as_deref()))
+                .collect::<String>();
+            return Ok(Answer::new(json!(entries), text));
+        };
+        let path = Session::path(path)?;
+        may_read(&project, &session.actor, &path)?;
+        let mut events = project.store.events(&path)?;
+        if events.is_empty() {
+            return Err(Failure::new(exit::NOT_FOUND, format!("`{path}` has no history"), "quipu log"));
+        }
+        events.truncate(self.most);
+        let text = events
+            .iter()
+            .map(|e| line(e.seq, &e.at, e.kind.as_str(), &e.who.to_string(), &format!("{} {} bytes", e.version, e.len), e.why.as_deref()))
+            .collect::<String>();
+        Ok(Answer::new(json!(events), text))
+    }
+}
+
+fn line(seq: u64, at: &str, kind: &str, who: &str, what: &str, why: Option<&str>) -> String {
+    let at = at.get(..19).unwrap_or(at);
+    let why = why.map(|w| format!("  {w}")).unwrap_or_default();
+    format!("@{seq:<6} {at}  {kind:<8} {who:<16} {what}{why}\n")
+}

@@ -1,0 +1,24 @@
+//! The operations, a file each. They hold no rules: they ask the contract and the store.
+
+pub mod amend;
+pub mod append;
+pub mod blame;
+pub mod commit;
+pub mod contract;
+pub mod demo;
+pub mod diff;
+pub mod doctor;
+pub mod init;
+pub mod lease;
+pub mod log;
+pub mod profile;
+pub mod read;
+pub mod remove;
+pub mod restore;
+pub mod show;
+pub mod status;
+pub mod verify;
+pub mod write;
+
+mod input;
+mod receipt;

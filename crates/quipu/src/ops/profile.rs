@@ -1,0 +1,78 @@
+use clap::Args;
+use quipu_contract::Language;
+use quipu_protocol::{Library, Project, eject_profile};
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct ProfileList {}
+
+impl Operate for ProfileList {
+    const NAME: &'static str = "profile list";
+    const ABOUT: &'static str = "The built-in profiles and what they are for";
+
+    fn operate(self, _: &Session) -> Result<Answer, Failure> {
+        let summaries = Library::summaries(Language::En);
+        let text = summaries.iter().map(|s| format!("{:<10} {}\n", s.name, s.about)).collect::<String>();
+        Ok(Answer::new(json!(summaries), text))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct ProfileShow {
+    name: String,
+    /// One file of it; without it the contract files
+    file: Option<String>,
+}
+
+impl Operate for ProfileShow {
+    const NAME: &'static str = "profile show";
+    const ABOUT: &'static str = "Print a built-in profile";
+
+    fn operate(self, _: &Session) -> Result<Answer, Failure> {
+        let files = Library::files(&self.name);
+        if files.is_empty() {
+            let known = Library::built_in().join(", ");
+            return Err(Failure::new(exit::NOT_FOUND, format!("no profile `{}`: there are {known}", self.name), "quipu profile list"));
+        }
+        let chosen: Vec<&(String, String)> = match &self.file {
+            Some(name) => files.iter().filter(|(path, _)| path == name).collect(),
+            None => files.iter().filter(|(path, _)| path.ends_with(".toml")).collect(),
+        };
+        if chosen.is_empty() {
+            let known = files.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join("\n  ");
+            let what = format!("profile `{}` has no such file; it has\n  {known}", self.name);
+            return Err(Failure::new(exit::NOT_FOUND, what, ""));
+        }
+        let text = match chosen.as_slice() {
+            [(_, text)] => text.clone(),
+            many => many.iter().map(|(path, text)| format!("# ── profiles/{}/{path}\n{text}\n", self.name)).collect(),
+        };
+        let listing: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+        Ok(Answer::new(json!({"name": self.name, "files": listing, "text": text}), text))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct ProfileEject {
+    name: String,
+}
+
+impl Operate for ProfileEject {
+    const NAME: &'static str = "profile eject";
+    const ABOUT: &'static str = "Copy a built-in profile into the project, to be changed";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        if session.actor != quipu_contract::Actor::Person {
+            return Err(Failure::new(exit::REFUSED, "a profile is part of the contract: only a person may eject it", "ask a person"));
+        }
+        let root = Project::find_root(&session.folder)?;
+        let ejected = eject_profile(&root, &self.name)?;
+        let text = ejected.files.iter().map(|f| format!("{f}\n")).collect::<String>();
+        Ok(Answer::new(json!(ejected), text)
+            .say(format!("in quipu.toml, write \"{}\" in place of \"{}\" under profiles", ejected.folder, self.name)))
+    }
+}

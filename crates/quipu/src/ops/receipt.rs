@@ -1,0 +1,25 @@
+//! How a receipt is told.
+
+use quipu_store::Receipt;
+
+use crate::answer::Answer;
+
+pub fn answer(receipt: &Receipt) -> Answer {
+    let mut text = String::new();
+    if receipt.unchanged {
+        text.push_str("unchanged\n");
+    }
+    for (path, version) in &receipt.versions {
+        text.push_str(&format!("{path} {version}\n"));
+    }
+    let mut answer = Answer::new(serde_json::json!(receipt), text);
+    for adopted in &receipt.adopted {
+        answer = answer.say(format!("adopted {} ({} outside Quipu)", adopted.path, adopted.how));
+    }
+    if receipt.repeated {
+        answer = answer.say(format!("commit {} had been made before, under the same key", receipt.seq));
+    } else if !receipt.unchanged {
+        answer = answer.say(format!("commit {}", receipt.seq));
+    }
+    answer
+}

@@ -1,0 +1,37 @@
+use clap::Args;
+use quipu_store::{Change, Expect, Op, Version};
+
+use super::receipt;
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Remove {
+    /// The file
+    path: String,
+    /// Only if the file is still at this version
+    #[arg(long, value_name = "VERSION")]
+    expect: Option<String>,
+    /// The reason, for the journal
+    #[arg(long, value_name = "WHY")]
+    why: Option<String>,
+}
+
+impl Operate for Remove {
+    const NAME: &'static str = "remove";
+    const ABOUT: &'static str = "Remove a file, if its class allows it; `restore` brings it back";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let path = Session::path(&self.path)?;
+        let project = session.project()?;
+        let expect = self.expect.map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
+        let mut change = Change::by(&session.actor).op(Op::Remove { path, expect });
+        (change.why, change.lease) = (self.why, session.lease.clone());
+        let receipt = project.store.judge(change)?.publish()?;
+        let path = self.path;
+        let mut answer = receipt::answer(&receipt);
+        answer.text = format!("{path} removed\n");
+        Ok(answer.say(format!("quipu restore {path} brings it back")))
+    }
+}

@@ -1,0 +1,37 @@
+use clap::Args;
+use quipu_store::At;
+
+use super::receipt;
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// The file
+    path: String,
+    /// The version: a1b2c3…, @12 (commit), ~1 (versions ago) or a time; without it the newest journalled one
+    #[arg(long, value_name = "VERSION")]
+    at: Option<String>,
+    /// The reason, for the journal
+    #[arg(long, value_name = "WHY")]
+    why: Option<String>,
+}
+
+impl Operate for Restore {
+    const NAME: &'static str = "restore";
+    const ABOUT: &'static str = "Bring a version back; what stood there stays in the journal";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let path = Session::path(&self.path)?;
+        let at = match &self.at {
+            Some(text) => {
+                Some(At::parse(text).ok_or_else(|| Failure::usage(format!("`{text}` is no version"), format!("quipu log {path}")))?)
+            }
+            None => None,
+        };
+        let project = session.project()?;
+        let restored = project.store.restore(&session.actor, &path, at.as_ref(), self.why)?;
+        Ok(receipt::answer(&restored.receipt))
+    }
+}

@@ -1,0 +1,86 @@
+use std::collections::BTreeMap;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Status {
+    /// Also list every file with its class and version
+    #[arg(long)]
+    files: bool,
+}
+
+/// So many free files are named before the rest is only counted.
+const FREE_SHOWN: usize = 10;
+
+impl Operate for Status {
+    const NAME: &'static str = "status";
+    const ABOUT: &'static str = "What is there, what changed outside Quipu, what the contract does not allow";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        if let Some(role) = session.actor.role() {
+            return Err(Failure::new(
+                exit::REFUSED,
+                format!("role `{role}` sees its own pointers, not the whole project"),
+                "quipu contract show --role NAME",
+            ));
+        }
+        let survey = project.store.survey()?;
+        let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
+        let names = project.contract.profiles.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+        let mut text = format!("{}  ({names}, {})\n", project.store.root().display(), project.contract.language.as_str());
+
+        let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
+        for file in &survey.files {
+            *classes.entry(file.class.as_str()).or_default() += 1;
+        }
+        let counted = classes.iter().map(|(class, count)| format!("{count} {class}")).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!("{} files under the contract: {counted}\n", survey.files.len()));
+        for adopted in &survey.adopted {
+            text.push_str(&format!("  adopted  {} ({})\n", adopted.path, adopted.how));
+        }
+        for file in survey.flagged() {
+            let flag = file.flag.as_ref().expect("flagged files have a flag");
+            let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
+            text.push_str(&format!(
+                "  flagged  {} {}{line}\n           do  quipu diff {}; then quipu restore {}\n",
+                file.path, flag.what, file.path, file.path
+            ));
+        }
+        for (path, why) in &survey.strange {
+            text.push_str(&format!("  strange  {path}: {why}\n"));
+        }
+        for lease in &leases {
+            text.push_str(&format!("  leased   {} by {} until {}\n", lease.paths.join(", "), lease.holder, lease.until));
+        }
+        if self.files {
+            for file in &survey.files {
+                let version = file.version.as_ref().map(ToString::to_string).unwrap_or_default();
+                text.push_str(&format!("  {:<9} {:<16} @{:<5} {}\n", file.class.as_str(), version, file.seq, file.path));
+            }
+        }
+        if !survey.free.is_empty() {
+            text.push_str(&format!("{} outside the contract:", survey.free.len()));
+            for path in survey.free.iter().take(FREE_SHOWN) {
+                text.push_str(&format!(" {path}"));
+            }
+            if survey.free.len() > FREE_SHOWN {
+                text.push_str(&format!(" … and {} more", survey.free.len() - FREE_SHOWN));
+            }
+            text.push('\n');
+        }
+        let mut answer = Answer::new(json!({"root": project.store.root(), "survey": survey, "leases": leases}), text);
+        if project.began_anew {
+            answer = answer.say("there was no journal: what is on disk is its beginning");
+        }
+        if survey.flagged().next().is_some() {
+            answer.exit = exit::NO;
+        }
+        Ok(answer)
+    }
+}

@@ -1,0 +1,42 @@
+use clap::Args;
+use quipu_store::{Change, Expect, Op, Version};
+
+use super::input::Input;
+use super::receipt;
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Write {
+    /// The file, relative to the project root
+    path: String,
+    #[command(flatten)]
+    input: Input,
+    /// Only if the file is still at this version
+    #[arg(long, value_name = "VERSION")]
+    expect: Option<String>,
+    /// A large loss, or words that look like a stand-in for text, are meant
+    #[arg(long)]
+    force: bool,
+    /// Makes a retry safe: a second write with this key is the first one again
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// The reason, for the journal
+    #[arg(long, value_name = "WHY")]
+    why: Option<String>,
+}
+
+impl Operate for Write {
+    const NAME: &'static str = "write";
+    const ABOUT: &'static str = "Create a file, or replace it whole";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let path = Session::path(&self.path)?;
+        let project = session.project()?;
+        let expect = self.expect.map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
+        let mut change = Change::by(&session.actor).op(Op::Write { path, bytes: self.input.lines()?, expect });
+        (change.key, change.why, change.lease, change.force) = (self.key, self.why, session.lease.clone(), self.force);
+        Ok(receipt::answer(&project.store.judge(change)?.publish()?))
+    }
+}

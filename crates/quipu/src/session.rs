@@ -1,0 +1,95 @@
+//! Who calls, where: what every operation is given besides its own arguments.
+
+use std::path::PathBuf;
+
+use quipu_contract::{Actor, ActorName, ProjectPath, UnitId};
+use quipu_protocol::Project;
+use quipu_store::{LeaseToken, Options};
+
+use crate::answer::{Failure, exit};
+
+/// The caller of an operation.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// The folder the command was called in, or `-C`.
+    pub folder: PathBuf,
+    pub actor: Actor,
+    pub lease: Option<LeaseToken>,
+}
+
+/// How the caller named itself.
+#[derive(Debug, Default)]
+pub struct Names {
+    pub role: Option<String>,
+    pub unit: Option<String>,
+    pub agent: Option<String>,
+    pub lease: Option<String>,
+}
+
+impl Session {
+    /// What the environment says cannot be overruled by a flag: a runtime that starts an agent in a
+    /// role must be able to rely on it.
+    pub fn new(folder: PathBuf, flags: Names, environment: Names) -> Result<Session, Failure> {
+        let role = agree("--as", "QUIPU_ROLE", flags.role, environment.role)?;
+        let unit = agree("--unit", "QUIPU_UNIT", flags.unit, environment.unit)?;
+        let agent = agree("--agent", "QUIPU_AGENT", flags.agent, environment.agent)?;
+        let bad = |e: quipu_contract::BadName| Failure::usage(e.to_string(), "");
+        let actor = if role.is_none() && unit.is_none() && agent.is_none() {
+            Actor::Person
+        } else {
+            Actor::Agent {
+                role: role.as_deref().map(ActorName::parse).transpose().map_err(bad)?,
+                unit: unit.as_deref().map(UnitId::parse).transpose().map_err(bad)?,
+                agent: agent.as_deref().map(ActorName::parse).transpose().map_err(bad)?,
+            }
+        };
+        let lease = match flags.lease.or(environment.lease) {
+            Some(text) => {
+                Some(LeaseToken::parse(&text).ok_or_else(|| Failure::usage(format!("`{text}` is no lease"), "--lease ID:FENCE"))?)
+            }
+            None => None,
+        };
+        Ok(Session { folder, actor, lease })
+    }
+
+    pub fn project(&self) -> Result<Project, Failure> {
+        let root = Project::find_root(&self.folder)?;
+        Ok(Project::open(&root, Options::default())?)
+    }
+
+    /// A path as the caller wrote it: relative to the project root.
+    pub fn path(text: &str) -> Result<ProjectPath, Failure> {
+        ProjectPath::parse(text).map_err(|e| Failure::new(exit::REFUSED, e.to_string(), "name a path below the project root"))
+    }
+}
+
+fn agree(flag: &str, variable: &str, said: Option<String>, given: Option<String>) -> Result<Option<String>, Failure> {
+    match (said, given.filter(|g| !g.is_empty())) {
+        (Some(said), Some(given)) if said != given => {
+            Err(Failure::new(exit::REFUSED, format!("{flag} {said} contradicts {variable}={given}"), format!("leave {flag} out")))
+        }
+        (said, given) => Ok(given.or(said)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(role: Option<&str>) -> Names {
+        Names { role: role.map(str::to_owned), ..Names::default() }
+    }
+
+    #[test]
+    fn without_a_name_it_is_a_person() {
+        assert_eq!(Session::new(".".into(), names(None), names(None)).unwrap().actor, Actor::Person);
+        assert_eq!(Session::new(".".into(), names(None), names(Some(""))).unwrap().actor, Actor::Person);
+    }
+
+    #[test]
+    fn a_flag_cannot_overrule_the_environment() {
+        assert!(Session::new(".".into(), names(Some("editor")), names(Some("writer"))).is_err());
+        let session = Session::new(".".into(), names(None), names(Some("writer"))).unwrap();
+        assert_eq!(session.actor.role().unwrap().as_str(), "writer");
+    }
+}
