@@ -74,7 +74,10 @@ impl Store {
             if rule.is_some_and(|r| r.people_only) && change.actor != Actor::Person {
                 return Err(refused_by(format!("`{path}` is the contract: only a person may change it"), rule, "ask a person".into()));
             }
-            grant.may_write(path, &binding).map_err(|denial| denied(denial, "quipu contract show --role"))?;
+            grant.may_write(path, &binding).map_err(|denial| {
+                let role = grant.role.map_or("NAME", |r| r.name.as_str());
+                denied(denial, &format!("quipu contract show --role {role}"))
+            })?;
             self.check_lease(&leases, path, change.lease.as_ref())?;
             if !files.contains_key(path) {
                 let class = rule.map_or(Class::Free, |r| r.class);

@@ -12,7 +12,7 @@ pub struct Amend {
     /// The sealed file
     path: String,
     /// Why what was settled is settled anew
-    #[arg(long, value_name = "WHY")]
+    #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: String,
     #[command(flatten)]
     input: Input,

@@ -17,7 +17,7 @@ pub struct Append {
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     /// The reason, for the journal
-    #[arg(long, value_name = "WHY")]
+    #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: Option<String>,
 }
 

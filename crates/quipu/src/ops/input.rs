@@ -10,7 +10,7 @@ use crate::answer::{Failure, exit};
 #[derive(Debug, Args)]
 pub struct Input {
     /// The text itself
-    #[arg(long, value_name = "TEXT", conflicts_with = "file")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
     text: Option<String>,
     /// A file with the text; `-` or neither option: stdin
     #[arg(long, value_name = "FILE")]

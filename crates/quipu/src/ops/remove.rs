@@ -14,7 +14,7 @@ pub struct Remove {
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
     /// The reason, for the journal
-    #[arg(long, value_name = "WHY")]
+    #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: Option<String>,
 }
 

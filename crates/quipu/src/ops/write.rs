@@ -23,7 +23,7 @@ pub struct Write {
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     /// The reason, for the journal
-    #[arg(long, value_name = "WHY")]
+    #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: Option<String>,
 }
 
