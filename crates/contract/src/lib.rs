@@ -23,7 +23,7 @@ mod resolve;
 mod role;
 mod unit;
 
-pub use access::{Denial, Grant};
+pub use access::{Denial, Grant, Readable};
 pub use actor::{Actor, ActorName, BadName};
 pub use class::{Act, Class, Refusal};
 pub use contract::{Contract, FileRule, Profile, Var};
