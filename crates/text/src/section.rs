@@ -1,12 +1,12 @@
 //! Sections: a document cut at its headings.
 //!
 //! Sections are in document order and never empty as a list: text before the first heading, or a file without
-//! headings, is a section of level 0. Ranges nest by level and the own bodies, headings and front matter
-//! together cover every byte once. Only headings outside lists, quotes, code and HTML count.
+//! headings, is a section of level 0. Ranges nest by level, and a body ends where the next section starts.
+//! Only headings outside lists, quotes, code and HTML count.
 
 use std::ops::Range;
 
-use crate::anchor::{Slugger, split_explicit_id, strip_marks};
+use crate::anchor::{Slugger, slug, split_explicit_id, strip_marks};
 use crate::lines::LineIndex;
 use crate::scan::Heading;
 
@@ -22,8 +22,10 @@ pub struct Section {
     pub level: u8,
     /// The heading without markup, marks and explicit id; empty for level 0.
     pub title: String,
-    /// GitHub's slug, made unique in the document by `-1`, `-2`…; empty for level 0.
+    /// GitHub's slug of the title, made unique in the document by `-1`, `-2`…; empty for level 0.
     pub slug: String,
+    /// GitHub's slug of the heading with its marks (`[arc]`), where it has any.
+    pub marked_slug: Option<String>,
     /// Ids given by `{#id}`, `<a id>` or `<a name>`.
     pub ids: Vec<String>,
     /// The 1-based line of the heading.
@@ -52,6 +54,7 @@ pub(crate) fn plan_sections(
             level: 0,
             title: String::new(),
             slug: String::new(),
+            marked_slug: None,
             ids: Vec::new(),
             line: lines.line(base),
             heading: base..base,
@@ -80,11 +83,13 @@ pub(crate) fn plan_sections(
         }
         let (plain, explicit) = split_explicit_id(&heading.plain);
         heading.ids.splice(0..0, explicit.map(str::to_owned));
+        let title = strip_marks(plain);
         sections.push(Section {
             id: SectionId(id),
             level: heading.level,
-            title: strip_marks(plain),
-            slug: slugger.slug(plain),
+            slug: slugger.slug(&title),
+            marked_slug: (title != plain).then(|| slug(plain)),
+            title,
             ids: heading.ids,
             line: lines.line(heading.range.start),
             body: heading.range.end..next,

@@ -78,7 +78,7 @@ pub fn slot_of(hash: u64, displacement: u16, slots: usize) -> usize {
 /// Maps a hash evenly to `0..size`.
 #[inline]
 pub fn scale(hash: u64, size: usize) -> usize {
-    ((hash >> 32) * size as u64 >> 32) as usize
+    (((hash >> 32) * size as u64) >> 32) as usize
 }
 
 struct Layout {
