@@ -91,6 +91,7 @@ pub(crate) fn scan(text: &str, base: usize) -> Scan {
         open_links: Vec::new(),
         heading: None,
         pending: None,
+        spoken: false,
         cells: Vec::new(),
     };
     while let Some((event, range)) = events.next() {
@@ -162,6 +163,8 @@ struct Scanner<'t> {
     open_links: Vec<OpenLink>,
     heading: Option<Heading>,
     pending: Option<Pending>,
+    /// Whether the open run holds anything but anchors.
+    spoken: bool,
     cells: Vec<Cell>,
 }
 
@@ -174,8 +177,8 @@ impl<'t> Scanner<'t> {
                 if !self.code {
                     self.inline(&range);
                     self.speak(&text);
-                    if !text.trim().is_empty() && self.heading.is_none() {
-                        self.pending = None;
+                    if !text.trim().is_empty() {
+                        self.forget_anchors();
                     }
                 }
             }
@@ -183,7 +186,7 @@ impl<'t> Scanner<'t> {
                 self.inline(&range);
                 self.speak(&text);
                 self.found.holes.push(range);
-                self.pending = None;
+                self.forget_anchors();
             }
             Event::InlineHtml(html) => {
                 self.inline(&range);
@@ -377,6 +380,7 @@ impl<'t> Scanner<'t> {
             Some(run) => run.range.end = run.range.end.max(range.end),
             None => {
                 self.plain.clear();
+                self.spoken = false;
                 self.strike = StrikeTally::default();
                 let kind = match self.kind {
                     RunKind::Paragraph if !self.open_items.is_empty() => RunKind::Item,
@@ -389,6 +393,12 @@ impl<'t> Scanner<'t> {
                 });
             }
         }
+    }
+
+    /// Other content stands between an anchor and the next heading.
+    fn forget_anchors(&mut self) {
+        self.spoken = true;
+        self.pending = None;
     }
 
     fn speak(&mut self, text: &str) {
@@ -406,6 +416,7 @@ impl<'t> Scanner<'t> {
     }
 
     fn close_run(&mut self) {
+        self.spoken = false;
         let Some(run) = self.run.take() else { return };
         match run.kind {
             RunKind::Heading => {
@@ -435,7 +446,7 @@ impl<'t> Scanner<'t> {
         };
         if let Some(heading) = &mut self.heading {
             heading.ids.extend(ids);
-        } else if self.containers == 0 && !html.trim().is_empty() {
+        } else if self.containers == 0 && !self.spoken && !html.trim().is_empty() {
             let start = line_start(self.text, self.base, range.start);
             let pending = self.pending.get_or_insert(Pending {
                 start,
@@ -454,9 +465,7 @@ impl<'t> Scanner<'t> {
         label: &str,
     ) {
         self.inline(&range);
-        if self.heading.is_none() {
-            self.pending = None;
-        }
+        self.forget_anchors();
         let bracket = if image { 2 } else { 1 };
         self.open_links.push(OpenLink {
             link_type: kind,

@@ -101,3 +101,66 @@ pub(crate) fn plan_sections(
     }
     sections
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Document;
+
+    fn titles(text: &str) -> Vec<(u8, String)> {
+        let doc = Document::parse(text);
+        doc.sections()
+            .iter()
+            .map(|section| (section.level, section.title.clone()))
+            .collect()
+    }
+
+    #[test]
+    fn only_headings_at_the_top_count() {
+        let text = "# A\n\n```\n# code\n```\n\n    # indented\n\n> # quoted\n\n- # listed\n\n<div>\n# html\n</div>\n\n#nospace\n\n####### seven\n\n## `B` *b* [c](d.md) ![e](f)\n";
+        assert_eq!(titles(text), [(1, "A".into()), (2, "B b c".into())]);
+    }
+
+    #[test]
+    fn skipped_levels_nest_under_the_nearest_higher_heading() {
+        let doc = Document::parse("## A\n#### B\n### C\n# D\n## E\n");
+        let parents: Vec<_> = doc
+            .sections()
+            .iter()
+            .map(|section| section.parent.map(|id| doc.section(id).title.as_str()))
+            .collect();
+        assert_eq!(parents, [None, Some("A"), Some("A"), None, Some("D")]);
+        let a = &doc.sections()[0];
+        assert_eq!(doc.slice(&a.range), "## A\n#### B\n### C\n");
+        assert_eq!(doc.slice(&a.body), "");
+        let below: Vec<_> = doc
+            .children(a)
+            .map(|section| section.title.as_str())
+            .collect();
+        assert_eq!(below, ["B", "C"]);
+        assert_eq!(doc.section_at(doc.text().find("E").unwrap()).title, "E");
+    }
+
+    #[test]
+    fn explicit_ids_before_and_in_a_heading() {
+        let text = "x\n\n<a id=\"one\"></a>\n<a name=\"two\"></a>\n## A <a id='three'></a>{#four}\n\ntext <a id=\"no\"></a>\n\n## B\n";
+        let doc = Document::parse(text);
+        let a = &doc.sections()[1];
+        assert_eq!(a.ids, ["four", "one", "two", "three"]);
+        assert_eq!(a.title, "A");
+        assert_eq!(a.line, 5);
+        assert!(doc.slice(&a.range).starts_with("<a id=\"one\">"));
+        assert!(doc.slice(&a.heading).starts_with("## A"));
+        assert_eq!(doc.sections()[2].ids, [""; 0]);
+    }
+
+    #[test]
+    fn indented_and_closed_headings() {
+        let doc = Document::parse("text\n   ## A ##\nbody\n");
+        let a = &doc.sections()[1];
+        assert_eq!(
+            (a.title.as_str(), doc.slice(&a.heading)),
+            ("A", "   ## A ##\n")
+        );
+        assert_eq!(doc.slice(&a.body), "body\n");
+    }
+}
