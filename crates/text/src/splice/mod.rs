@@ -10,6 +10,7 @@ mod plan;
 use std::ops::Range;
 
 use crate::document::Document;
+use crate::marker::marker;
 use crate::section::{Section, SectionId};
 
 /// A byte range and the text to put there.
@@ -39,6 +40,8 @@ pub enum SpliceError {
     Swallows,
     #[error("the end of the section is inside a code block that is never closed")]
     InCode,
+    #[error("the completion marker would no longer be read as one")]
+    LosesMarker,
     #[error("`{text}` must be a single line")]
     NotOneLine { text: String },
     #[error("`{key}: {value}` would not be read back as written")]
@@ -112,7 +115,7 @@ impl Document<'_> {
         body: &str,
     ) -> Result<String, SpliceError> {
         let (splice, after) = self.plan_insert_section(place, level, title, body)?;
-        let edited = splice.apply(self.text());
+        let edited = self.applied(&splice)?;
         let parsed = Document::parse(&edited);
         let old: Vec<&Section> = self.headed().collect();
         let new: Vec<&Section> = parsed.headed().collect();
@@ -152,13 +155,25 @@ impl Document<'_> {
         })
     }
 
+    /// Applies a splice, if a completion marker survives it.
+    fn applied(&self, splice: &Splice) -> Result<String, SpliceError> {
+        let edited = splice.apply(self.text());
+        let kept = marker(self.text())
+            .is_none_or(|old| marker(&edited).is_some_and(|new| new.name == old.name));
+        if kept {
+            Ok(edited)
+        } else {
+            Err(SpliceError::LosesMarker)
+        }
+    }
+
     fn headed(&self) -> impl Iterator<Item = &Section> {
         self.sections().iter().filter(|section| section.level > 0)
     }
 
     /// Applies a splice inside one section's body, if the outline around it stays the same.
     fn checked(&self, section: &Section, splice: &Splice) -> Result<String, SpliceError> {
-        let edited = splice.apply(self.text());
+        let edited = self.applied(splice)?;
         let parsed = Document::parse(&edited);
         let old: Vec<&Section> = self.headed().collect();
         let new: Vec<&Section> = parsed.headed().collect();
@@ -281,6 +296,15 @@ mod tests {
             bare.append_entry(&bare.sections()[0], "- y").unwrap(),
             "# A\n\n- y\n\n<!-- DONE -->"
         );
+    }
+
+    #[test]
+    fn a_marker_that_would_turn_into_code_is_protected() {
+        let text = "| a | b |\n|---|---|\n| c |\n1. **Key:** value\n        <!-- DONE -->\n";
+        let doc = Document::parse(text);
+        let section = &doc.sections()[0];
+        assert_eq!(doc.replace_body(section, "# A"), Err(SpliceError::LosesMarker));
+        assert_eq!(doc.append_entry(section, "- a\n\n  ***"), Err(SpliceError::LosesMarker));
     }
 
     #[test]
