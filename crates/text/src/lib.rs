@@ -18,6 +18,7 @@ mod section;
 mod sentence;
 mod splice;
 pub mod tokens;
+mod yaml;
 
 pub use anchor::{Miss, Slugger, slug};
 pub use document::Document;

@@ -303,8 +303,14 @@ mod tests {
         let text = "| a | b |\n|---|---|\n| c |\n1. **Key:** value\n        <!-- DONE -->\n";
         let doc = Document::parse(text);
         let section = &doc.sections()[0];
-        assert_eq!(doc.replace_body(section, "# A"), Err(SpliceError::LosesMarker));
-        assert_eq!(doc.append_entry(section, "- a\n\n  ***"), Err(SpliceError::LosesMarker));
+        assert_eq!(
+            doc.replace_body(section, "# A"),
+            Err(SpliceError::LosesMarker)
+        );
+        assert_eq!(
+            doc.append_entry(section, "- a\n\n  ***"),
+            Err(SpliceError::LosesMarker)
+        );
     }
 
     #[test]
