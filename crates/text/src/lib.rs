@@ -9,6 +9,7 @@ mod anchor;
 mod document;
 mod entry;
 mod front;
+mod html;
 mod keyed;
 mod lines;
 mod link;
