@@ -77,9 +77,6 @@ pub fn slug(heading: &str) -> String {
 
 /// The form under which anchors are compared.
 pub(crate) fn fold(anchor: &str) -> String {
-<<<<<<< HEAD
-    percent_decoded(anchor.trim()).nfkc().flat_map(char::to_lowercase).collect()
-=======
     let decoded = percent_decoded(anchor.trim());
     if decoded.is_ascii() {
         return decoded.to_ascii_lowercase();
@@ -89,7 +86,6 @@ pub(crate) fn fold(anchor: &str) -> String {
         IsNormalized::Yes => decoded.chars().flat_map(char::to_lowercase).collect(),
         _ => decoded.nfkc().flat_map(char::to_lowercase).collect(),
     }
->>>>>>> text
 }
 
 /// Decodes `%E5…`; text that is not a valid encoding stays as it is.
@@ -168,16 +164,10 @@ impl AnchorIndex {
         }
         for section in headed() {
             names.entry(fold(&section.title)).or_insert(section.id);
-<<<<<<< HEAD
             names.entry(fold(&slug(&section.title))).or_insert(section.id);
-=======
-            names
-                .entry(fold(&slug(&section.title)))
-                .or_insert(section.id);
             if let Some(marked) = &section.marked_slug {
                 names.entry(fold(marked)).or_insert(section.id);
             }
->>>>>>> text
         }
         names.remove("");
         Self { names }
@@ -190,14 +180,7 @@ impl AnchorIndex {
         named(&key)
             .or_else(|| find_path(sections, &key))
             .or_else(|| named(&slug(&key)))
-<<<<<<< HEAD
-            .ok_or_else(|| Miss { anchor: wanted.to_owned(), nearest: plan_nearest(sections, &key) })
-=======
-            .ok_or_else(|| Miss {
-                anchor: wanted.to_owned(),
-                nearest: plan_nearest(&self.names, &key),
-            })
->>>>>>> text
+            .ok_or_else(|| Miss { anchor: wanted.to_owned(), nearest: plan_nearest(&self.names, &key) })
     }
 }
 
@@ -248,10 +231,7 @@ fn plan_nearest(names: &HashMap<String, SectionId>, key: &str) -> Vec<String> {
             nearest.push((section, name));
         }
     }
-    nearest
-        .into_iter()
-        .map(|(_, name)| name.to_owned())
-        .collect()
+    nearest.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 
 /// A contained name is near however much longer the other is: CJK headings are often quoted in part.

@@ -136,9 +136,7 @@ impl<'t> Document<'t> {
 
     /// The section that an anchor, a heading or a heading path names.
     pub fn find(&self, anchor: &str) -> Result<&Section, Miss> {
-        let index = self
-            .anchors
-            .get_or_init(|| AnchorIndex::new(&self.sections));
+        let index = self.anchors.get_or_init(|| AnchorIndex::new(&self.sections));
         index.find(&self.sections, anchor)
     }
 

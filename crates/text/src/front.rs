@@ -90,14 +90,9 @@ fn unclosed(text: &str, base: usize, start: usize, syntax: Syntax, fence: &str) 
 
 fn parse_value(content: &str, syntax: Syntax, first_line: usize) -> Result<Value, FrontError> {
     match syntax {
-<<<<<<< HEAD
-        Syntax::Yaml if content.trim().is_empty() => Ok(Value::Null),
-        Syntax::Yaml => serde_saphyr::from_str::<Value>(content).map_err(|error| {
-            let line = error.location().map_or(0, |at| at.line() as usize);
-            FrontError {
-                line: first_line + line.saturating_sub(1),
-                reason: format!("is not valid YAML: {}", first_sentence_of(&error.to_string())),
-            }
+        Syntax::Yaml => parse_yaml(content).map_err(|error| FrontError {
+            line: first_line + error.line.saturating_sub(1),
+            reason: format!("is not valid YAML: {}", error.reason),
         }),
         Syntax::Toml => content.parse::<toml::Table>().map(|table| toml_to_json(toml::Value::Table(table))).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start.min(content.len()));
@@ -105,23 +100,10 @@ fn parse_value(content: &str, syntax: Syntax, first_line: usize) -> Result<Value
                 line: first_line + memchr::memchr_iter(b'\n', &content.as_bytes()[..at]).count(),
                 reason: format!("is not valid TOML: {}", error.message()),
             }
-=======
-        Syntax::Yaml => parse_yaml(content).map_err(|error| FrontError {
-            line: first_line + error.line.saturating_sub(1),
-            reason: format!("is not valid YAML: {}", error.reason),
->>>>>>> text
         }),
     }
 }
 
-<<<<<<< HEAD
-/// Parser messages may carry a drawn excerpt; the first line says what is wrong.
-fn first_sentence_of(message: &str) -> &str {
-    message.lines().find(|line| !line.trim().is_empty()).unwrap_or(message).trim()
-}
-
-=======
->>>>>>> text
 /// Dates become strings; everything else keeps its kind.
 fn toml_to_json(value: toml::Value) -> Value {
     match value {

@@ -99,10 +99,7 @@ mod tests {
 
     fn titles(text: &str) -> Vec<(u8, String)> {
         let doc = Document::parse(text);
-        doc.sections()
-            .iter()
-            .map(|section| (section.level, section.title.clone()))
-            .collect()
+        doc.sections().iter().map(|section| (section.level, section.title.clone())).collect()
     }
 
     #[test]
@@ -114,19 +111,12 @@ mod tests {
     #[test]
     fn skipped_levels_nest_under_the_nearest_higher_heading() {
         let doc = Document::parse("## A\n#### B\n### C\n# D\n## E\n");
-        let parents: Vec<_> = doc
-            .sections()
-            .iter()
-            .map(|section| section.parent.map(|id| doc.section(id).title.as_str()))
-            .collect();
+        let parents: Vec<_> = doc.sections().iter().map(|section| section.parent.map(|id| doc.section(id).title.as_str())).collect();
         assert_eq!(parents, [None, Some("A"), Some("A"), None, Some("D")]);
         let a = &doc.sections()[0];
         assert_eq!(doc.slice(&a.range), "## A\n#### B\n### C\n");
         assert_eq!(doc.slice(&a.body), "");
-        let below: Vec<_> = doc
-            .children(a)
-            .map(|section| section.title.as_str())
-            .collect();
+        let below: Vec<_> = doc.children(a).map(|section| section.title.as_str()).collect();
         assert_eq!(below, ["B", "C"]);
         assert_eq!(doc.section_at(doc.text().find("E").unwrap()).title, "E");
     }
@@ -148,10 +138,7 @@ mod tests {
     fn indented_and_closed_headings() {
         let doc = Document::parse("text\n   ## A ##\nbody\n");
         let a = &doc.sections()[1];
-        assert_eq!(
-            (a.title.as_str(), doc.slice(&a.heading)),
-            ("A", "   ## A ##\n")
-        );
+        assert_eq!((a.title.as_str(), doc.slice(&a.heading)), ("A", "   ## A ##\n"));
         assert_eq!(doc.slice(&a.body), "body\n");
     }
 }

@@ -136,13 +136,8 @@ impl Document<'_> {
     /// Applies a splice, if a completion marker survives it.
     fn applied(&self, splice: &Splice) -> Result<String, SpliceError> {
         let edited = splice.apply(self.text());
-        let kept = marker(self.text())
-            .is_none_or(|old| marker(&edited).is_some_and(|new| new.name == old.name));
-        if kept {
-            Ok(edited)
-        } else {
-            Err(SpliceError::LosesMarker)
-        }
+        let kept = marker(self.text()).is_none_or(|old| marker(&edited).is_some_and(|new| new.name == old.name));
+        if kept { Ok(edited) } else { Err(SpliceError::LosesMarker) }
     }
 
     fn headed(&self) -> impl Iterator<Item = &Section> {
@@ -239,14 +234,8 @@ mod tests {
         let text = "| a | b |\n|---|---|\n| c |\n1. **Key:** value\n        <!-- DONE -->\n";
         let doc = Document::parse(text);
         let section = &doc.sections()[0];
-        assert_eq!(
-            doc.replace_body(section, "# A"),
-            Err(SpliceError::LosesMarker)
-        );
-        assert_eq!(
-            doc.append_entry(section, "- a\n\n  ***"),
-            Err(SpliceError::LosesMarker)
-        );
+        assert_eq!(doc.replace_body(section, "# A"), Err(SpliceError::LosesMarker));
+        assert_eq!(doc.append_entry(section, "- a\n\n  ***"), Err(SpliceError::LosesMarker));
     }
 
     #[test]

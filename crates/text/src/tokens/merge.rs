@@ -38,11 +38,7 @@ struct Merger {
 
 impl Merger {
     fn new() -> Self {
-        Self {
-            memory: vec![(0, 0); REMEMBERED],
-            ranks: Vec::new(),
-            pairs: Vec::new(),
-        }
+        Self { memory: vec![(0, 0); REMEMBERED], ranks: Vec::new(), pairs: Vec::new() }
     }
 
     #[inline]
@@ -75,11 +71,7 @@ impl Merger {
         } else {
             self.ranks.extend(piece.bytes().map(byte_rank));
         }
-        if self.ranks.len() > HEAP_PARTS {
-            merge_with_heap(&self.ranks)
-        } else {
-            self.merge_by_scan()
-        }
+        if self.ranks.len() > HEAP_PARTS { merge_with_heap(&self.ranks) } else { self.merge_by_scan() }
     }
 
     /// Pushes a character merged as far as its own bytes go.
@@ -176,10 +168,7 @@ mod tests {
     fn plainly(piece: &str) -> u64 {
         let mut ranks: Vec<u32> = piece.bytes().map(byte_rank).collect();
         loop {
-            let best = (1..ranks.len())
-                .map(|at| (pair_rank(ranks[at - 1], ranks[at]), at))
-                .min()
-                .filter(|best| best.0 != NO_MERGE);
+            let best = (1..ranks.len()).map(|at| (pair_rank(ranks[at - 1], ranks[at]), at)).min().filter(|best| best.0 != NO_MERGE);
             let Some((rank, at)) = best else {
                 return ranks.len() as u64;
             };

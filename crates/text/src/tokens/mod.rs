@@ -18,9 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use estimate::{CLASSES, Comparison, UNIT, chunks, compare, pair_index, pair_indices};
 
 /// A number of tokens.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tokens(pub u64);
 
@@ -84,9 +82,7 @@ impl Counter {
         match name {
             "o200k" | "o200k_base" => Ok(Self::O200k),
             "estimate" => Ok(Self::Estimate),
-            _ => Err(UnknownCounter {
-                name: name.to_owned(),
-            }),
+            _ => Err(UnknownCounter { name: name.to_owned() }),
         }
     }
 
@@ -155,20 +151,14 @@ mod tests {
             assert_eq!(Counter::parse(counter.name()), Ok(counter));
         }
         let message = Counter::parse("claude").unwrap_err().to_string();
-        assert_eq!(
-            message,
-            "no token counter `claude`; there are `o200k` and `estimate`"
-        );
+        assert_eq!(message, "no token counter `claude`; there are `o200k` and `estimate`");
     }
 
     #[test]
     fn tokens_never_wrap() {
         assert_eq!(Tokens(3).saturating_sub(Tokens(5)), Tokens::ZERO);
         assert_eq!(Tokens(u64::MAX) + Tokens(1), Tokens(u64::MAX));
-        assert_eq!(
-            [Tokens(1), Tokens(2)].into_iter().sum::<Tokens>(),
-            Tokens(3)
-        );
+        assert_eq!([Tokens(1), Tokens(2)].into_iter().sum::<Tokens>(), Tokens(3));
         assert_eq!(serde_json::to_string(&Tokens(7)).unwrap(), "7");
     }
 }
