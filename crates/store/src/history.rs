@@ -145,6 +145,10 @@ impl Store {
 
     /// Every state of a file, newest first.
     pub fn events(&self, path: &ProjectPath) -> Result<Vec<PathEvent>> {
+        self.with_sound_heads(|| self.events_once(path))
+    }
+
+    fn events_once(&self, path: &ProjectPath) -> Result<Vec<PathEvent>> {
         self.take_notice(std::slice::from_ref(path))?;
         let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
         let mut events = Vec::new();
@@ -202,9 +206,12 @@ impl Store {
     /// Visits the newest records of the journal, newest first.
     pub(crate) fn each_newest_first(&self, most: usize, visit: &mut dyn FnMut(Position, &Record)) -> Result<()> {
         let mut left = most;
-        for segment in self.journal.segments()?.into_iter().rev() {
+        let bound = self.bound()?;
+        for segment in self.journal.segments()?.into_iter().rev().filter(|n| *n <= bound.segment) {
             let bytes = self.journal.read_segment(segment)?;
-            let mut end = bytes.len();
+            let mut end =
+                if segment == bound.segment { bytes.len().min(usize::try_from(bound.offset).unwrap_or(usize::MAX)) } else { bytes.len() };
+            end = crate::segment::trim_fill(&bytes[..end]).len();
             while end > 0 && left > 0 {
                 if bytes[end - 1] == b'\n' {
                     end -= 1;

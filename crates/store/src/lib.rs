@@ -7,9 +7,11 @@
 
 mod adopt;
 mod apply;
+mod archive;
 mod change;
 mod clock;
 mod disk;
+mod ending;
 mod error;
 mod heads;
 mod history;
