@@ -43,8 +43,11 @@ const APPEND_TRIES: usize = 16;
 struct Pending {
     /// The newest head before anything pending.
     before: Option<Head>,
-    /// A whole text, if one was written; otherwise only what is to be appended.
+    /// A whole text, if one was written.
     whole: Option<Vec<u8>>,
+    /// The whole text is an outside edit: it is on disk already, perhaps with more behind it.
+    whole_on_disk: bool,
+    /// What is to be appended, to the whole text or to what the journal held before.
     tail: Vec<u8>,
     gone: bool,
     /// Only outside edits: the file is on disk already.
@@ -140,6 +143,7 @@ impl Store {
                         entry.insert(Pending {
                             before,
                             whole: None,
+                            whole_on_disk: false,
                             tail: Vec::new(),
                             gone: false,
                             adopted: true,
@@ -151,14 +155,12 @@ impl Store {
                 match op.op {
                     OpKind::Write => {
                         entry.whole = Some(op.bytes());
+                        entry.whole_on_disk = adopted;
                         entry.tail.clear();
                         entry.gone = false;
                     }
                     OpKind::Append => {
-                        match &mut entry.whole {
-                            Some(whole) => whole.extend(op.bytes()),
-                            None => entry.tail.extend(op.bytes()),
-                        }
+                        entry.tail.extend(op.bytes());
                         entry.gone = false;
                     }
                     OpKind::Remove => {
@@ -239,16 +241,19 @@ impl Store {
             return Ok(found
                 .and_then(|(bytes, stamp)| (bytes.len() as u64 == pending.head.len && self.is_whole(pending, &bytes)).then_some(stamp)));
         }
-        if let Some(whole) = &pending.whole {
-            return self.replace(path, whole, &pending.versions, before, asides);
-        }
-        let Some(before) = before else {
-            return self.replace(path, &pending.tail, &pending.versions, None, asides);
+        let old = match (&pending.whole, before) {
+            (Some(whole), _) if pending.whole_on_disk => whole.clone(),
+            (Some(whole), before) => {
+                return self.replace(path, &[whole.as_slice(), &pending.tail].concat(), &pending.versions, before, asides);
+            }
+            (None, None) => return self.replace(path, &pending.tail, &pending.versions, None, asides),
+            (None, Some(before)) => {
+                if let Appended::Done(stamp) = self.tree.append(path, &pending.tail, before.stamp, before.len)? {
+                    return Ok(stamp);
+                }
+                self.content_from_journal(path, before).map_err(std::io::Error::other)?
+            }
         };
-        if let Appended::Done(stamp) = self.tree.append(path, &pending.tail, before.stamp, before.len)? {
-            return Ok(stamp);
-        }
-        let old = self.content_from_journal(path, before).map_err(std::io::Error::other)?;
         // Where the file holds the journalled text and perhaps more, it is appended to and never
         // replaced: a program that appends to it by hand meanwhile loses nothing.
         for _ in 0..APPEND_TRIES {
@@ -271,12 +276,12 @@ impl Store {
             }
         }
         let whole = [old.as_slice(), &pending.tail].concat();
-        self.replace(path, &whole, &pending.versions, Some(before), asides)
+        self.replace(path, &whole, &pending.versions, before, asides)
     }
 
     fn is_whole(&self, pending: &Pending, bytes: &[u8]) -> bool {
         match &pending.whole {
-            Some(whole) => whole == bytes,
+            Some(whole) => bytes.strip_prefix(whole.as_slice()) == Some(&pending.tail),
             None => bytes.ends_with(&pending.tail),
         }
     }

@@ -14,6 +14,7 @@ mod disk;
 mod ending;
 mod error;
 mod heads;
+mod heal;
 mod history;
 mod journal;
 mod judge;

@@ -179,6 +179,9 @@ impl Store {
                 did(format!("removed the left-over `.quipu/tmp/{}`", entry.file_name().to_string_lossy()));
             }
         }
+        for path in self.heal()? {
+            did(format!("journalled `{path}` anew: a record about it is damaged, and the file proved what it said"));
+        }
         let asides = self.journal_asides()?;
         if asides > 0 {
             did(format!("journalled {asides} outside edit(s) that a commit had replaced"));
