@@ -123,12 +123,26 @@ impl Heads {
     }
 
     /// Whether these heads were once filled from the journal, and so can be believed.
-    pub fn is_made(&self) -> bool {
-        self.db.query_row("SELECT made FROM applied", [], |row| row.get(0)).unwrap_or(false)
+    pub fn is_made(&self) -> Result<bool> {
+        Ok(self.made()? > 0)
+    }
+
+    /// Whether the files were compared with the journal since.
+    pub fn is_redone(&self) -> Result<bool> {
+        Ok(self.made()? > 1)
+    }
+
+    fn made(&self) -> Result<i64> {
+        Ok(self.db.query_row("SELECT made FROM applied", [], |row| row.get(0))?)
     }
 
     pub fn set_made(&self) -> Result<()> {
         self.db.execute("UPDATE applied SET made = 1", [])?;
+        Ok(())
+    }
+
+    pub fn set_redone(&self) -> Result<()> {
+        self.db.execute("UPDATE applied SET made = 2", [])?;
         Ok(())
     }
 
@@ -259,7 +273,7 @@ impl Heads {
     }
 
     pub fn clear(&self) -> Result<()> {
-        self.db.execute_batch("DELETE FROM head; DELETE FROM key; DELETE FROM lease; UPDATE applied SET segment = 1, offset = 0, fence = 0, seq = 0, wall = 0;")?;
+        self.db.execute_batch("DELETE FROM head; DELETE FROM key; DELETE FROM lease; UPDATE applied SET segment = 1, offset = 0, fence = 0, seq = 0, wall = 0, made = 0;")?;
         Ok(())
     }
 }

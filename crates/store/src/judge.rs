@@ -23,13 +23,21 @@ use crate::version::Version;
 struct Now {
     class: Class,
     head: Option<Head>,
+    /// The newest journalled head, before anything that this change does.
+    journalled: Option<Head>,
     /// The whole text, where it had to be read or was written by this change.
     content: Option<Vec<u8>>,
+    /// What this change appends to the journalled text; empty where `content` is there.
+    appended: Vec<u8>,
     /// Bytes on disk that the contract does not allow, and what is wrong with them.
     flagged: Option<(crate::adopt::Flag, Option<Stamp>)>,
 }
 
 impl Now {
+    fn of(class: Class, head: Option<Head>) -> Now {
+        Now { class, journalled: head.clone(), head, content: None, appended: Vec::new(), flagged: None }
+    }
+
     fn exists(&self) -> bool {
         self.head.as_ref().is_some_and(|h| !h.gone)
     }
@@ -43,6 +51,10 @@ impl Store {
     /// Judges a change against the contract and the newest state. Nothing is written until the
     /// result is published.
     pub fn judge(&self, change: Change) -> Result<Judged<'_>> {
+        self.with_sound_heads(|| self.judge_once(&change))
+    }
+
+    fn judge_once(&self, change: &Change) -> Result<Judged<'_>> {
         let contract = std::sync::Arc::clone(&self.contract);
         let held = self.append_lock.acquire()?;
         let mut look = self.look()?;
@@ -90,7 +102,7 @@ impl Store {
                 Op::Restore { .. } => kind = Kind::Restore,
                 _ => {}
             }
-            if let Some(record) = self.judge_op(&contract, &change, op, rule, now, &mut kept)? {
+            if let Some(record) = self.judge_op(&contract, change, op, rule, now, &mut kept)? {
                 ops.push(record);
             }
         }
@@ -132,20 +144,20 @@ impl Store {
         let (head, pending) = look.head(self, path)?;
         if pending {
             // Its bytes are on their way to the disk; what is there now says nothing.
-            return Ok(Now { class, head, content: None, flagged: None });
+            return Ok(Now::of(class, head));
         }
         Ok(match self.notice(path, class, head.as_ref())? {
-            Noticed::Same => Now { class, head, content: None, flagged: None },
+            Noticed::Same => Now::of(class, head),
             Noticed::Touched(stamp) => {
                 if let Some(head) = &head {
                     touched.push((path.clone(), head.version.clone(), stamp));
                 }
-                Now { class, head, content: None, flagged: None }
+                Now::of(class, head)
             }
-            Noticed::Flagged(flag, stamp) => Now { class, head, content: None, flagged: Some((flag, stamp)) },
+            Noticed::Flagged(flag, stamp) => Now { flagged: Some((flag, stamp)), ..Now::of(class, head) },
             Noticed::Adopt { op, how } => {
                 adoptions.push((*op.clone(), Adopted { path: path.as_str().into(), version: op.version.clone(), how }));
-                let head = Head {
+                let adopted = Head {
                     class,
                     version: op.version.clone(),
                     len: op.len,
@@ -157,9 +169,13 @@ impl Store {
                 };
                 let content = match op.op {
                     OpKind::Write => Some(op.bytes()),
-                    _ => self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?.map(|(bytes, _)| bytes),
+                    _ => {
+                        let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
+                        let length = usize::try_from(op.len).unwrap_or(usize::MAX);
+                        found.map(|(bytes, _)| bytes.into_iter().take(length).collect())
+                    }
                 };
-                Now { class, head: Some(head), content, flagged: None }
+                Now { content, head: Some(adopted), ..Now::of(class, head) }
             }
         })
     }
@@ -188,6 +204,8 @@ impl Store {
             Op::Amend { .. } => Act::Amend,
             Op::Derive { .. } => Act::Derive,
             Op::Restore { older: true, .. } => Act::RestoreOlder,
+            // An edit that was just adopted is the newest version: what is asked for lies before it.
+            Op::Restore { .. } if now.head != now.journalled => Act::RestoreOlder,
             Op::Restore { older: false, .. } => Act::RestoreHead,
         };
         now.class
@@ -206,9 +224,8 @@ impl Store {
         let before_len = now.head.as_ref().filter(|h| !h.gone).map_or(0, |h| h.len);
         let (bytes, appends) = match op {
             Op::Append { bytes, .. } => (bytes.clone(), true),
-            Op::Write { bytes, .. } | Op::Create { bytes, .. } | Op::Derive { bytes, .. } | Op::Restore { bytes, .. } => {
-                (bytes.clone(), false)
-            }
+            Op::Write { bytes, .. } | Op::Create { bytes, .. } | Op::Derive { bytes, .. } => (bytes.clone(), false),
+            Op::Restore { bytes, older, .. } => (self.restored(path, now, bytes, *older)?, false),
             Op::Merge { value, .. } => (self.merged(path, now, value)?, false),
             Op::Amend { bytes: Some(bytes), .. } => (bytes.clone(), false),
             Op::Amend { bytes: None, .. } => match self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))? {
@@ -226,9 +243,8 @@ impl Store {
             guard(&contract.guards, path, rule, op, now, before_len, &bytes, change.force)?;
         }
         // What the outside edit left is kept before it is replaced.
-        if let Some((_, stamp)) = now.flagged.take()
-            && let (true, Some((found, _))) =
-                (stamp.is_some(), self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?)
+        if let Some((_, Some(_))) = now.flagged.take()
+            && let Some((found, _)) = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?
             && found != bytes
         {
             kept.push(now.aside(path, found));
@@ -251,12 +267,32 @@ impl Store {
 
     fn now_content(&self, path: &ProjectPath, now: &mut Now) -> Result<Vec<u8>> {
         if now.content.is_none() {
-            now.content = match now.head.as_ref().filter(|h| !h.gone) {
-                Some(head) => Some(self.content(path, head)?),
-                None => Some(Vec::new()),
+            let mut content = match now.journalled.as_ref().filter(|h| !h.gone && now.exists()) {
+                Some(head) => self.content(path, head)?,
+                None => Vec::new(),
             };
+            content.append(&mut now.appended);
+            now.content = Some(content);
         }
         Ok(now.content.clone().unwrap_or_default())
+    }
+
+    /// What a restore writes. It brings back what the journal holds and nothing else: otherwise it
+    /// would be a way around the class and the guards.
+    fn restored(&self, path: &ProjectPath, now: &mut Now, bytes: &[u8], older: bool) -> Result<Vec<u8>> {
+        if !older {
+            // Another commit may have come between the request and this moment: the newest it is.
+            return match now.journalled.as_ref().filter(|h| !h.gone && h.seq > 0) {
+                Some(head) => self.content_from_journal(path, head),
+                None => {
+                    Err(StoreError::NotFound { what: format!("`{path}` has no version to bring back"), mend: format!("quipu log {path}") })
+                }
+            };
+        }
+        match &now.journalled {
+            Some(head) if head.seq > 0 && self.was_version(path, head, bytes)? => Ok(bytes.to_vec()),
+            _ => Err(StoreError::NotFound { what: format!("`{path}` never held these bytes"), mend: format!("quipu log {path}") }),
+        }
     }
 
     /// A JSON file with an object merged into it, key by key, its other keys in their order.
@@ -300,8 +336,9 @@ impl Now {
         };
         match (&mut self.content, op) {
             (Some(content), OpKind::Append) => content.extend_from_slice(&bytes),
+            (None, OpKind::Append) => self.appended.extend_from_slice(&bytes),
             (slot, OpKind::Write) => *slot = Some(bytes.clone()),
-            (slot, _) => *slot = None,
+            (slot, _) => *slot = Some(Vec::new()),
         }
         self.head = Some(Head {
             class: self.class,

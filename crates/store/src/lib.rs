@@ -7,11 +7,14 @@
 
 mod adopt;
 mod apply;
+mod archive;
 mod change;
 mod clock;
 mod disk;
+mod ending;
 mod error;
 mod heads;
+mod heal;
 mod history;
 mod journal;
 mod judge;
