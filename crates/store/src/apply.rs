@@ -16,6 +16,7 @@ use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
 use crate::live::Tail;
+use crate::publish::Written;
 use crate::record::{Kind, OpKind, Record, RecordOp, Unread};
 use crate::store::Store;
 use crate::tree::{Appended, Stamp, Unexpected};
@@ -101,14 +102,17 @@ impl Store {
         if applied.at >= end {
             return Ok(false);
         }
-        let target = self.live()?.synced().unwrap_or(end).max(end);
+        let known = self.live()?.known();
+        let target = known.synced.unwrap_or(end).max(end);
         let lines = self.journal.read_between(applied.at, target)?;
+        // A process that knows the heads by heart has written the files so far (see `warm`).
+        let placed = known.applied.filter(|placed| *placed > applied.at && *placed <= target).unwrap_or(applied.at);
         let mut asides = false;
-        self.apply_lines(applied, target, &lines, &mut asides)?;
+        self.apply_lines(applied, placed, target, &lines, &mut asides)?;
         Ok(asides)
     }
 
-    fn apply_lines(&self, applied: Tail, target: Position, lines: &[u8], asides: &mut bool) -> Result<()> {
+    fn apply_lines(&self, applied: Tail, placed: Position, target: Position, lines: &[u8], asides: &mut bool) -> Result<()> {
         let mut records: Vec<(Position, Record)> = Vec::new();
         let mut at = applied.at;
         for line in lines.split_inclusive(|b| *b == b'\n') {
@@ -130,54 +134,51 @@ impl Store {
             }
             at.offset += line.len() as u64;
         }
-        let mut pending: BTreeMap<ProjectPath, Pending> = BTreeMap::new();
-        for (at, record) in &records {
-            for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
-                let Ok(path) = ProjectPath::parse(&op.path) else { continue };
-                let head = Head::after(op, *at, record.seq);
-                let adopted = record.kind == Kind::Adopt;
-                let entry = match pending.entry(path) {
-                    std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-                    std::collections::btree_map::Entry::Vacant(entry) => {
-                        let before = self.heads()?.head(&op.path)?;
-                        entry.insert(Pending {
-                            before,
-                            whole: None,
-                            whole_on_disk: false,
-                            tail: Vec::new(),
-                            gone: false,
-                            adopted: true,
-                            versions: Vec::new(),
-                            head: head.clone(),
-                        })
-                    }
-                };
-                match op.op {
-                    OpKind::Write => {
-                        entry.whole = Some(op.bytes());
-                        entry.whole_on_disk = adopted;
-                        entry.tail.clear();
-                        entry.gone = false;
-                    }
-                    OpKind::Append => {
-                        entry.tail.extend(op.bytes());
-                        entry.gone = false;
-                    }
-                    OpKind::Remove => {
-                        entry.whole = None;
-                        entry.tail.clear();
-                        entry.gone = true;
-                    }
-                    OpKind::Keep => {}
-                }
-                entry.adopted &= adopted;
-                entry.versions.push(op.version.clone());
-                entry.head = head;
-            }
-        }
+        let settled = self.heads_of_placed(records.iter().take_while(|(at, _)| *at < placed))?;
+        let fresh = &records[records.partition_point(|(at, _)| *at < placed)..];
+        let mut pending = gather(fresh, &|path| match settled.get(path) {
+            Some(head) => Ok(Some(head.clone())),
+            None => self.heads()?.head(path),
+        })?;
         let seq = records.last().map_or(applied.seq, |(_, r)| r.seq);
+        let obstructed = self.put_all_in_place(seq, &mut pending, asides)?;
+        let last = match records.last() {
+            Some((_, record)) => {
+                Tail { at: target, seq, wall_us: parse_time(&record.at).unwrap_or(applied.wall_us), sum: record.sum.clone() }
+            }
+            None => Tail { at: target, ..applied.clone() },
+        };
+        self.live()?.set_applied(&self.disk, target)?;
+        self.disk.step(Step::HeadsCommit).map_err(StoreError::io("cannot write the heads"))?;
+        let heads = self.heads()?;
+        heads.transaction(|heads| {
+            for (path, head) in &settled {
+                heads.put(path, head)?;
+            }
+            for (path, pending) in &pending {
+                heads.put(path.as_str(), &pending.head)?;
+            }
+            for (at, record) in &records {
+                note(heads, *at, record)?;
+            }
+            heads.set_applied(&last)
+        })?;
+        drop(heads);
+        self.forget_stamps();
+        if obstructed.is_none() {
+            self.warm_up(last, pending.into_iter().map(|(path, pending)| (path.as_str().to_owned(), pending.head)));
+        }
+        if target.segment > applied.at.segment {
+            // A segment is full: let everything reach the disk, so that a power cut never asks for more than one.
+            self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))?;
+            self.heads()?.set_kept(target, &self.boot)?;
+        }
+        obstructed.map_or(Ok(()), Err)
+    }
+
+    fn put_all_in_place(&self, seq: u64, pending: &mut BTreeMap<ProjectPath, Pending>, asides: &mut bool) -> Result<Option<StoreError>> {
         let mut obstructed = None;
-        for (path, pending) in &mut pending {
+        for (path, pending) in pending {
             pending.head.stamp = match self.put_in_place(path, pending, asides) {
                 Ok(stamp) => stamp,
                 // A folder or a link in the way is a matter of this one file: it is flagged when it is
@@ -189,30 +190,32 @@ impl Store {
                 Err(source) => return Err(StoreError::Unfinished { seq, path: path.to_string(), source }),
             };
         }
-        let last = match records.last() {
-            Some((_, record)) => {
-                Tail { at: target, seq, wall_us: parse_time(&record.at).unwrap_or(applied.wall_us), sum: record.sum.clone() }
+        Ok(obstructed)
+    }
+
+    /// Applies what this process has just journalled, if nothing else was pending and it knows the
+    /// heads by heart. False, having done nothing, if not.
+    pub(crate) fn apply_warm(&self, written: &Written) -> Result<bool> {
+        let mut asides = false;
+        {
+            let _held = self.apply_lock.acquire()?;
+            let next = self.live()?.known().applied == Some(written.start.at) && written.start.at.segment == written.tail.at.segment;
+            if !next || !self.is_warm_at(&written.start) || written.records.iter().any(|(_, r)| r.lease.is_some()) {
+                return Ok(false);
             }
-            None => Tail { at: target, ..applied.clone() },
-        };
-        self.disk.step(Step::HeadsCommit).map_err(StoreError::io("cannot write the heads"))?;
-        let heads = self.heads()?;
-        heads.transaction(|heads| {
-            for (path, pending) in &pending {
-                heads.put(path.as_str(), &pending.head)?;
+            let mut pending = gather(&written.records, &|path| self.warm_head(path))?;
+            if let Some(error) = self.put_all_in_place(written.tail.seq, &mut pending, &mut asides)? {
+                self.cool()?;
+                return Err(error);
             }
-            for (at, record) in &records {
-                note(heads, *at, record)?;
-            }
-            heads.set_applied(&last)
-        })?;
-        drop(heads);
-        if target.segment > applied.at.segment {
-            // A segment is full: let everything reach the disk, so that a power cut never asks for more than one.
-            self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))?;
-            self.heads()?.set_kept(target, &self.boot)?;
+            self.live()?.set_applied(&self.disk, written.tail.at)?;
+            let heads = pending.into_iter().map(|(path, pending)| (path.as_str().to_owned(), pending.head));
+            self.keep_warm(written.tail.clone(), &written.records, heads)?;
         }
-        obstructed.map_or(Ok(()), Err)
+        if asides {
+            self.journal_asides()?;
+        }
+        Ok(true)
     }
 
     fn ends_at(&self, at: Position) -> Result<bool> {
@@ -334,6 +337,56 @@ impl Store {
 pub(crate) fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
     let used = found.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1);
     used < found.len() && text.starts_with(&found[..used])
+}
+
+/// What a run of records amounts to for each file.
+fn gather(records: &[(Position, Record)], before: &dyn Fn(&str) -> Result<Option<Head>>) -> Result<BTreeMap<ProjectPath, Pending>> {
+    let mut pending: BTreeMap<ProjectPath, Pending> = BTreeMap::new();
+    for (at, record) in records {
+        for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
+            let Ok(path) = ProjectPath::parse(&op.path) else { continue };
+            let head = Head::after(op, *at, record.seq);
+            let adopted = record.kind == Kind::Adopt;
+            let entry = match pending.entry(path) {
+                std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    let before = before(&op.path)?;
+                    entry.insert(Pending {
+                        before,
+                        whole: None,
+                        whole_on_disk: false,
+                        tail: Vec::new(),
+                        gone: false,
+                        adopted: true,
+                        versions: Vec::new(),
+                        head: head.clone(),
+                    })
+                }
+            };
+            match op.op {
+                OpKind::Write => {
+                    entry.whole = Some(op.bytes());
+                    entry.whole_on_disk = adopted;
+                    entry.tail.clear();
+                    entry.gone = false;
+                }
+                OpKind::Append => {
+                    entry.tail.extend(op.bytes());
+                    entry.gone = false;
+                }
+                OpKind::Remove => {
+                    entry.whole = None;
+                    entry.tail.clear();
+                    entry.gone = true;
+                }
+                OpKind::Keep => {}
+            }
+            entry.adopted &= adopted;
+            entry.versions.push(op.version.clone());
+            entry.head = head;
+        }
+    }
+    Ok(pending)
 }
 
 /// Takes keys and leases of a record into the heads.

@@ -31,6 +31,7 @@ mod survey;
 mod tree;
 mod verify;
 mod version;
+mod warm;
 
 pub use adopt::{Adopted, Flag};
 pub use change::{Change, Expect, Op};

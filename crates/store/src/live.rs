@@ -1,6 +1,6 @@
 //! Where the journal ends and how far it is synced, as the running processes know it.
 //!
-//! Three small text lines in one file. They hold for one boot only: after a crash of the machine the
+//! Four small text lines in one file. They hold for one boot only: after a crash of the machine the
 //! journal itself is read. A line that is damaged or of another boot counts as absent.
 
 use std::fs::File;
@@ -28,10 +28,12 @@ pub(crate) struct Known {
     /// A sync has failed since: the kernel may have dropped what it could not write, and the next
     /// sync would succeed without it. What is not known to be synced has to be written again.
     pub doubt: bool,
+    /// How far the files are written. The index of heads may be behind that.
+    pub applied: Option<Position>,
 }
 
 const LINE: usize = 256;
-const LINES: usize = 3;
+const LINES: usize = 4;
 
 pub(crate) struct Live {
     file: File,
@@ -58,17 +60,20 @@ impl Live {
         let mut buffer = [0u8; LINE * LINES];
         let Ok(length) = self.file.read_at(&mut buffer, 0) else { return Known::default() };
         let line = |index: usize| self.parse(buffer[..length].get(index * LINE..(index + 1) * LINE)?);
+        let position = |index: usize| {
+            let line = line(index)?;
+            let (segment, offset) = line.split_once(' ')?;
+            Some(Position { segment: segment.parse().ok()?, offset: offset.parse().ok()? })
+        };
         Known {
             tail: line(0).and_then(|line| {
                 let mut fields = line.split(' ');
                 let at = Position { segment: fields.next()?.parse().ok()?, offset: fields.next()?.parse().ok()? };
                 Some(Tail { at, seq: fields.next()?.parse().ok()?, wall_us: fields.next()?.parse().ok()?, sum: fields.next()?.to_owned() })
             }),
-            synced: line(1).and_then(|line| {
-                let (segment, offset) = line.split_once(' ')?;
-                Some(Position { segment: segment.parse().ok()?, offset: offset.parse().ok()? })
-            }),
+            synced: position(1),
             doubt: line(2).is_some_and(|line| line == "doubt"),
+            applied: position(3),
         }
     }
 
@@ -87,6 +92,11 @@ impl Live {
     /// Written only under the sync lock.
     pub fn set_synced(&self, disk: &Disk, at: Position) -> Result<()> {
         self.write(disk, LINE as u64, &format!("{} {}", at.segment, at.offset))
+    }
+
+    /// Written only under the apply lock.
+    pub fn set_applied(&self, disk: &Disk, at: Position) -> Result<()> {
+        self.write(disk, 3 * LINE as u64, &format!("{} {}", at.segment, at.offset))
     }
 
     pub fn set_doubt(&self, disk: &Disk, doubt: bool) -> Result<()> {

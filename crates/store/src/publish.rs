@@ -8,6 +8,7 @@
 //! 3. outside the lock one sync, shared by all who wait for it: from here on nothing is lost;
 //! 4. the files are written: a crash leaves some undone, and the next command redoes them.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use quipu_contract::ProjectPath;
@@ -96,12 +97,10 @@ impl<'s> Judged<'s> {
 
     /// Makes the change durable and puts its files in place.
     pub fn publish(self) -> Result<Receipt> {
-        let (receipt, end) = self.publish_durably()?;
-        if let Some((store, end)) = end {
-            store.with_sound_heads(|| store.apply_to(end)).map_err(|error| match error {
-                unfinished @ StoreError::Unfinished { .. } => unfinished,
-                other => StoreError::Unfinished { seq: receipt.seq, path: ".quipu".into(), source: std::io::Error::other(other) },
-            })?;
+        let store = self.store;
+        let (receipt, written) = self.publish_durably()?;
+        if let Some(written) = written {
+            store.put_written_in_place(&written)?;
         }
         Ok(receipt)
     }
@@ -109,10 +108,15 @@ impl<'s> Judged<'s> {
     /// Makes the change durable and returns; its files follow with [`Store::settle`] or any later
     /// command. For writers that commit faster than anyone looks at the files.
     pub fn publish_behind(self) -> Result<Receipt> {
-        self.publish_durably().map(|(receipt, _)| receipt)
+        let store = self.store;
+        let (receipt, written) = self.publish_durably()?;
+        if let Some(written) = written.filter(|w| w.behind > BEHIND_BYTES) {
+            store.put_written_in_place(&written)?;
+        }
+        Ok(receipt)
     }
 
-    fn publish_durably(self) -> Result<(Receipt, Option<(&'s Store, Position)>)> {
+    fn publish_durably(self) -> Result<(Receipt, Option<Written>)> {
         let store = self.store;
         if !self.touched.is_empty() {
             let heads = store.heads()?;
@@ -147,10 +151,23 @@ impl<'s> Judged<'s> {
         let mut receipt = Receipt::of(last, self.adopted, false);
         receipt.seq = look.tail.seq + records.len() as u64;
         receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore);
-        let end = store.write_records(held, look, records)?;
-        store.sync_to(end)?;
-        Ok((receipt, Some((store, end))))
+        let written = store.write_records(held, look, records)?;
+        store.sync_to(written.tail.at)?;
+        Ok((receipt, Some(written)))
     }
+}
+
+/// How much may wait to be applied: every look at the end of the journal reads it.
+const BEHIND_BYTES: u64 = 32 << 10;
+
+/// Records that were journalled.
+pub(crate) struct Written {
+    /// The end of the journal before and after.
+    pub start: Tail,
+    pub tail: Tail,
+    pub records: Vec<(Position, Record)>,
+    /// Bytes that wait to be applied, these included.
+    pub behind: u64,
 }
 
 /// One look at the end of the journal, under the append lock.
@@ -160,32 +177,49 @@ pub(crate) struct Look {
     pending: Vec<u8>,
     pending_from: Position,
     synced: Option<Position>,
+    /// Nothing is pending, and this process knows the heads by heart.
+    warm: bool,
+    /// The pending line that was read last: one change often touches several files of one record.
+    read: RefCell<Option<(usize, Record)>>,
 }
 
 impl Look {
+    fn new(tail: Tail, pending: Vec<u8>, pending_from: Position, synced: Option<Position>, warm: bool) -> Look {
+        Look { tail, pending, pending_from, synced, warm, read: RefCell::new(None) }
+    }
+
     /// The newest head of a path, and whether it is still on its way to the disk.
     pub fn head(&self, store: &Store, path: &ProjectPath) -> Result<(Option<Head>, bool)> {
-        let mut head = store.heads()?.head(path.as_str())?;
-        if self.pending.is_empty() {
-            return Ok((head, false));
+        if self.warm {
+            return Ok((store.warm_head(path.as_str())?, false));
         }
         // A quote inside a JSON string is escaped, so this text can only be the field itself.
         let needle = format!("\"path\":{}", serde_json::Value::from(path.as_str()));
-        if memchr::memmem::find(&self.pending, needle.as_bytes()).is_none() {
-            return Ok((head, false));
-        }
-        let mut pending = false;
-        for (at, record) in self.pending_records(needle.as_bytes()) {
-            for op in record.ops.iter().filter(|o| o.path == path.as_str() && o.op != OpKind::Keep) {
-                head = Some(Head::after(op, at, record.seq));
-                pending = true;
+        let mut end = self.pending.len();
+        while let Some(hit) = memchr::memmem::rfind(&self.pending[..end], needle.as_bytes()) {
+            end = memchr::memrchr(b'\n', &self.pending[..hit]).map_or(0, |newline| newline + 1);
+            if let Some(head) = self.head_in_line(end, path) {
+                return Ok((Some(head), true));
             }
         }
-        Ok((head, pending))
+        Ok((store.heads()?.head(path.as_str())?, false))
+    }
+
+    /// What the pending line at an offset says of a path, if it says anything.
+    fn head_in_line(&self, offset: usize, path: &ProjectPath) -> Option<Head> {
+        let mut read = self.read.borrow_mut();
+        if read.as_ref().is_none_or(|(known, _)| *known != offset) {
+            let length = memchr::memchr(b'\n', &self.pending[offset..]).unwrap_or(self.pending.len() - offset);
+            *read = Record::decode(&self.pending[offset..offset + length]).ok().map(|record| (offset, record));
+        }
+        let (_, record) = read.as_ref()?;
+        let at = Position { segment: self.pending_from.segment, offset: self.pending_from.offset + offset as u64 };
+        record.ops.iter().rfind(|o| o.path == path.as_str() && o.op != OpKind::Keep).map(|op| Head::after(op, at, record.seq))
     }
 
     pub fn find_key(&self, store: &Store, key: &str) -> Result<Option<Record>> {
-        if let Some(at) = store.heads()?.key(key)? {
+        let known = if self.warm { store.warm_key(key)? } else { store.heads()?.key(key)? };
+        if let Some(at) = known {
             return Ok(Some(store.journal.read_record(at)?));
         }
         let needle = format!("\"key\":{}", serde_json::Value::from(key));
@@ -194,6 +228,9 @@ impl Look {
 
     /// All leases, ended ones included, and the highest fencing number.
     pub fn leases(&mut self, store: &Store) -> Result<(Vec<Lease>, u64)> {
+        if self.warm {
+            return store.warm_leases();
+        }
         let (mut leases, mut fence) = {
             let heads = store.heads()?;
             (heads.leases()?, heads.fence()?)
@@ -251,6 +288,14 @@ impl Store {
     /// Looks at the end of the journal. Only under the append lock.
     pub(crate) fn look(&self) -> Result<Look> {
         let known = self.live_now()?.known();
+        if let Some(tail) = &known.tail
+            && !known.doubt
+            && self.is_warm_at(tail)
+            && self.journal.is_end(tail.at)?
+        {
+            return Ok(Look::new(tail.clone(), Vec::new(), tail.at, known.synced, true));
+        }
+        self.cool()?;
         let tail = match known.tail {
             // A writer that died left something there; or this process knows less than others do.
             Some(tail) if !self.journal.is_end(tail.at)? => self.find_end(Some(tail))?,
@@ -264,20 +309,30 @@ impl Store {
         if !pending.is_empty() && applied.segment != tail.at.segment {
             self.sync_to(tail.at)?;
             self.apply_files(tail.at)?;
-            return Ok(Look { pending: Vec::new(), pending_from: tail.at, synced: Some(tail.at), tail });
+            let end = tail.at;
+            return Ok(Look::new(tail, Vec::new(), end, Some(end), false));
         }
-        Ok(Look { pending, pending_from: applied, synced: known.synced, tail })
+        Ok(Look::new(tail, pending, applied, known.synced, false))
     }
 
     /// Appends records, makes them durable and applies them.
     pub(crate) fn publish_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<()> {
-        let end = self.write_records(held, look, records)?;
+        let end = self.write_records(held, look, records)?.tail.at;
         self.sync_to(end)?;
         self.apply_to(end)
     }
 
+    /// Step 4, for whoever made the records.
+    fn put_written_in_place(&self, written: &Written) -> Result<()> {
+        let apply = || if self.apply_warm(written)? { Ok(()) } else { self.apply_to(written.tail.at) };
+        self.with_sound_heads(apply).map_err(|error| match error {
+            unfinished @ StoreError::Unfinished { .. } => unfinished,
+            other => StoreError::Unfinished { seq: written.tail.seq, path: ".quipu".into(), source: std::io::Error::other(other) },
+        })
+    }
+
     /// Steps 1 and 2: the journal grows, the lock is given up.
-    fn write_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Position> {
+    fn write_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Written> {
         let before = look.tail.at;
         let grown = self.grow(look, records);
         if grown.is_err() {
@@ -290,7 +345,9 @@ impl Store {
         grown
     }
 
-    fn grow(&self, look: Look, records: Vec<Record>) -> Result<Position> {
+    fn grow(&self, look: Look, records: Vec<Record>) -> Result<Written> {
+        let before = look.tail.clone();
+        let mut written = Vec::with_capacity(records.len());
         let mut tail = look.tail;
         let mut places: BTreeMap<String, Position> = BTreeMap::new();
         for mut record in records {
@@ -307,10 +364,14 @@ impl Store {
             for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
                 places.insert(op.path.clone(), start);
             }
-            tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum };
+            tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: sum.clone() };
+            record.sum = sum;
+            written.push((start, record));
         }
         self.live()?.set_tail(&self.disk, &tail)?;
-        Ok(tail.at)
+        let from = look.pending_from;
+        let behind = if from.segment == tail.at.segment { tail.at.offset - from.offset } else { u64::MAX };
+        Ok(Written { start: before, tail, records: written, behind })
     }
 
     /// Step 3: returns when everything up to a place is on the disk.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use quipu_contract::{Contract, ProjectPath};
@@ -16,6 +16,7 @@ use crate::live::Live;
 use crate::lock::KernelLock;
 use crate::tree::Tree;
 use crate::version::Version;
+use crate::warm::Warm;
 
 /// How long a command waits for another process before it names it and gives up.
 const WAIT: Duration = Duration::from_secs(10);
@@ -54,6 +55,8 @@ pub struct Store {
     heads_lock: KernelLock,
     live: RwLock<Option<Arc<Live>>>,
     heads: Mutex<Option<Heads>>,
+    pub(crate) warm: Mutex<Option<Warm>>,
+    pub(crate) stamps: OnceLock<std::fs::File>,
     read_only: bool,
     /// The files are known to have been compared with the journal since the heads were made.
     pub(crate) redone: AtomicBool,
@@ -112,6 +115,8 @@ impl Store {
             heads_lock: lock("heads.lock"),
             live: RwLock::new(None),
             heads: Mutex::new(None),
+            warm: Mutex::new(None),
+            stamps: OnceLock::new(),
             read_only,
             redone: AtomicBool::new(false),
             asides_sought: AtomicBool::new(false),
@@ -158,7 +163,14 @@ impl Store {
         self.live()
     }
 
+    /// The index of heads, up to date with what this process has applied.
     pub(crate) fn heads(&self) -> Result<HeadsGuard<'_>> {
+        self.tell_heads()?;
+        self.heads_as_told()
+    }
+
+    /// The index of heads as it is: this process may know more (see `warm`).
+    pub(crate) fn heads_as_told(&self) -> Result<HeadsGuard<'_>> {
         let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
             *slot = Some(self.open_heads()?);
@@ -196,6 +208,7 @@ impl Store {
     /// Makes the heads anew from the journal, in their place if they can be opened at all: a database
     /// that another process has open must not be taken from under it without need.
     pub(crate) fn rebuild_heads(&self) -> Result<()> {
+        self.cool()?;
         let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         *slot = None;
         let heads = self.open_heads()?;

@@ -12,3 +12,4 @@ mod many;
 mod outside;
 mod paths;
 mod properties;
+mod warm;

@@ -1,0 +1,118 @@
+//! A process that commits again and again knows the heads by heart: crashes, others, outside edits.
+
+use std::sync::Arc;
+
+use quipu_contract::Actor;
+use quipu_store::{Change, Expect, Options, Store, StoreError};
+use quipu_testkit::{FailingDisk, Failure, Playground};
+
+fn entry(number: usize) -> String {
+    format!("entry {number}\n")
+}
+
+/// One commit of an append, a draft and a key.
+fn commit(store: &Store, number: usize) -> Result<(), StoreError> {
+    let change = Change::by(&Actor::Person)
+        .append(&Playground::path("meta/log.md"), entry(number))
+        .write(&Playground::path("drafts/ch01.md"), format!("draft {number}\n"), Expect::Any)
+        .key(format!("key {number}"));
+    store.judge(change)?.publish().map(|_| ())
+}
+
+/// How many commits the files hold; the two files must agree.
+fn count(play: &Playground) -> usize {
+    let log = play.text("meta/log.md").unwrap_or_default();
+    let entries = log.lines().count();
+    assert_eq!(log, (0..entries).map(entry).collect::<String>(), "an entry is missing or twice");
+    let draft = play.text("drafts/ch01.md");
+    assert_eq!(draft, entries.checked_sub(1).map(|last| format!("draft {last}\n")), "half a commit");
+    entries
+}
+
+const COMMITS: usize = 4;
+
+#[test]
+fn a_crash_at_every_step_of_a_run_of_commits() {
+    let counting = Arc::new(FailingDisk::counting());
+    let play = Playground::new();
+    let store = play.open_with(Options { watch: Some(counting.clone()), ..Options::default() });
+    (0..COMMITS).for_each(|number| commit(&store, number).unwrap());
+    drop(store);
+    let steps = counting.steps().len();
+    for index in 0..steps {
+        for failure in [Failure::Stop, Failure::Torn] {
+            for lost in [&[][..], &["live"][..], &["heads.db", "heads.db-wal", "heads.db-shm"][..], &["live", "stamps"][..]] {
+                let play = Playground::new();
+                let disk = Arc::new(FailingDisk::at(index, failure));
+                let store = play.open_with(Options { watch: Some(disk), ..Options::default() });
+                let acknowledged = (0..COMMITS).take_while(|number| commit(&store, *number).is_ok()).count();
+                drop(store);
+                for name in lost {
+                    let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
+                }
+                let store = play.open();
+                store.settle().unwrap();
+                let place = format!("step {index} of {steps}, {failure:?}, without {lost:?}");
+                let found = count(&play);
+                assert!(found >= acknowledged && found <= acknowledged + 1, "{place}: {acknowledged} acknowledged, {found} there");
+                assert_eq!(store.verify().unwrap().problems, [], "{place}");
+                assert!(store.log(100).unwrap().iter().all(|e| e.who.kind == "person"), "{place}: its own bytes were adopted");
+                (found..COMMITS).for_each(|number| commit(&store, number).unwrap());
+                assert_eq!(count(&play), COMMITS, "{place}");
+                assert!((0..COMMITS).all(|n| commit(&store, n).is_ok()) && count(&play) == COMMITS, "{place}: keys are forgotten");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_stores_take_turns() {
+    let play = Playground::new();
+    let (one, two) = (play.open(), play.open());
+    for number in 0..60 {
+        // Runs of one, then of the other, of every length.
+        let store = if (number / (1 + number / 10)) % 2 == 0 { &one } else { &two };
+        commit(store, number).unwrap();
+        assert_eq!(count(&play), number + 1);
+    }
+    let third = play.open();
+    assert_eq!(third.verify().unwrap().problems, []);
+    assert_eq!(third.log(100).unwrap().len(), 60);
+}
+
+#[test]
+fn an_outside_edit_in_a_run_of_commits_is_adopted() {
+    let play = Playground::new();
+    let (store, other) = (play.open(), play.open());
+    let log = Playground::path("meta/log.md");
+    let append = |store: &Store, text: &str| store.judge(Change::by(&Actor::Person).append(&log, text)).unwrap().publish().unwrap();
+    append(&store, "one\n");
+    append(&store, "two\n");
+    play.edit("meta/log.md", "one\ntwo\nby hand\n");
+    let receipt = append(&store, "three\n");
+    assert_eq!(receipt.adopted.len(), 1);
+    append(&store, "four\n");
+    play.edit("meta/log.md", &format!("{}again\n", play.text("meta/log.md").unwrap()));
+    append(&other, "five\n");
+    other.survey().unwrap();
+    let text = play.text("meta/log.md").unwrap();
+    for line in ["one", "two", "by hand", "three", "four", "again", "five"] {
+        assert_eq!(text.lines().filter(|l| *l == line).count(), 1, "{line} in {text}");
+    }
+    assert_eq!(other.verify().unwrap().problems, []);
+}
+
+#[test]
+fn what_is_behind_is_bounded_and_complete() {
+    let play = Playground::new();
+    let store = play.open();
+    let log = Playground::path("meta/log.md");
+    for number in 0..500 {
+        let change = Change::by(&Actor::Person).append(&log, format!("{:0>200}\n", number));
+        store.judge(change).unwrap().publish_behind().unwrap();
+    }
+    assert!(play.text("meta/log.md").unwrap_or_default().lines().count() > 300, "files follow on their own");
+    store.settle().unwrap();
+    assert_eq!(play.text("meta/log.md").unwrap().lines().count(), 500);
+    assert_eq!(store.verify().unwrap().problems, []);
+}
