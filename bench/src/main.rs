@@ -15,6 +15,7 @@ fn main() {
     match words.as_slice() {
         ["commits", rest @ ..] => commits::run(rest),
         ["commits-writer", rest @ ..] => writers::child(rest),
+        ["prepare", rival, folder] => writers::prepare_named(rival, std::path::Path::new(folder)),
         ["open", rest @ ..] => open::run(rest),
         ["startup"] => startup::run(),
         ["build-size"] => build_size::run(),

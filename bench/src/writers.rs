@@ -73,6 +73,10 @@ pub fn contract() -> Arc<Contract> {
 }
 
 /// Prepares a folder for a rival.
+pub fn prepare_named(rival: &str, folder: &Path) {
+    prepare(Rival::ALL.into_iter().find(|r| r.name() == rival).unwrap(), folder);
+}
+
 pub fn prepare(rival: Rival, folder: &Path) {
     match rival {
         Rival::Quipu | Rival::QuipuBehind => {
