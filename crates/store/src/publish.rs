@@ -250,6 +250,7 @@ impl Look {
 impl Store {
     /// Looks at the end of the journal. Only under the append lock.
     pub(crate) fn look(&self) -> Result<Look> {
+        self.forget_deleted_heads();
         let known = self.live_now()?.known();
         let tail = match known.tail {
             // A writer that died left something there; or this process knows less than others do.
