@@ -95,7 +95,8 @@ impl Store {
         let disk = Disk::new(options.watch);
         let tree = Tree::open(root, disk.clone()).map_err(StoreError::io(format!("cannot open `{}`", root.display())))?;
         let read_only = rustix::fs::access(&quipu, rustix::fs::Access::WRITE_OK).is_err();
-        if !read_only && !(quipu.join("tmp").is_dir() && quipu.join("journal").is_dir()) {
+        let whole = quipu.join("tmp").is_dir() && quipu.join("journal").is_dir();
+        if !read_only && !whole {
             Self::init(root)?;
         }
         let lock = |name: &str| KernelLock::new(quipu.join(name), options.wait);

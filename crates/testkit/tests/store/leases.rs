@@ -140,7 +140,7 @@ fn leases_and_numbers_survive_lost_heads_and_a_pending_journal() {
         let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
     }
     let (store, ..) = timed(&play, "b");
-    assert_eq!(store.leases().unwrap(), [lease.clone()]);
+    assert_eq!(store.leases().unwrap(), std::slice::from_ref(&lease));
     lost(write(&store, &Actor::Person, None, "x\n"));
     write(&store, &Actor::Person, Some(lease.token()), "x\n").unwrap();
     let next = store.take_lease(&Actor::Person, &["meta/a.md".into()], 60).unwrap();
