@@ -53,7 +53,7 @@ struct Pending {
     gone: bool,
     /// Only outside edits: the file is on disk already.
     adopted: bool,
-    /// Every version on the way: none of them is someone else's.
+    /// Every version that the journal holds from here on: none of them would be lost.
     versions: Vec<Version>,
     head: Head,
 }
@@ -76,6 +76,7 @@ impl Store {
                 self.look()?.tail
             }
         };
+        self.forget_deleted_heads();
         self.redo_after_rebuild()?;
         if !self.asides_sought.swap(true, Ordering::SeqCst) {
             self.journal_asides()?;
@@ -265,8 +266,8 @@ impl Store {
             if rest == pending.tail {
                 return Ok(Some(stamp)); // done before a crash
             }
-            if rest.ends_with(&pending.tail) {
-                return Ok(None);
+            if holds(rest, &pending.tail) {
+                return Ok(None); // and someone has appended since, or had before
             }
             if !rest.is_empty() && rest.iter().all(|b| *b == 0) {
                 break; // what a power cut leaves
@@ -333,6 +334,12 @@ impl Store {
     }
 }
 
+/// Whether what was to be appended is there already: right away, or as whole lines further on.
+fn holds(rest: &[u8], tail: &[u8]) -> bool {
+    let lines = |at: usize| rest[at - 1] == b'\n' && (tail.ends_with(b"\n") || at + tail.len() == rest.len());
+    memchr::memmem::find_iter(rest, tail).any(|at| at == 0 || lines(at))
+}
+
 /// Whether bytes are a beginning of a text with nothing but zeros behind it.
 pub(crate) fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
     let used = found.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1);
@@ -384,6 +391,12 @@ fn gather(records: &[(Position, Record)], before: &dyn Fn(&str) -> Result<Option
             entry.adopted &= adopted;
             entry.versions.push(op.version.clone());
             entry.head = head;
+        }
+    }
+    // What the journal holds as kept need not be kept again.
+    for op in records.iter().flat_map(|(_, record)| &record.ops).filter(|o| o.op == OpKind::Keep) {
+        if let Some(entry) = ProjectPath::parse(&op.path).ok().and_then(|path| pending.get_mut(&path)) {
+            entry.versions.push(op.version.clone());
         }
     }
     Ok(pending)

@@ -13,6 +13,8 @@ use crate::segment::Segment;
 
 /// A member holds about this much text: small enough to lose, large enough to compress.
 const MEMBER_BYTES: usize = 64 << 10;
+/// A length beyond this is not believed.
+const LONGEST: usize = 64 << 20;
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 
 /// The text of a segment, and the places where it could not be read.
@@ -77,16 +79,25 @@ pub(crate) fn read(path: &Path) -> io::Result<Text> {
             Err(error) => {
                 let next = next_member(&coded, at + 1);
                 text.flaws.push((start as u64, format!("the compressed segment is damaged at byte {at}: {error}")));
-                // The last four bytes of a member say how long its text is.
-                let length = coded[..next].last_chunk::<4>().map_or(0, |tail| u32::from_le_bytes(*tail) as usize);
-                if length <= 64 * MEMBER_BYTES {
-                    text.bytes.resize((start + length).max(text.bytes.len()), b'\n');
-                }
+                text.bytes.resize(start + length_of(&coded[at..next]), b'\n');
                 at = next;
             }
         }
     }
     Ok(text)
+}
+
+/// How long the text of a damaged member was: as it says itself in its last four bytes, unless its
+/// sum shows that it is only those that are damaged.
+fn length_of(member: &[u8]) -> usize {
+    const HEADER: usize = 10;
+    let Some((body, trailer)) = member.get(HEADER..).and_then(<[u8]>::split_last_chunk::<8>) else { return 0 };
+    let number = |at: usize| u32::from_le_bytes([trailer[at], trailer[at + 1], trailer[at + 2], trailer[at + 3]]);
+    let mut text = Vec::new();
+    let read = flate2::bufread::DeflateDecoder::new(body).read_to_end(&mut text);
+    let mut sum = flate2::Crc::new();
+    sum.update(&text);
+    if read.is_ok() && sum.sum() == number(0) { text.len() } else { (number(4) as usize).min(LONGEST) }
 }
 
 /// Where the next member begins that can be read.

@@ -39,18 +39,20 @@ pub(crate) struct Head {
 
 pub(crate) struct Heads {
     db: Connection,
+    /// The file they are in; zero for none.
+    pub inode: u64,
 }
 
 impl Heads {
     pub fn open(path: &Path) -> Result<Heads> {
         let db = Connection::open(path)?;
         db.execute_batch("PRAGMA busy_timeout=10000; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=2000;")?;
-        Heads { db }.prepared()
+        Heads { db, inode: crate::store::inode(path) }.prepared()
     }
 
     /// Heads that live as long as this process: for a project that cannot be written.
     pub fn in_memory() -> Result<Heads> {
-        Heads { db: Connection::open_in_memory()? }.prepared()
+        Heads { db: Connection::open_in_memory()?, inode: 0 }.prepared()
     }
 
     fn prepared(self) -> Result<Heads> {

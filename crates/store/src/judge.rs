@@ -5,14 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use quipu_contract::{Act, Actor, Class, Contract, FileRule, GuardRules, ProjectPath, find_credentials, find_placeholder, find_shrink};
+use quipu_contract::{Act, Actor, Class, Contract, FileRule, ProjectPath};
 
 use crate::adopt::{Adopted, Noticed};
 use crate::change::{Change, Expect, Op};
-use crate::error::{Refused, Result, StoreError};
+use crate::error::{Result, StoreError};
+use crate::guarding::{guard, refused_by};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::denied;
+use crate::merge::merge;
 use crate::publish::{Judged, Look, Receipt};
 use crate::record::{Kind, OpKind, RecordOp, Who};
 use crate::store::Store;
@@ -240,7 +242,7 @@ impl Store {
             }
         };
         if !matches!(op, Op::Restore { .. } | Op::Derive { .. }) {
-            guard(&contract.guards, path, rule, op, now, before_len, &bytes, change.force)?;
+            guard(&contract.guards, path, rule, op, now.class, now.exists(), before_len, &bytes, change.force)?;
         }
         // What the outside edit left is kept before it is replaced.
         if let Some((_, Some(_))) = now.flagged.take()
@@ -366,82 +368,5 @@ impl Now {
             base64: None,
         }
         .with_bytes(bytes)
-    }
-}
-
-#[allow(clippy::too_many_arguments, reason = "one guard, all that it needs to know")]
-fn guard(
-    rules: &GuardRules,
-    path: &ProjectPath,
-    rule: Option<&FileRule>,
-    op: &Op,
-    now: &Now,
-    before_len: u64,
-    bytes: &[u8],
-    force: bool,
-) -> Result<()> {
-    let text = String::from_utf8_lossy(bytes);
-    if now.class == Class::State
-        && path.as_str().ends_with(".json")
-        && let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
-    {
-        let what = format!("`{path}` would no longer be JSON: line {}: {error}", error.line());
-        return Err(refused_by(what, rule, format!("quipu write {path}     (with valid JSON)")));
-    }
-    let replaces = matches!(op, Op::Write { .. } | Op::Amend { .. }) && now.exists();
-    if replaces && !force {
-        if let Some(what) = find_shrink(rules, usize::try_from(before_len).unwrap_or(usize::MAX), bytes.len()) {
-            return Err(refused_by(format!("`{path}` {what}"), rule, "the same command with --force, if the loss is meant".into()));
-        }
-        if let Some(found) = find_placeholder(&text) {
-            let what = format!("`{path}`, line {}: {}", found.line, found.what);
-            return Err(refused_by(what, rule, "write the whole text, or use --force if these words are meant".into()));
-        }
-    }
-    if rules.credentials_in.iter().any(|p| p.matches(path.as_str()).is_some()) {
-        return Ok(());
-    }
-    if let Some(found) = find_credentials(rules, &text) {
-        let what = format!("`{path}`, line {} of the new text {}: memory is no place for it", found.line, found.what);
-        return Err(refused_by(what, rule, "remove it; or allow it in quipu.toml: [guards] credentials_in = [\"PATH\"]".into()));
-    }
-    Ok(())
-}
-
-fn refused_by(what: String, rule: Option<&FileRule>, mend: String) -> StoreError {
-    let rule = rule.map(|r| (r.place.clone(), format!("path = \"{}\" class = \"{}\"", r.path, r.class.as_str())));
-    StoreError::Refused(Refused { what, rule, mend })
-}
-
-/// RFC 7396: objects merge key by key, `null` removes, everything else replaces.
-fn merge(into: &mut serde_json::Value, patch: &serde_json::Value) {
-    use serde_json::Value::{Null, Object};
-    let Object(patch) = patch else {
-        *into = patch.clone();
-        return;
-    };
-    if !into.is_object() {
-        *into = Object(serde_json::Map::new());
-    }
-    let Object(target) = into else { return };
-    for (key, value) in patch {
-        if *value == Null {
-            target.shift_remove(key);
-        } else {
-            merge(target.entry(key.clone()).or_insert(Null), value);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn merging_keeps_what_is_not_named() {
-        let mut document = json!({"b": 1, "a": {"x": 1, "y": [1]}, "unknown": "kept"});
-        merge(&mut document, &json!({"a": {"x": 2}, "b": null, "c": [3]}));
-        assert_eq!(document.to_string(), r#"{"a":{"x":2,"y":[1]},"unknown":"kept","c":[3]}"#);
     }
 }

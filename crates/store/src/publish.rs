@@ -287,6 +287,7 @@ impl Look {
 impl Store {
     /// Looks at the end of the journal. Only under the append lock.
     pub(crate) fn look(&self) -> Result<Look> {
+        self.forget_deleted_heads();
         let known = self.live_now()?.known();
         if let Some(tail) = &known.tail
             && !known.doubt

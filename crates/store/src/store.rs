@@ -98,7 +98,8 @@ impl Store {
         let disk = Disk::new(options.watch);
         let tree = Tree::open(root, disk.clone()).map_err(StoreError::io(format!("cannot open `{}`", root.display())))?;
         let read_only = rustix::fs::access(&quipu, rustix::fs::Access::WRITE_OK).is_err();
-        if !read_only && !(quipu.join("tmp").is_dir() && quipu.join("journal").is_dir()) {
+        let whole = quipu.join("tmp").is_dir() && quipu.join("journal").is_dir();
+        if !read_only && !whole {
             Self::init(root)?;
         }
         let lock = |name: &str| KernelLock::new(quipu.join(name), options.wait);
@@ -205,6 +206,15 @@ impl Store {
         }
     }
 
+    /// Notices that someone has deleted the heads: others work with new ones by now.
+    pub(crate) fn forget_deleted_heads(&self) {
+        let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.read_only && slot.as_ref().is_some_and(|heads| heads.inode != inode(&self.quipu().join("heads.db"))) {
+            *slot = None;
+            self.redone.store(false, Ordering::SeqCst);
+        }
+    }
+
     /// Makes the heads anew from the journal, in their place if they can be opened at all: a database
     /// that another process has open must not be taken from under it without need.
     pub(crate) fn rebuild_heads(&self) -> Result<()> {
@@ -289,6 +299,11 @@ impl Store {
         let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
         Ok(found.map(|(bytes, _)| bytes))
     }
+}
+
+/// Which file a name stands for at this moment; zero if for none.
+pub(crate) fn inode(path: &Path) -> u64 {
+    rustix::fs::stat(path).map_or(0, |stat| stat.st_ino)
 }
 
 pub(crate) fn is_damage(error: &StoreError) -> bool {

@@ -47,6 +47,9 @@ impl Survey {
     }
 }
 
+/// Files that are flagged and have no history yet.
+type Flagged = Vec<(ProjectPath, Flag)>;
+
 impl Store {
     /// Looks at some paths before a command reads them; adopts what is allowed and returns it.
     pub fn take_notice(&self, paths: &[ProjectPath]) -> Result<Vec<Adopted>> {
@@ -84,7 +87,7 @@ impl Store {
 
     /// Adopts or flags files that do not look as recorded. Also returns what is flagged and has no
     /// history yet, and so no head to note it in.
-    fn notice_all(&self, changed: Vec<(ProjectPath, Option<Stamp>)>) -> Result<(Vec<Adopted>, Vec<(ProjectPath, Flag)>)> {
+    fn notice_all(&self, changed: Vec<(ProjectPath, Option<Stamp>)>) -> Result<(Vec<Adopted>, Flagged)> {
         let mut adopted = Vec::new();
         let mut unknown = Vec::new();
         let mut rest = changed.into_iter().peekable();

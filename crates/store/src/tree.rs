@@ -330,11 +330,8 @@ impl Tree {
                     kind = FileType::from_raw_mode(stat.st_mode); // not every file system tells
                 }
                 match kind {
-                    FileType::Directory => {
-                        if !quipu_contract::RESERVED.contains(&name) && !leave_out(&path) {
-                            folders.push(path);
-                        }
-                    }
+                    FileType::Directory if quipu_contract::RESERVED.contains(&name) || leave_out(&path) => {}
+                    FileType::Directory => folders.push(path),
                     FileType::RegularFile => {
                         if let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) {
                             found.push((path, stamp_of(&stat)));

@@ -146,8 +146,11 @@ impl Default for Playground {
 }
 
 /// In memory where there is such a file system: the suites sync thousands of times, and what a power
-/// cut takes they take away themselves.
+/// cut takes they take away themselves. `QUIPU_TEST_FOLDER` names another file system to run on.
 fn temp_folder() -> TempDir {
+    if let Some(folder) = std::env::var_os("QUIPU_TEST_FOLDER") {
+        return tempfile::tempdir_in(folder).unwrap();
+    }
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
 }

@@ -336,6 +336,25 @@ fn publishing_behind() {
     });
 }
 
+/// The files were written, the heads were not, and someone edits before the commit is redone.
+#[test]
+fn a_commit_that_is_redone_behind_an_edit_is_there_once() {
+    let play = PLAIN.set();
+    let counting = Arc::new(FailingDisk::counting());
+    let good = play.copy();
+    let store = good.open_with(Options { watch: Some(counting.clone()), ..PLAIN.options(FailingDisk::counting(), "first") });
+    commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
+    let step = counting.steps().iter().position(|s| *s == Step::HeadsCommit).unwrap();
+    let store = play.open_with(PLAIN.options(FailingDisk::at(step, Failure::Stop), "first"));
+    assert!(commit(&store, person().append(&at("meta/a.md"), "three\n")).is_err());
+    drop(store);
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
+    play.edit("meta/a.md", "one\ntwo\nthree\nby hand\n");
+    let store = play.open_with(PLAIN.options(FailingDisk::counting(), "first"));
+    assert_eq!(store.read(&at("meta/a.md")).unwrap().unwrap().0, b"one\ntwo\nthree\nby hand\n");
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\nby hand\n");
+}
+
 /// Operations that change no memory file: the same before and after, and never in the way.
 #[test]
 fn leasing_and_doctoring() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use quipu_contract::Actor;
-use quipu_store::{At, Change, Clock, Expect, Instant, Op, Options, Store, StoreError};
+use quipu_store::{At, Change, Clock, Expect, Instant, Op, Options, Step, StepVerdict, Store, StoreError, Watch};
 use quipu_testkit::{CONTRACT, FailingDisk, Failure, Playground, contract};
 
 fn person() -> Change {
@@ -245,7 +245,7 @@ fn a_failed_sync_is_not_forgotten_by_the_next_one() {
     let counting = Arc::new(FailingDisk::counting());
     let copy = play.copy();
     append(&copy.open_with(Options { watch: Some(counting.clone()), ..Options::default() }), "meta/a.md", "two\n");
-    let sync = counting.steps().iter().position(|s| *s == quipu_store::Step::JournalSync).unwrap();
+    let sync = counting.steps().iter().position(|s| *s == Step::JournalSync).unwrap();
     let disk = Arc::new(FailingDisk::at(sync, Failure::Full));
     let store = play.open_with(Options { watch: Some(disk.clone()), ..Options::default() });
     let failed = store.judge(person().append(&Playground::path("meta/a.md"), "two\n").key("k")).unwrap().publish();
@@ -255,8 +255,8 @@ fn a_failed_sync_is_not_forgotten_by_the_next_one() {
     let retried = store.judge(person().append(&Playground::path("meta/a.md"), "two\n").key("k")).unwrap().publish().unwrap();
     assert!(retried.repeated);
     let steps = disk.steps().split_off(before);
-    let again = steps.iter().position(|s| *s == quipu_store::Step::JournalWrite).unwrap();
-    assert_eq!(steps[again + 1], quipu_store::Step::JournalSync, "{steps:?}");
+    let again = steps.iter().position(|s| *s == Step::JournalWrite).unwrap();
+    assert_eq!(steps[again + 1], Step::JournalSync, "{steps:?}");
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
 }
 
@@ -273,7 +273,7 @@ fn writing_the_same_again_waits_for_the_first_to_be_synced() {
     let store = play.open_with(Options { watch: Some(disk.clone()), ..Options::default() });
     let same = store.judge(person().write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any)).unwrap().publish().unwrap();
     assert!(same.unchanged);
-    assert!(disk.steps().contains(&quipu_store::Step::JournalSync), "{:?}", disk.steps());
+    assert!(disk.steps().contains(&Step::JournalSync), "{:?}", disk.steps());
 }
 
 #[test]
@@ -342,6 +342,47 @@ fn a_later_format_is_refused_and_not_cut_off() {
     let refused = store.judge(person().append(&Playground::path("meta/a.md"), "two\n")).err().unwrap();
     assert!(matches!(&refused, StoreError::Refused(r) if r.what.contains("later Quipu")), "{refused}");
     assert_eq!(std::fs::read(segment(&play, 1)).unwrap(), before);
+}
+
+/// A disk that is full after so many write steps, until someone makes room.
+struct Filling(AtomicI64);
+
+impl Watch for Filling {
+    fn before(&self, _: Step, _: usize) -> StepVerdict {
+        if self.0.fetch_sub(1, Ordering::SeqCst) > 0 { StepVerdict::Go } else { StepVerdict::Fail }
+    }
+}
+
+#[test]
+fn a_disk_that_stays_full_loses_nothing_and_recovers_in_place() {
+    let play = Playground::new();
+    let disk = Arc::new(Filling(AtomicI64::new(i64::MAX)));
+    let store = play.open_with(Options { segment_bytes: 2048, watch: Some(disk.clone()), ..Options::default() });
+    append(&store, "meta/a.md", "begin\n");
+    let mut acknowledged = vec!["begin".to_owned()];
+    let mut failed = 0;
+    for room in 0..24 {
+        disk.0.store(room, Ordering::SeqCst);
+        for try_number in 0..3 {
+            let line = format!("{room}-{try_number}");
+            let change = person().append(&Playground::path("meta/a.md"), format!("{line}\n")).append(&Playground::path("meta/b.md"), "b\n");
+            match store.judge(change).and_then(quipu_store::Judged::publish) {
+                Ok(_) => acknowledged.push(line),
+                Err(StoreError::Io { .. } | StoreError::Unfinished { .. }) => failed += 1,
+                Err(other) => panic!("{line}: {other}"),
+            }
+        }
+        disk.0.store(i64::MAX, Ordering::SeqCst);
+        let line = format!("{room}-after");
+        append(&store, "meta/a.md", &format!("{line}\n"));
+        acknowledged.push(line);
+        let text = play.text("meta/a.md").unwrap();
+        for line in &acknowledged {
+            assert_eq!(text.lines().filter(|l| l == line).count(), 1, "{line} after room for {room} steps: {text}");
+        }
+        assert_eq!(store.verify().unwrap().problems, [], "room for {room} steps");
+    }
+    assert!(failed > 10 && acknowledged.len() > 30);
 }
 
 const READ_ONLY: &str = "QUIPU_TEST_READ_ONLY";
