@@ -31,6 +31,7 @@ impl Operate for LeaseTake {
 
 #[derive(Debug, Args)]
 pub struct LeaseRenew {
+    /// The lease, as `lease take` printed it
     #[arg(value_name = "ID:FENCE")]
     token: String,
     /// How long from now, in seconds
@@ -51,7 +52,7 @@ impl Operate for LeaseRenew {
 
 #[derive(Debug, Args)]
 pub struct LeaseRelease {
-    /// A person may leave the number out
+    /// The lease, as `lease take` printed it; a person may leave the number out
     #[arg(value_name = "ID[:FENCE]")]
     token: String,
 }
@@ -81,7 +82,8 @@ impl Operate for LeaseList {
         let leases = session.project()?.store.leases()?;
         let text =
             leases.iter().map(|l| format!("{}  {}  until {}  {}\n", l.token(), l.holder, l.until, l.paths.join(" "))).collect::<String>();
-        Ok(Answer::new(json!(leases), text))
+        let answer = Answer::new(json!(leases.iter().map(described).collect::<Vec<_>>()), text);
+        Ok(if leases.is_empty() { answer.say("no lease is held") } else { answer })
     }
 }
 
@@ -90,5 +92,15 @@ fn parse(text: &str) -> Result<LeaseToken, Failure> {
 }
 
 fn told(lease: &Lease) -> Answer {
-    Answer::new(json!({"lease": lease, "token": lease.token().to_string()}), lease.token().to_string())
+    Answer::new(described(lease), lease.token().to_string())
+}
+
+/// A lease as others may rely on it; what the store keeps beside this is its own.
+pub fn described(lease: &Lease) -> serde_json::Value {
+    json!({
+        "token": lease.token().to_string(),
+        "holder": lease.holder,
+        "paths": lease.paths,
+        "until": lease.until,
+    })
 }
