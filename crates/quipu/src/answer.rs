@@ -135,7 +135,7 @@ impl From<StoreError> for Failure {
             StoreError::Io { ref source, .. } => {
                 // The kernel's refusal of a link or an odd file is a rule of ours, not a fault of the disk.
                 if source.kind() == std::io::ErrorKind::InvalidInput {
-                    return Failure::new(exit::REFUSED, what, "put a plain file there: nothing is read or written through a link");
+                    return Failure::new(exit::REFUSED, what, "name a plain file: folders, links and devices hold no memory");
                 }
                 Failure::new(exit::IO, what, "")
             }

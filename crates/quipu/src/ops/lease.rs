@@ -9,13 +9,16 @@ use crate::table::Operate;
 /// Long enough for one agent's call, short enough that a dead one does not block a day.
 const DEFAULT_SECONDS: u64 = 15 * 60;
 
+/// The store lets none last longer without renewal.
+const LONGEST_SECONDS: u64 = 24 * 60 * 60;
+
 #[derive(Debug, Args)]
 pub struct LeaseTake {
     /// Paths, wildcards allowed
     #[arg(required = true)]
     paths: Vec<String>,
-    /// How long, in seconds
-    #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS)]
+    /// How long, in seconds: at most a day
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS, value_parser = clap::value_parser!(u64).range(1..=LONGEST_SECONDS))]
     seconds: u64,
 }
 
@@ -34,8 +37,8 @@ pub struct LeaseRenew {
     /// The lease, as `lease take` printed it
     #[arg(value_name = "ID:FENCE")]
     token: String,
-    /// How long from now, in seconds
-    #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS)]
+    /// How long from now, in seconds: at most a day
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS, value_parser = clap::value_parser!(u64).range(1..=LONGEST_SECONDS))]
     seconds: u64,
 }
 

@@ -62,7 +62,7 @@ pub fn render(steps: &[Step]) -> Result<String, String> {
         }
         step.notes.iter().for_each(|note| text.push_str(&format!("// {note}\n")));
         for (index, line) in step.command.iter().enumerate() {
-            text.push_str(&format!("{} {line}", if index == 0 { "$" } else { ">" }).trim_end());
+            text.push_str(format!("{} {line}", if index == 0 { "$" } else { ">" }).trim_end());
             text.push('\n');
         }
         if !step.output.is_empty() {
