@@ -7,7 +7,7 @@ use crate::actor::Actor;
 use crate::contract::Contract;
 use crate::fault::Place;
 use crate::path::ProjectPath;
-use crate::pattern::Binding;
+use crate::pattern::{Binding, Pattern};
 use crate::role::Role;
 
 /// Why a role may not.
@@ -16,6 +16,14 @@ pub struct Denial {
     pub role: String,
     pub what: String,
     pub place: Place,
+}
+
+/// How much of a file a role may read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Readable {
+    Whole,
+    /// Only these sections, by their anchors.
+    Sections(Vec<String>),
 }
 
 /// What an actor was granted: nothing to say for people, the role otherwise.
@@ -79,31 +87,51 @@ impl Grant<'_> {
         Err(Denial { role: role.name.clone(), what: what + &hint, place: role.place.clone() })
     }
 
-    pub fn may_read(&self, path: &ProjectPath, binding: &Binding) -> Result<(), Denial> {
-        let Some(role) = self.role else { return Ok(()) };
-        let reads = role.reads.iter().map(|r| &r.path).chain(role.writes.iter().map(|w| &w.path));
-        if reads.clone().any(|pattern| is_bound(pattern, path, binding)) {
-            return Ok(());
+    /// What of a file the actor may read. A pointer that names the very path stands; one with a
+    /// wildcard yields to the role's deny list.
+    pub fn may_read(&self, path: &ProjectPath, binding: &Binding) -> Result<Readable, Denial> {
+        let Some(role) = self.role else { return Ok(Readable::Whole) };
+        let deny = role.denies.iter().find(|d| d.path.fill(binding).matches(path.as_str()).is_some());
+        let stands =
+            |pattern: &Pattern| is_bound(pattern, path, binding) && (deny.is_none() || pattern.fill(binding).as_literal().is_some());
+        if role.writes.iter().any(|w| stands(&w.path)) {
+            return Ok(Readable::Whole);
         }
-        if let Some(deny) = role.denies.iter().find(|d| d.path.fill(binding).matches(path.as_str()).is_some()) {
+        let mut sections = Vec::new();
+        for read in role.reads.iter().filter(|r| stands(&r.path)) {
+            match &read.section {
+                None => return Ok(Readable::Whole),
+                Some(section) => sections.push(fill_text(section, binding)),
+            }
+        }
+        if !sections.is_empty() {
+            return Ok(Readable::Sections(sections));
+        }
+        if let Some(deny) = deny {
             let why = deny.why.in_language(crate::Language::En);
             let what = format!("role `{}` does not read `{path}`: {why}", role.name);
             return Err(Denial { role: role.name.clone(), what, place: deny.place.clone() });
         }
-        let what = format!("no pointer of role `{}` names `{path}`", role.name) + &unsaid(reads, path, binding);
+        let pointers = role.reads.iter().map(|r| &r.path).chain(role.writes.iter().map(|w| &w.path));
+        let what = format!("no pointer of role `{}` names `{path}`", role.name) + &unsaid(pointers, path, binding);
         Err(Denial { role: role.name.clone(), what, place: role.place.clone() })
     }
 }
 
+/// A section's name with the actor's holes filled.
+fn fill_text(text: &str, binding: &Binding) -> String {
+    binding.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}
+
 /// Whether a pointer names a path once the actor's holes are filled. A hole that stays open (a role
 /// without a unit) names nothing: it must not become a wildcard.
-fn is_bound(pattern: &crate::pattern::Pattern, path: &ProjectPath, binding: &Binding) -> bool {
+fn is_bound(pattern: &Pattern, path: &ProjectPath, binding: &Binding) -> bool {
     let filled = pattern.fill(binding);
     filled.holes().next().is_none() && filled.matches(path.as_str()).is_some()
 }
 
 /// What the actor did not say, where a pointer would name the path if it had.
-fn unsaid<'p>(pointers: impl Iterator<Item = &'p crate::pattern::Pattern>, path: &ProjectPath, binding: &Binding) -> String {
+fn unsaid<'p>(pointers: impl Iterator<Item = &'p Pattern>, path: &ProjectPath, binding: &Binding) -> String {
     let open = pointers.map(|p| p.fill(binding)).find(|p| p.holes().next().is_some() && p.matches(path.as_str()).is_some());
     let flags: Vec<String> = open.iter().flat_map(|p| p.holes().map(|hole| format!("--{hole}"))).collect();
     if flags.is_empty() { String::new() } else { format!(": say for which, with {}", flags.join(" and ")) }

@@ -181,6 +181,10 @@ impl From<ReadError> for Failure {
                 rule: Some((denial.place, "pointers of the role".into())),
                 ..Failure::new(exit::REFUSED, what, format!("quipu contract show --role {}     (what it may read)", denial.role))
             },
+            ReadError::OnlySections { path, sections } => {
+                let section = sections.first().cloned().unwrap_or_default();
+                Failure::new(exit::REFUSED, what, format!("quipu read '{path}#{section}'"))
+            }
             ReadError::UnknownActor(_) => Failure::new(exit::REFUSED, what, "quipu contract show"),
             ReadError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu status"),
             ReadError::NoSection { path, miss, .. } => match miss.nearest.first() {

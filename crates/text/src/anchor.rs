@@ -8,8 +8,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use crate::link::find_marks;
 use crate::section::{Section, SectionId};
@@ -17,8 +17,8 @@ use crate::section::{Section, SectionId};
 /// How many near anchors a miss names.
 const SUGGESTIONS: usize = 3;
 
-/// Below this likeness a suggestion would mislead rather than help.
-const LIKENESS: f64 = 0.55;
+/// Below this likeness a suggestion would mislead rather than help. One of two Han characters must pass.
+const LIKENESS: f64 = 0.5;
 
 /// Longer anchors are compared by their beginnings, so that a miss stays cheap.
 const COMPARED_CHARS: usize = 64;
@@ -77,7 +77,15 @@ pub fn slug(heading: &str) -> String {
 
 /// The form under which anchors are compared.
 pub(crate) fn fold(anchor: &str) -> String {
-    percent_decoded(anchor.trim()).nfkc().flat_map(char::to_lowercase).collect()
+    let decoded = percent_decoded(anchor.trim());
+    if decoded.is_ascii() {
+        return decoded.to_ascii_lowercase();
+    }
+    // Most text is in normal form already, and finding that out is much cheaper than normalising.
+    match is_nfkc_quick(decoded.chars()) {
+        IsNormalized::Yes => decoded.chars().flat_map(char::to_lowercase).collect(),
+        _ => decoded.nfkc().flat_map(char::to_lowercase).collect(),
+    }
 }
 
 /// Decodes `%E5…`; text that is not a valid encoding stays as it is.
@@ -157,6 +165,9 @@ impl AnchorIndex {
         for section in headed() {
             names.entry(fold(&section.title)).or_insert(section.id);
             names.entry(fold(&slug(&section.title))).or_insert(section.id);
+            if let Some(marked) = &section.marked_slug {
+                names.entry(fold(marked)).or_insert(section.id);
+            }
         }
         names.remove("");
         Self { names }
@@ -169,7 +180,7 @@ impl AnchorIndex {
         named(&key)
             .or_else(|| find_path(sections, &key))
             .or_else(|| named(&slug(&key)))
-            .ok_or_else(|| Miss { anchor: wanted.to_owned(), nearest: plan_nearest(sections, &key) })
+            .ok_or_else(|| Miss { anchor: wanted.to_owned(), nearest: plan_nearest(&self.names, &key) })
     }
 }
 
@@ -199,35 +210,28 @@ fn answers(section: &Section, part: &str) -> bool {
         && (fold(&section.title) == part || slug(&fold(&section.title)) == slug(part) || section.ids.iter().any(|id| fold(id) == part))
 }
 
-fn plan_nearest(sections: &[Section], key: &str) -> Vec<String> {
+/// The names most like `key`, at most one for each section.
+fn plan_nearest(names: &HashMap<String, SectionId>, key: &str) -> Vec<String> {
     let wanted: String = key.chars().take(COMPARED_CHARS).collect();
     if wanted.is_empty() {
         return Vec::new();
     }
-    let mut scored: Vec<(f64, &str)> = Vec::new();
-    for section in sections.iter().filter(|section| section.level > 0) {
-        let names = section.ids.iter().chain([&section.slug, &section.title]);
-        let best = names
-            .map(|name| {
-                let folded: String = fold(name).chars().take(COMPARED_CHARS).collect();
-                likeness(&wanted, &folded)
-            })
-            .fold(0.0, f64::max);
-        if best >= LIKENESS {
-            scored.push((best, preferred(section)));
+    let mut scored: Vec<(f64, SectionId, &str)> = Vec::new();
+    for (name, &section) in names {
+        let compared: String = name.chars().take(COMPARED_CHARS).collect();
+        let score = likeness(&wanted, &compared);
+        if score >= LIKENESS {
+            scored.push((score, section, name));
         }
     }
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut nearest: Vec<String> = Vec::new();
-    for (_, name) in scored {
-        if nearest.len() == SUGGESTIONS {
-            break;
-        }
-        if !nearest.iter().any(|taken| taken == name) {
-            nearest.push(name.to_owned());
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let mut nearest: Vec<(SectionId, &str)> = Vec::new();
+    for (_, section, name) in scored {
+        if nearest.len() < SUGGESTIONS && nearest.iter().all(|taken| taken.0 != section) {
+            nearest.push((section, name));
         }
     }
-    nearest
+    nearest.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 
 /// A contained name is near however much longer the other is: CJK headings are often quoted in part.
@@ -287,6 +291,14 @@ mod tests {
         assert_eq!(strip_marks("奥托 [arc] [⊣ characters.md#卡莲]"), "奥托");
         assert_eq!(strip_marks("[arc]"), "[arc]");
         assert_eq!(strip_marks("Array [0]  x"), "Array [0]  x");
+    }
+
+    #[test]
+    fn folding_ignores_case_and_unicode_form() {
+        assert_eq!(fold("Chapter"), "chapter");
+        assert_eq!(fold("E\u{301}tude"), fold("étude"));
+        assert_eq!(fold("Ａ：一"), "a:一");
+        assert_eq!(fold("Ωmega 林"), "ωmega 林");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::ops::Range;
 use pulldown_cmark::{Event, LinkType, OffsetIter, Options, Parser, Tag, TagEnd};
 
 use crate::entry::{Cell, Item, Row, Strike, Table, Task};
+use crate::html::anchor_ids;
 use crate::link::destination_range;
 
 /// A heading that opens a section.
@@ -88,6 +89,7 @@ pub(crate) fn scan(text: &str, base: usize) -> Scan {
         open_links: Vec::new(),
         heading: None,
         pending: None,
+        spoken: false,
         cells: Vec::new(),
     };
     while let Some((event, range)) = events.next() {
@@ -159,6 +161,8 @@ struct Scanner<'t> {
     open_links: Vec<OpenLink>,
     heading: Option<Heading>,
     pending: Option<Pending>,
+    /// Whether the open run holds anything but anchors.
+    spoken: bool,
     cells: Vec<Cell>,
 }
 
@@ -171,8 +175,8 @@ impl<'t> Scanner<'t> {
                 if !self.code {
                     self.inline(&range);
                     self.speak(&text);
-                    if !text.trim().is_empty() && self.heading.is_none() {
-                        self.pending = None;
+                    if !text.trim().is_empty() {
+                        self.forget_anchors();
                     }
                 }
             }
@@ -180,7 +184,7 @@ impl<'t> Scanner<'t> {
                 self.inline(&range);
                 self.speak(&text);
                 self.found.holes.push(range);
-                self.pending = None;
+                self.forget_anchors();
             }
             Event::InlineHtml(html) => {
                 self.inline(&range);
@@ -357,6 +361,7 @@ impl<'t> Scanner<'t> {
             Some(run) => run.range.end = run.range.end.max(range.end),
             None => {
                 self.plain.clear();
+                self.spoken = false;
                 self.strike = StrikeTally::default();
                 let kind = match self.kind {
                     RunKind::Paragraph if !self.open_items.is_empty() => RunKind::Item,
@@ -365,6 +370,12 @@ impl<'t> Scanner<'t> {
                 self.run = Some(Run { kind, range: range.clone(), item: self.open_items.last().copied() });
             }
         }
+    }
+
+    /// Other content stands between an anchor and the next heading.
+    fn forget_anchors(&mut self) {
+        self.spoken = true;
+        self.pending = None;
     }
 
     fn speak(&mut self, text: &str) {
@@ -379,6 +390,7 @@ impl<'t> Scanner<'t> {
     }
 
     fn close_run(&mut self) {
+        self.spoken = false;
         let Some(run) = self.run.take() else { return };
         match run.kind {
             RunKind::Heading => {
@@ -408,7 +420,7 @@ impl<'t> Scanner<'t> {
         };
         if let Some(heading) = &mut self.heading {
             heading.ids.extend(ids);
-        } else if self.containers == 0 && !html.trim().is_empty() {
+        } else if self.containers == 0 && !self.spoken && !html.trim().is_empty() {
             let start = line_start(self.text, self.base, range.start);
             let pending = self.pending.get_or_insert(Pending { start, ids: Vec::new() });
             pending.ids.extend(ids);
@@ -417,9 +429,7 @@ impl<'t> Scanner<'t> {
 
     fn open_link(&mut self, kind: LinkType, image: bool, range: Range<usize>, to: &str, label: &str) {
         self.inline(&range);
-        if self.heading.is_none() {
-            self.pending = None;
-        }
+        self.forget_anchors();
         let bracket = if image { 2 } else { 1 };
         self.open_links.push(OpenLink {
             link_type: kind,
@@ -463,57 +473,9 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     start..start + raw.trim().len()
 }
 
-/// The ids of `<a id="x">` or `<a name="x">` tags, or nothing if `html` holds anything else.
-fn anchor_ids(html: &str) -> Option<Vec<String>> {
-    let mut ids = Vec::new();
-    let mut rest = html.trim();
-    while !rest.is_empty() {
-        let tag = rest.strip_prefix('<')?;
-        let (tag, after) = tag.split_once('>')?;
-        rest = after.trim_start();
-        if tag.eq_ignore_ascii_case("/a") {
-            continue;
-        }
-        let name = tag.split([' ', '\t', '\r', '\n', '/']).next()?;
-        if !name.eq_ignore_ascii_case("a") {
-            return None;
-        }
-        ids.extend(attribute(tag, "id"));
-        ids.extend(attribute(tag, "name"));
-    }
-    Some(ids)
-}
-
-fn attribute(tag: &str, name: &str) -> Option<String> {
-    let (_, attributes) = tag.split_once(char::is_whitespace)?;
-    let mut rest = attributes.trim_start();
-    while let Some((key, after)) = rest.split_once('=') {
-        let after = after.trim_start();
-        let (value, next) = match after.chars().next()? {
-            quote @ ('"' | '\'') => after[1..].split_once(quote)?,
-            _ => after.split_once(|c: char| c.is_whitespace() || c == '/').unwrap_or((after, "")),
-        };
-        if key.trim().eq_ignore_ascii_case(name) {
-            return (!value.is_empty()).then(|| value.to_owned());
-        }
-        rest = next.trim_start();
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn anchors_are_read_from_a_tags_only() {
-        assert_eq!(anchor_ids("<a id=\"x\"></a>"), Some(vec!["x".into()]));
-        assert_eq!(anchor_ids("<A class=k name='y z' />"), Some(vec!["y z".into()]));
-        assert_eq!(anchor_ids("<a id=bare>"), Some(vec!["bare".into()]));
-        assert_eq!(anchor_ids("</a>"), Some(vec![]));
-        assert_eq!(anchor_ids("<div id=\"x\">"), None);
-        assert_eq!(anchor_ids("<!-- x -->"), None);
-    }
 
     #[test]
     fn code_and_html_become_holes() {

@@ -1,6 +1,6 @@
 use clap::Args;
 use quipu_contract::ProjectPath;
-use quipu_protocol::{Project, ReadError, may_read, read_pointer, render_difference};
+use quipu_protocol::{Project, ReadError, may_read_whole, read_pointer, render_difference};
 use quipu_store::{At, PathEvent};
 use serde_json::json;
 
@@ -27,7 +27,7 @@ impl Operate for Diff {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
-        may_read(&project, &session.actor, &path)?;
+        may_read_whole(&project, &session.actor, &path)?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let events = project.store.events(&path)?;
         let known = !events.is_empty();

@@ -7,8 +7,8 @@ use crate::redact::redact;
 use crate::transcript::{self, Step};
 use crate::tree::{Tree, difference};
 
-/// Quipu's own folder: times, ids and a database, described by what the commands say of it.
-const NOT_COMPARED: [&str; 1] = [".quipu"];
+/// Quipu's own folder and git's: times, ids and a database, described by what the commands say of them.
+const NOT_COMPARED: [&str; 2] = [".quipu", ".git"];
 
 /// Runs a scenario and tells what differs. With `record` the scenario becomes what happened.
 pub fn run(folder: &Path, record: bool) -> Result<(), String> {
@@ -80,6 +80,7 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     let mut shell = Command::new("sh");
     shell.arg(&file).current_dir(project).stdin(Stdio::null()).env("PATH", path).env("LC_ALL", "C.UTF-8").env_remove("HOME");
+    shell.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
     for (variable, _) in std::env::vars_os() {
         if variable.to_string_lossy().starts_with("QUIPU_") {
             shell.env_remove(variable);
