@@ -14,6 +14,9 @@ use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
 
+/// Files beyond this are not taken into the journal: they are no memory, and every copy is kept.
+const LARGEST: u64 = 256 << 20;
+
 /// An outside edit that the contract does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Flag {
@@ -46,6 +49,11 @@ pub(crate) enum Noticed {
 impl Store {
     /// Compares a file on disk with its head. `class` is what the contract says today.
     pub(crate) fn notice(&self, path: &ProjectPath, class: Class, head: Option<&Head>) -> Result<Noticed> {
+        // A link or a folder where a file should be is someone's doing, not a failure of the disk.
+        if let Some(what) = self.tree.obstacle(path) {
+            let what = what.strip_prefix(&format!("`{path}` ")).map_or(format!("cannot be reached: {what}"), str::to_owned);
+            return Ok(Noticed::Flagged(Flag { what, line: None }, None));
+        }
         let stamp = self.tree.stamp(path).map_err(StoreError::io(format!("cannot look at `{path}`")))?;
         self.notice_stamp(path, class, head, stamp)
     }
@@ -57,6 +65,10 @@ impl Store {
             (Some(head), Some(stamp)) if head.stamp == Some(stamp) => return Ok(Noticed::Same),
             (Some(Head { flag: Some((flag, seen)), .. }), stamp) if *seen == stamp => return Ok(Noticed::Flagged(flag.clone(), stamp)),
             _ => {}
+        }
+        if let Some(stamp) = stamp.filter(|s| s.size > LARGEST) {
+            let what = format!("has {} bytes, more than a memory file may have ({LARGEST})", stamp.size);
+            return Ok(Noticed::Flagged(Flag { what, line: None }, Some(stamp)));
         }
         let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
         let before = known.map(|head| self.content(path, head)).transpose()?;

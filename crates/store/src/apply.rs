@@ -5,6 +5,7 @@
 //! more, which is what makes recovery simple.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use quipu_contract::{Class, ProjectPath};
 
@@ -15,9 +16,10 @@ use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
 use crate::live::Tail;
-use crate::record::{Kind, OpKind, Record, RecordOp};
+use crate::record::{Kind, OpKind, Record, RecordOp, Unread};
 use crate::store::Store;
-use crate::tree::Stamp;
+use crate::tree::{Appended, Stamp, Unexpected};
+use crate::version::Version;
 
 impl Head {
     pub(crate) fn after(op: &RecordOp, at: Position, seq: u64) -> Head {
@@ -34,16 +36,24 @@ impl Head {
     }
 }
 
+/// How often an append is tried again while someone else keeps writing to the file.
+const APPEND_TRIES: usize = 16;
+
 /// What has to happen to one file.
 struct Pending {
     /// The newest head before anything pending.
     before: Option<Head>,
-    /// A whole text, if one was written; otherwise only what is to be appended.
+    /// A whole text, if one was written.
     whole: Option<Vec<u8>>,
+    /// The whole text is an outside edit: it is on disk already, perhaps with more behind it.
+    whole_on_disk: bool,
+    /// What is to be appended, to the whole text or to what the journal held before.
     tail: Vec<u8>,
     gone: bool,
     /// Only outside edits: the file is on disk already.
     adopted: bool,
+    /// Every version that the journal holds from here on: none of them would be lost.
+    versions: Vec<Version>,
     head: Head,
 }
 
@@ -53,17 +63,23 @@ impl Store {
         if self.is_read_only() {
             return Ok(());
         }
-        let tail = match self.live()?.tail() {
-            Some(tail) => tail,
-            None => {
+        self.with_sound_heads(|| self.settle_once())
+    }
+
+    fn settle_once(&self) -> Result<()> {
+        let tail = match self.live_now()?.tail() {
+            // What a dead writer left behind the end is completed before anyone is told that it is not there.
+            Some(tail) if self.journal.is_end(tail.at)? => tail,
+            _ => {
                 let _held = self.append_lock.acquire()?;
-                match self.live()?.tail() {
-                    Some(tail) => tail,
-                    None => self.find_end()?,
-                }
+                self.look()?.tail
             }
         };
+        self.forget_deleted_heads();
         self.redo_after_rebuild()?;
+        if !self.asides_sought.swap(true, Ordering::SeqCst) {
+            self.journal_asides()?;
+        }
         if self.heads()?.applied()?.at >= tail.at {
             return Ok(());
         }
@@ -102,9 +118,16 @@ impl Store {
                 at = Position { segment: at.segment + 1, offset: 0 };
             }
             let body = line.strip_suffix(b"\n").unwrap_or(line);
-            // A damaged line is reported by `verify`; what it said is still on disk and is noticed there.
-            if let Ok(record) = Record::decode(body) {
-                records.push((at, record));
+            match Record::decode(body) {
+                Ok(record) => records.push((at, record)),
+                Err(Unread::Later(what)) => {
+                    return Err(StoreError::refused(
+                        format!("a later Quipu wrote this journal: {what}"),
+                        "use that version, or a newer one",
+                    ));
+                }
+                // Reported by `verify`; what it said may still be on disk and is noticed there.
+                Err(Unread::Damaged(_)) => {}
             }
             at.offset += line.len() as u64;
         }
@@ -118,20 +141,27 @@ impl Store {
                     std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
                     std::collections::btree_map::Entry::Vacant(entry) => {
                         let before = self.heads()?.head(&op.path)?;
-                        entry.insert(Pending { before, whole: None, tail: Vec::new(), gone: false, adopted: true, head: head.clone() })
+                        entry.insert(Pending {
+                            before,
+                            whole: None,
+                            whole_on_disk: false,
+                            tail: Vec::new(),
+                            gone: false,
+                            adopted: true,
+                            versions: Vec::new(),
+                            head: head.clone(),
+                        })
                     }
                 };
                 match op.op {
                     OpKind::Write => {
                         entry.whole = Some(op.bytes());
+                        entry.whole_on_disk = adopted;
                         entry.tail.clear();
                         entry.gone = false;
                     }
                     OpKind::Append => {
-                        match &mut entry.whole {
-                            Some(whole) => whole.extend(op.bytes()),
-                            None => entry.tail.extend(op.bytes()),
-                        }
+                        entry.tail.extend(op.bytes());
                         entry.gone = false;
                     }
                     OpKind::Remove => {
@@ -142,17 +172,29 @@ impl Store {
                     OpKind::Keep => {}
                 }
                 entry.adopted &= adopted;
+                entry.versions.push(op.version.clone());
                 entry.head = head;
             }
         }
+        // What the journal holds as kept need not be kept again.
+        for op in records.iter().flat_map(|(_, record)| &record.ops).filter(|o| o.op == OpKind::Keep) {
+            if let Some(entry) = ProjectPath::parse(&op.path).ok().and_then(|path| pending.get_mut(&path)) {
+                entry.versions.push(op.version.clone());
+            }
+        }
         let seq = records.last().map_or(applied.seq, |(_, r)| r.seq);
+        let mut obstructed = None;
         for (path, pending) in &mut pending {
-            let stamp = self.put_in_place(path, pending, asides).map_err(|source| StoreError::Unfinished {
-                seq,
-                path: path.to_string(),
-                source,
-            })?;
-            pending.head.stamp = stamp;
+            pending.head.stamp = match self.put_in_place(path, pending, asides) {
+                Ok(stamp) => stamp,
+                // A folder or a link in the way is a matter of this one file: it is flagged when it is
+                // next looked at, and no other file has to wait for that.
+                Err(source) if self.tree.obstacle(path).is_some() => {
+                    obstructed = Some(StoreError::Unfinished { seq, path: path.to_string(), source });
+                    None
+                }
+                Err(source) => return Err(StoreError::Unfinished { seq, path: path.to_string(), source }),
+            };
         }
         let last = match records.last() {
             Some((_, record)) => {
@@ -177,17 +219,14 @@ impl Store {
             self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))?;
             self.heads()?.set_kept(target, &self.boot)?;
         }
-        Ok(())
+        obstructed.map_or(Ok(()), Err)
     }
 
     fn ends_at(&self, at: Position) -> Result<bool> {
         let path = crate::segment::Segment::path(self.journal.folder(), at.segment);
         match std::fs::metadata(&path) {
             Ok(metadata) => Ok(metadata.len() <= at.offset),
-            Err(_) => {
-                let whole = crate::segment::read_whole(self.journal.folder(), at.segment).map_err(StoreError::io("journal"))?;
-                Ok(whole.len() as u64 <= at.offset)
-            }
+            Err(_) => Ok(self.journal.read_segment(at.segment)?.len() as u64 <= at.offset),
         }
     }
 
@@ -196,8 +235,10 @@ impl Store {
     fn put_in_place(&self, path: &ProjectPath, pending: &Pending, asides: &mut bool) -> std::io::Result<Option<Stamp>> {
         let before = pending.before.as_ref().filter(|h| !h.gone);
         if pending.gone {
-            if !pending.adopted {
-                self.tree.remove(path)?;
+            if !pending.adopted
+                && let Some(taken) = self.tree.remove(path, before.and_then(|h| h.stamp))?
+            {
+                self.keep_unless_known(path, taken, b"", &pending.versions, before, asides)?;
             }
             return Ok(None);
         }
@@ -207,64 +248,105 @@ impl Store {
             return Ok(found
                 .and_then(|(bytes, stamp)| (bytes.len() as u64 == pending.head.len && self.is_whole(pending, &bytes)).then_some(stamp)));
         }
-        match &pending.whole {
-            Some(whole) => self.replace(path, whole, before, asides),
-            None => {
-                let length = before.map_or(0, |h| h.len);
-                let stamp = before.and_then(|h| h.stamp);
-                if before.is_some()
-                    && let Some(stamp) = self.tree.append(path, &pending.tail, stamp, length)?
-                {
-                    return Ok(Some(stamp));
+        let old = match (&pending.whole, before) {
+            (Some(whole), _) if pending.whole_on_disk => whole.clone(),
+            (Some(whole), before) => {
+                return self.replace(path, &[whole.as_slice(), &pending.tail].concat(), &pending.versions, before, asides);
+            }
+            (None, None) => return self.replace(path, &pending.tail, &pending.versions, None, asides),
+            (None, Some(before)) => {
+                if let Appended::Done(stamp) = self.tree.append(path, &pending.tail, before.stamp, before.len)? {
+                    return Ok(stamp);
                 }
-                let mut whole = match before {
-                    Some(head) => self.content_from_journal(path, head).map_err(std::io::Error::other)?,
-                    None => Vec::new(),
-                };
-                let found = self.tree.read(path)?.map(|(bytes, _)| bytes);
-                let old = whole.clone();
-                whole.extend_from_slice(&pending.tail);
-                if let Some(found) = found {
-                    let ours = whole.starts_with(&found) && found.len() >= old.len();
-                    if !ours && found.starts_with(&old) {
-                        // Someone else appended meanwhile: their lines follow ours and are adopted next.
-                        whole.extend_from_slice(&found[old.len()..]);
-                        if let Some(taken) = self.tree.replace(path, &whole, None)?.unexpected {
-                            taken.discard()?;
-                        }
-                        return Ok(None);
-                    }
-                }
-                self.replace(path, &whole, before, asides)
+                self.content_from_journal(path, before).map_err(std::io::Error::other)?
+            }
+        };
+        // Where the file holds the journalled text and perhaps more, it is appended to and never
+        // replaced: a program that appends to it by hand meanwhile loses nothing.
+        for _ in 0..APPEND_TRIES {
+            let Some((found, stamp)) = self.tree.read(path)? else { break };
+            let Some(rest) = found.strip_prefix(old.as_slice()) else { break };
+            if rest == pending.tail {
+                return Ok(Some(stamp)); // done before a crash
+            }
+            if holds(rest, &pending.tail) {
+                return Ok(None); // and someone has appended since, or had before
+            }
+            if !rest.is_empty() && rest.iter().all(|b| *b == 0) {
+                break; // what a power cut leaves
+            }
+            let ours = pending.tail.strip_prefix(rest);
+            match self.tree.append(path, ours.unwrap_or(&pending.tail), Some(stamp), stamp.size)? {
+                Appended::Done(stamp) => return Ok(stamp.filter(|_| ours.is_some())),
+                Appended::Other => {}
+                Appended::Linked => break,
             }
         }
+        let whole = [old.as_slice(), &pending.tail].concat();
+        self.replace(path, &whole, &pending.versions, before, asides)
     }
 
     fn is_whole(&self, pending: &Pending, bytes: &[u8]) -> bool {
         match &pending.whole {
-            Some(whole) => whole == bytes,
+            Some(whole) => bytes.strip_prefix(whole.as_slice()) == Some(&pending.tail),
             None => bytes.ends_with(&pending.tail),
         }
     }
 
-    fn replace(&self, path: &ProjectPath, whole: &[u8], before: Option<&Head>, asides: &mut bool) -> std::io::Result<Option<Stamp>> {
+    pub(crate) fn replace(
+        &self,
+        path: &ProjectPath,
+        whole: &[u8],
+        versions: &[Version],
+        before: Option<&Head>,
+        asides: &mut bool,
+    ) -> std::io::Result<Option<Stamp>> {
         let replaced = self.tree.replace(path, whole, before.and_then(|h| h.stamp))?;
         if let Some(taken) = replaced.unexpected {
-            let found = &taken.bytes;
-            let old = match before {
-                Some(head) => Some(self.content_from_journal(path, head).map_err(std::io::Error::other)?),
-                None => None,
-            };
-            // Our own bytes, whole or torn by a crash, and the journalled ones are no one's edit.
-            let known = whole.starts_with(found) || old.is_some_and(|old| old.starts_with(found));
-            if !known && found.iter().any(|b| *b != 0) {
-                self.keep_aside(path, found)?;
-                *asides = true;
-            }
-            taken.discard()?;
+            self.keep_unless_known(path, taken, whole, versions, before, asides)?;
         }
         Ok(Some(replaced.stamp))
     }
+
+    /// Discards what was found in the way if it is Quipu's own, whole or as a crash leaves it; else
+    /// it is someone's edit and is kept.
+    fn keep_unless_known(
+        &self,
+        path: &ProjectPath,
+        taken: Unexpected,
+        whole: &[u8],
+        versions: &[Version],
+        before: Option<&Head>,
+        asides: &mut bool,
+    ) -> std::io::Result<()> {
+        let found = &taken.bytes;
+        let known = whole.starts_with(found) || is_zeros_behind(found, whole) || versions.contains(&Version::of(found)) || {
+            match before {
+                Some(head) => {
+                    let old = self.content_from_journal(path, head).map_err(std::io::Error::other)?;
+                    old.starts_with(found) || is_zeros_behind(found, &old)
+                }
+                None => false,
+            }
+        };
+        if !known {
+            self.keep_aside(path, found)?;
+            *asides = true;
+        }
+        taken.discard()
+    }
+}
+
+/// Whether what was to be appended is there already: right away, or as whole lines further on.
+fn holds(rest: &[u8], tail: &[u8]) -> bool {
+    let lines = |at: usize| rest[at - 1] == b'\n' && (tail.ends_with(b"\n") || at + tail.len() == rest.len());
+    memchr::memmem::find_iter(rest, tail).any(|at| at == 0 || lines(at))
+}
+
+/// Whether bytes are a beginning of a text with nothing but zeros behind it.
+pub(crate) fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
+    let used = found.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1);
+    used < found.len() && text.starts_with(&found[..used])
 }
 
 /// Takes keys and leases of a record into the heads.

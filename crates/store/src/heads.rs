@@ -39,18 +39,20 @@ pub(crate) struct Head {
 
 pub(crate) struct Heads {
     db: Connection,
+    /// The file they are in; zero for none.
+    pub inode: u64,
 }
 
 impl Heads {
     pub fn open(path: &Path) -> Result<Heads> {
         let db = Connection::open(path)?;
         db.execute_batch("PRAGMA busy_timeout=10000; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=2000;")?;
-        Heads { db }.prepared()
+        Heads { db, inode: crate::store::inode(path) }.prepared()
     }
 
     /// Heads that live as long as this process: for a project that cannot be written.
     pub fn in_memory() -> Result<Heads> {
-        Heads { db: Connection::open_in_memory()? }.prepared()
+        Heads { db: Connection::open_in_memory()?, inode: 0 }.prepared()
     }
 
     fn prepared(self) -> Result<Heads> {
@@ -123,12 +125,26 @@ impl Heads {
     }
 
     /// Whether these heads were once filled from the journal, and so can be believed.
-    pub fn is_made(&self) -> bool {
-        self.db.query_row("SELECT made FROM applied", [], |row| row.get(0)).unwrap_or(false)
+    pub fn is_made(&self) -> Result<bool> {
+        Ok(self.made()? > 0)
+    }
+
+    /// Whether the files were compared with the journal since.
+    pub fn is_redone(&self) -> Result<bool> {
+        Ok(self.made()? > 1)
+    }
+
+    fn made(&self) -> Result<i64> {
+        Ok(self.db.query_row("SELECT made FROM applied", [], |row| row.get(0))?)
     }
 
     pub fn set_made(&self) -> Result<()> {
         self.db.execute("UPDATE applied SET made = 1", [])?;
+        Ok(())
+    }
+
+    pub fn set_redone(&self) -> Result<()> {
+        self.db.execute("UPDATE applied SET made = 2", [])?;
         Ok(())
     }
 
@@ -259,7 +275,7 @@ impl Heads {
     }
 
     pub fn clear(&self) -> Result<()> {
-        self.db.execute_batch("DELETE FROM head; DELETE FROM key; DELETE FROM lease; UPDATE applied SET segment = 1, offset = 0, fence = 0, seq = 0, wall = 0;")?;
+        self.db.execute_batch("DELETE FROM head; DELETE FROM key; DELETE FROM lease; UPDATE applied SET segment = 1, offset = 0, fence = 0, seq = 0, wall = 0, made = 0;")?;
         Ok(())
     }
 }

@@ -109,6 +109,14 @@ impl Store {
     }
 
     pub(crate) fn content_from_journal(&self, path: &ProjectPath, head: &Head) -> Result<Vec<u8>> {
+        match self.plain_content(path, head) {
+            Err(damage @ StoreError::Damaged { .. }) => self.proven_content(path, head, damage),
+            other => other,
+        }
+    }
+
+    /// The same from the journal alone.
+    pub(crate) fn plain_content(&self, path: &ProjectPath, head: &Head) -> Result<Vec<u8>> {
         let mut tails: Vec<Vec<u8>> = Vec::new();
         let mut whole = Vec::new();
         self.walk(path, head.at, &mut |_, op| {
@@ -126,7 +134,7 @@ impl Store {
     }
 
     /// Visits the operations on a file, newest first, until `visit` says that it has enough.
-    fn walk(&self, path: &ProjectPath, from: Position, visit: &mut dyn FnMut(&Record, &RecordOp) -> bool) -> Result<()> {
+    pub(crate) fn walk(&self, path: &ProjectPath, from: Position, visit: &mut dyn FnMut(&Record, &RecordOp) -> bool) -> Result<()> {
         let mut next = Some(from);
         while let Some(at) = next {
             let record = self.journal.read_record(at)?;
@@ -145,10 +153,14 @@ impl Store {
 
     /// Every state of a file, newest first.
     pub fn events(&self, path: &ProjectPath) -> Result<Vec<PathEvent>> {
+        self.with_sound_heads(|| self.events_once(path))
+    }
+
+    fn events_once(&self, path: &ProjectPath) -> Result<Vec<PathEvent>> {
         self.take_notice(std::slice::from_ref(path))?;
         let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
         let mut events = Vec::new();
-        self.walk(path, head.at, &mut |record, op| {
+        let walked = self.walk(path, head.at, &mut |record, op| {
             events.push(PathEvent {
                 seq: record.seq,
                 at: record.at.clone(),
@@ -161,8 +173,12 @@ impl Store {
                 bytes: op.bytes(),
             });
             true
-        })?;
-        Ok(events)
+        });
+        match walked {
+            // Told as far as it goes: `verify` names what is missing behind it.
+            Err(StoreError::Damaged { .. }) if !events.is_empty() => Ok(events),
+            walked => walked.map(|()| events),
+        }
     }
 
     /// The text of a file at some state, and that state.
@@ -177,7 +193,7 @@ impl Store {
         let Some(index) = found else {
             return Err(StoreError::NotFound { what: format!("`{path}` has no such version"), mend: format!("quipu log {path}") });
         };
-        Ok((text_of(&events[index..]), events[index].clone()))
+        Ok((text_of(path, &events[index..])?, events[index].clone()))
     }
 
     /// Whether some bytes are an earlier version of a file.
@@ -202,9 +218,12 @@ impl Store {
     /// Visits the newest records of the journal, newest first.
     pub(crate) fn each_newest_first(&self, most: usize, visit: &mut dyn FnMut(Position, &Record)) -> Result<()> {
         let mut left = most;
-        for segment in self.journal.segments()?.into_iter().rev() {
+        let bound = self.bound()?;
+        for segment in self.journal.segments()?.into_iter().rev().filter(|n| *n <= bound.segment) {
             let bytes = self.journal.read_segment(segment)?;
-            let mut end = bytes.len();
+            let mut end =
+                if segment == bound.segment { bytes.len().min(usize::try_from(bound.offset).unwrap_or(usize::MAX)) } else { bytes.len() };
+            end = crate::segment::trim_fill(&bytes[..end]).len();
             while end > 0 && left > 0 {
                 if bytes[end - 1] == b'\n' {
                     end -= 1;
@@ -238,6 +257,7 @@ impl Store {
         if events.is_empty() {
             return Err(StoreError::NotFound { what: format!("`{path}` has no history"), mend: "quipu log".into() });
         }
+        text_of(path, &events)?; // whole, or it cannot be told who wrote what
         events.reverse();
         let mut text = String::new();
         let mut makers: Vec<usize> = Vec::new();
@@ -266,9 +286,16 @@ impl Store {
     }
 }
 
-/// The text that a run of events, newest first, amounts to.
-fn text_of(events: &[PathEvent]) -> Vec<u8> {
-    join(events.iter().map(|e| (e.op, e.bytes.as_slice())))
+/// The text that a run of events, newest first, amounts to. Short where damage ended the run.
+fn text_of(path: &ProjectPath, events: &[PathEvent]) -> Result<Vec<u8>> {
+    let text = join(events.iter().map(|e| (e.op, e.bytes.as_slice())));
+    match events.first() {
+        Some(event) if event.len != text.len() as u64 => {
+            let what = format!("a record about `{path}` before commit {} is damaged, so this version cannot be told", event.seq);
+            Err(StoreError::Damaged { segment: 0, line: 0, what })
+        }
+        _ => Ok(text),
+    }
 }
 
 fn join<'e>(newest_first: impl Iterator<Item = (OpKind, &'e [u8])>) -> Vec<u8> {

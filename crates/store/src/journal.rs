@@ -7,10 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::archive;
 use crate::disk::Disk;
 use crate::error::{Result, StoreError};
-use crate::record::Record;
-use crate::segment::{self, Segment};
+use crate::record::{Record, Unread};
+use crate::segment::{self, Segment, trim_fill};
 
 /// A place in the journal: a record begins or ends there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +39,6 @@ impl fmt::Display for Position {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Damage {
     pub at: Position,
-    pub line: usize,
     pub what: String,
     pub bytes: Vec<u8>,
 }
@@ -47,6 +47,17 @@ pub(crate) struct Damage {
 pub(crate) enum Line {
     Record(Box<Record>),
     Damaged(Damage),
+    /// Whole, but written by a later Quipu.
+    Later(String),
+}
+
+/// Where a line stands, and what it is.
+pub(crate) struct Seen {
+    pub at: Position,
+    pub end: Position,
+    /// Counted from one, within its segment.
+    pub number: usize,
+    pub line: Line,
 }
 
 /// The segment that grows, and the last older one that was read.
@@ -76,6 +87,11 @@ impl Journal {
         Segment::path(&self.folder, segment).exists() || Segment::compressed_path(&self.folder, segment).exists()
     }
 
+    fn has_text(&self, segment: u32) -> bool {
+        std::fs::metadata(Segment::path(&self.folder, segment)).is_ok_and(|m| m.len() > 0)
+            || Segment::compressed_path(&self.folder, segment).exists()
+    }
+
     /// The numbers of all segments, oldest first.
     pub fn segments(&self) -> Result<Vec<u32>> {
         match segment::list(&self.folder) {
@@ -86,7 +102,8 @@ impl Journal {
 
     /// All bytes of one segment.
     pub fn read_segment(&self, segment: u32) -> Result<Vec<u8>> {
-        segment::read_whole(&self.folder, segment).map_err(StoreError::io(format!("journal segment {segment}")))
+        let text = segment::read_whole(&self.folder, segment).map_err(StoreError::io(format!("journal segment {segment}")))?;
+        Ok(text.bytes)
     }
 
     fn with_growing<T>(&self, number: u32, work: impl FnOnce(&mut Segment) -> io::Result<T>) -> Result<T> {
@@ -117,23 +134,71 @@ impl Journal {
         Ok((at, Position { segment: at.segment, offset: at.offset + line.len() as u64 }))
     }
 
+    /// Hands a segment to the disk. The handle stays open: an error of the disk is told once to every
+    /// handle that was open then, and to none that is opened later.
     pub fn sync(&self, segment: u32) -> Result<()> {
-        // Cloned handles would do as well; the lock is held because `sync` of one segment by one
-        // process is already serialised by the sync lock.
-        let opened = Segment::open(&self.folder, segment).map_err(StoreError::io(format!("journal segment {segment}")))?;
-        opened.sync(&self.disk).map_err(StoreError::io("cannot sync the journal"))
+        let handle = self.with_growing(segment, |s| Ok(s.handle()))?;
+        segment::sync(&self.disk, &handle).map_err(|error| {
+            self.cache.lock().unwrap_or_else(PoisonError::into_inner).growing = None;
+            StoreError::io("cannot sync the journal")(error)
+        })
     }
 
-    /// Removes what a dead writer left behind the end. True if there was something.
-    pub fn clear_behind(&self, end: Position) -> Result<bool> {
-        if end.offset == 0 && !Segment::path(&self.folder, end.segment).exists() {
-            return Ok(false);
+    /// Writes everything between two places once more. After a failed sync the kernel counts what it
+    /// could not write as written; only what is written again is tried again.
+    pub fn rewrite(&self, from: Position, to: Position) -> Result<()> {
+        for number in from.segment..=to.segment {
+            let start = if number == from.segment { from.offset } else { 0 };
+            let opened = Segment::open(&self.folder, number).map_err(StoreError::io(format!("journal segment {number}")))?;
+            let end = if number == to.segment { to.offset } else { opened.len().map_err(StoreError::io("journal"))? };
+            let bytes = opened.read_range(start, end.max(start)).map_err(StoreError::io(format!("journal segment {number}")))?;
+            for line in bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+                if let Err(Unread::Damaged(what)) = Record::decode(line) {
+                    let what = format!("a sync failed, and what it was to write is lost: {what}");
+                    return Err(StoreError::Damaged { segment: number, line: 0, what });
+                }
+            }
+            opened.rewrite(&self.disk, start, &bytes).map_err(StoreError::io(format!("journal segment {number}")))?;
+            opened.sync(&self.disk).map_err(StoreError::io("cannot sync the journal"))?;
         }
-        if self.with_growing(end.segment, |s| s.is_free_at(end.offset))? {
-            return Ok(false);
+        Ok(())
+    }
+
+    /// Whether nothing stands behind a place that is said to be the end.
+    pub fn is_end(&self, end: Position) -> Result<bool> {
+        if end.offset == 0 && !self.has(end.segment) {
+            return Ok(!self.has_text(end.segment + 1));
         }
-        let left = self.with_growing(end.segment, |s| s.erase_from(&self.disk, end.offset))?;
-        Ok(!left.is_empty())
+        match self.with_growing(end.segment, |s| s.byte_at(end.offset))? {
+            Some(byte) => Ok(byte == b'\n'),
+            None => {
+                let length = self.with_growing(end.segment, |s| s.len())?;
+                if length < end.offset {
+                    let what = format!("it has {length} bytes, and {} were written", end.offset);
+                    return Err(StoreError::Damaged { segment: end.segment, line: 0, what });
+                }
+                Ok(!self.has_text(end.segment + 1))
+            }
+        }
+    }
+
+    /// Removes everything behind the end and returns it.
+    pub fn cut(&self, end: Position) -> Result<Vec<u8>> {
+        let mut left = Vec::new();
+        for number in self.segments()?.into_iter().filter(|n| *n > end.segment) {
+            left.extend(self.read_segment(number)?);
+            let path = Segment::path(&self.folder, number);
+            self.disk.step(crate::disk::Step::JournalErase).map_err(StoreError::io("journal"))?;
+            // Emptied and not removed: another process may have it open.
+            let emptied = std::fs::File::options().write(true).open(&path).and_then(|file| file.set_len(0));
+            emptied.map_err(StoreError::io(format!("journal segment {number}")))?;
+        }
+        if Segment::path(&self.folder, end.segment).exists() {
+            let first = self.with_growing(end.segment, |s| s.erase_from(&self.disk, end.offset))?;
+            left.splice(0..0, first);
+        }
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).growing = None;
+        Ok(left)
     }
 
     /// The raw lines between two places.
@@ -146,7 +211,7 @@ impl Journal {
                     bytes.extend(self.with_growing(number, |s| s.read_range(start, to.offset))?);
                 }
             } else {
-                let whole = segment::read_whole(&self.folder, number).map_err(StoreError::io(format!("journal segment {number}")))?;
+                let whole = self.read_segment(number)?;
                 let rest = whole.get(usize::try_from(start).unwrap_or(usize::MAX)..).unwrap_or_default();
                 bytes.extend(trim_fill(rest));
             }
@@ -157,7 +222,7 @@ impl Journal {
     pub fn read_record(&self, at: Position) -> Result<Record> {
         let damaged = |what: String| StoreError::Damaged { segment: at.segment, line: 0, what };
         let line = self.read_line(at)?;
-        Record::decode(&line).map_err(damaged)
+        Record::decode(&line).map_err(|unread| damaged(unread.to_string()))
     }
 
     fn read_line(&self, at: Position) -> Result<Vec<u8>> {
@@ -200,34 +265,41 @@ impl Journal {
                 size *= 16;
             }
         }
-        let bytes = segment::read_whole(&self.folder, at.segment).map_err(StoreError::io(format!("journal segment {}", at.segment)))?;
-        let bytes = Arc::new(bytes);
+        let bytes = Arc::new(self.read_segment(at.segment)?);
         cache.older = Some((at.segment, Arc::clone(&bytes)));
         Ok(Whole::Older(bytes))
     }
 
-    /// Visits every line from a place to the end and returns where the last line ends.
-    pub fn scan(&self, from: Position, visit: &mut dyn FnMut(Position, Position, Line)) -> Result<Position> {
-        let mut end = from;
-        let numbers = match segment::list(&self.folder) {
-            Ok(numbers) => numbers,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(from),
-            Err(error) => return Err(StoreError::io("cannot list the journal")(error)),
-        };
-        for number in numbers.into_iter().filter(|n| *n >= from.segment) {
-            let bytes = match segment::read_whole(&self.folder, number) {
-                Ok(bytes) => bytes,
+    /// Visits every line from a place on, up to another if one is named.
+    pub fn scan(&self, from: Position, until: Option<Position>, visit: &mut dyn FnMut(Seen)) -> Result<()> {
+        let last = until.unwrap_or(Position { segment: u32::MAX, offset: u64::MAX });
+        for number in self.segments()?.into_iter().filter(|n| *n >= from.segment && *n <= last.segment) {
+            let text = match segment::read_whole(&self.folder, number) {
+                Ok(text) => text,
                 Err(error) => {
                     let at = Position { segment: number, offset: 0 };
                     let what = format!("the segment cannot be read: {error}");
-                    visit(at, at, Line::Damaged(Damage { at, line: 0, what, bytes: Vec::new() }));
+                    visit(Seen { at, end: at, number: 0, line: Line::Damaged(Damage { at, what, bytes: Vec::new() }) });
                     continue;
                 }
             };
+            let mut bytes = text.bytes;
+            if number == last.segment {
+                bytes.truncate(usize::try_from(last.offset).unwrap_or(usize::MAX));
+            }
+            bytes.truncate(trim_fill(&bytes).len());
             let start = if number == from.segment { usize::try_from(from.offset).unwrap_or(usize::MAX).min(bytes.len()) } else { 0 };
             let mut line_number = memchr::memchr_iter(b'\n', &bytes[..start]).count();
+            let mut flaws = text.flaws.into_iter().peekable();
             let mut offset = start;
-            while offset < bytes.len() {
+            loop {
+                while let Some((flawed, what)) = flaws.next_if(|(flawed, _)| *flawed <= offset as u64) {
+                    let at = Position { segment: number, offset: flawed };
+                    visit(Seen { at, end: at, number: line_number + 1, line: Line::Damaged(Damage { at, what, bytes: Vec::new() }) });
+                }
+                if offset >= bytes.len() {
+                    break;
+                }
                 let length = memchr::memchr(b'\n', &bytes[offset..]).unwrap_or(bytes.len() - offset);
                 let line = &bytes[offset..offset + length];
                 let at = Position { segment: number, offset: offset as u64 };
@@ -236,15 +308,16 @@ impl Journal {
                 if line.is_empty() {
                     continue;
                 }
-                end = Position { segment: number, offset: offset as u64 };
-                let seen = match Record::decode(line) {
+                let end = Position { segment: number, offset: offset as u64 };
+                let line = match Record::decode(line) {
                     Ok(record) => Line::Record(Box::new(record)),
-                    Err(what) => Line::Damaged(Damage { at, line: line_number, what, bytes: line.to_vec() }),
+                    Err(Unread::Damaged(what)) => Line::Damaged(Damage { at, what, bytes: line.to_vec() }),
+                    Err(Unread::Later(what)) => Line::Later(what),
                 };
-                visit(at, end, seen);
+                visit(Seen { at, end, number: line_number, line });
             }
         }
-        Ok(end)
+        Ok(())
     }
 
     /// Compresses every segment that no longer grows.
@@ -252,8 +325,12 @@ impl Journal {
         let mut count = 0;
         for number in segment::list(&self.folder).map_err(StoreError::io("cannot list the journal"))? {
             if number < growing && Segment::path(&self.folder, number).exists() {
-                segment::compress(&self.disk, &self.folder, number).map_err(StoreError::io(format!("cannot compress segment {number}")))?;
-                count += 1;
+                match archive::compress(&self.disk, &self.folder, number) {
+                    Ok(()) => count += 1,
+                    // Another process has just done it.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(StoreError::io(format!("cannot compress segment {number}"))(error)),
+                }
             }
         }
         Ok(count)
@@ -263,9 +340,4 @@ impl Journal {
 enum Whole {
     Growing(Vec<u8>),
     Older(Arc<Vec<u8>>),
-}
-
-fn trim_fill(bytes: &[u8]) -> &[u8] {
-    let used = bytes.iter().rposition(|b| *b != b'\n').map_or(0, |last| (last + 2).min(bytes.len()));
-    &bytes[..used]
 }

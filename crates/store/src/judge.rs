@@ -5,14 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use quipu_contract::{Act, Actor, Class, Contract, FileRule, GuardRules, ProjectPath, find_credentials, find_placeholder, find_shrink};
+use quipu_contract::{Act, Actor, Class, Contract, FileRule, ProjectPath};
 
 use crate::adopt::{Adopted, Noticed};
 use crate::change::{Change, Expect, Op};
-use crate::error::{Refused, Result, StoreError};
+use crate::error::{Result, StoreError};
+use crate::guarding::{guard, refused_by};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::denied;
+use crate::merge::merge;
 use crate::publish::{Judged, Look, Receipt};
 use crate::record::{Kind, OpKind, RecordOp, Who};
 use crate::store::Store;
@@ -23,13 +25,21 @@ use crate::version::Version;
 struct Now {
     class: Class,
     head: Option<Head>,
+    /// The newest journalled head, before anything that this change does.
+    journalled: Option<Head>,
     /// The whole text, where it had to be read or was written by this change.
     content: Option<Vec<u8>>,
+    /// What this change appends to the journalled text; empty where `content` is there.
+    appended: Vec<u8>,
     /// Bytes on disk that the contract does not allow, and what is wrong with them.
     flagged: Option<(crate::adopt::Flag, Option<Stamp>)>,
 }
 
 impl Now {
+    fn of(class: Class, head: Option<Head>) -> Now {
+        Now { class, journalled: head.clone(), head, content: None, appended: Vec::new(), flagged: None }
+    }
+
     fn exists(&self) -> bool {
         self.head.as_ref().is_some_and(|h| !h.gone)
     }
@@ -43,6 +53,10 @@ impl Store {
     /// Judges a change against the contract and the newest state. Nothing is written until the
     /// result is published.
     pub fn judge(&self, change: Change) -> Result<Judged<'_>> {
+        self.with_sound_heads(|| self.judge_once(&change))
+    }
+
+    fn judge_once(&self, change: &Change) -> Result<Judged<'_>> {
         let contract = std::sync::Arc::clone(&self.contract);
         let held = self.append_lock.acquire()?;
         let mut look = self.look()?;
@@ -90,7 +104,7 @@ impl Store {
                 Op::Restore { .. } => kind = Kind::Restore,
                 _ => {}
             }
-            if let Some(record) = self.judge_op(&contract, &change, op, rule, now, &mut kept)? {
+            if let Some(record) = self.judge_op(&contract, change, op, rule, now, &mut kept)? {
                 ops.push(record);
             }
         }
@@ -132,20 +146,20 @@ impl Store {
         let (head, pending) = look.head(self, path)?;
         if pending {
             // Its bytes are on their way to the disk; what is there now says nothing.
-            return Ok(Now { class, head, content: None, flagged: None });
+            return Ok(Now::of(class, head));
         }
         Ok(match self.notice(path, class, head.as_ref())? {
-            Noticed::Same => Now { class, head, content: None, flagged: None },
+            Noticed::Same => Now::of(class, head),
             Noticed::Touched(stamp) => {
                 if let Some(head) = &head {
                     touched.push((path.clone(), head.version.clone(), stamp));
                 }
-                Now { class, head, content: None, flagged: None }
+                Now::of(class, head)
             }
-            Noticed::Flagged(flag, stamp) => Now { class, head, content: None, flagged: Some((flag, stamp)) },
+            Noticed::Flagged(flag, stamp) => Now { flagged: Some((flag, stamp)), ..Now::of(class, head) },
             Noticed::Adopt { op, how } => {
                 adoptions.push((*op.clone(), Adopted { path: path.as_str().into(), version: op.version.clone(), how }));
-                let head = Head {
+                let adopted = Head {
                     class,
                     version: op.version.clone(),
                     len: op.len,
@@ -157,9 +171,13 @@ impl Store {
                 };
                 let content = match op.op {
                     OpKind::Write => Some(op.bytes()),
-                    _ => self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?.map(|(bytes, _)| bytes),
+                    _ => {
+                        let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
+                        let length = usize::try_from(op.len).unwrap_or(usize::MAX);
+                        found.map(|(bytes, _)| bytes.into_iter().take(length).collect())
+                    }
                 };
-                Now { class, head: Some(head), content, flagged: None }
+                Now { content, head: Some(adopted), ..Now::of(class, head) }
             }
         })
     }
@@ -188,6 +206,8 @@ impl Store {
             Op::Amend { .. } => Act::Amend,
             Op::Derive { .. } => Act::Derive,
             Op::Restore { older: true, .. } => Act::RestoreOlder,
+            // An edit that was just adopted is the newest version: what is asked for lies before it.
+            Op::Restore { .. } if now.head != now.journalled => Act::RestoreOlder,
             Op::Restore { older: false, .. } => Act::RestoreHead,
         };
         now.class
@@ -206,9 +226,8 @@ impl Store {
         let before_len = now.head.as_ref().filter(|h| !h.gone).map_or(0, |h| h.len);
         let (bytes, appends) = match op {
             Op::Append { bytes, .. } => (bytes.clone(), true),
-            Op::Write { bytes, .. } | Op::Create { bytes, .. } | Op::Derive { bytes, .. } | Op::Restore { bytes, .. } => {
-                (bytes.clone(), false)
-            }
+            Op::Write { bytes, .. } | Op::Create { bytes, .. } | Op::Derive { bytes, .. } => (bytes.clone(), false),
+            Op::Restore { bytes, older, .. } => (self.restored(path, now, bytes, *older)?, false),
             Op::Merge { value, .. } => (self.merged(path, now, value)?, false),
             Op::Amend { bytes: Some(bytes), .. } => (bytes.clone(), false),
             Op::Amend { bytes: None, .. } => match self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))? {
@@ -223,12 +242,11 @@ impl Store {
             }
         };
         if !matches!(op, Op::Restore { .. } | Op::Derive { .. }) {
-            guard(&contract.guards, path, rule, op, now, before_len, &bytes, change.force)?;
+            guard(&contract.guards, path, rule, op, now.class, now.exists(), before_len, &bytes, change.force)?;
         }
         // What the outside edit left is kept before it is replaced.
-        if let Some((_, stamp)) = now.flagged.take()
-            && let (true, Some((found, _))) =
-                (stamp.is_some(), self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?)
+        if let Some((_, Some(_))) = now.flagged.take()
+            && let Some((found, _)) = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?
             && found != bytes
         {
             kept.push(now.aside(path, found));
@@ -251,12 +269,32 @@ impl Store {
 
     fn now_content(&self, path: &ProjectPath, now: &mut Now) -> Result<Vec<u8>> {
         if now.content.is_none() {
-            now.content = match now.head.as_ref().filter(|h| !h.gone) {
-                Some(head) => Some(self.content(path, head)?),
-                None => Some(Vec::new()),
+            let mut content = match now.journalled.as_ref().filter(|h| !h.gone && now.exists()) {
+                Some(head) => self.content(path, head)?,
+                None => Vec::new(),
             };
+            content.append(&mut now.appended);
+            now.content = Some(content);
         }
         Ok(now.content.clone().unwrap_or_default())
+    }
+
+    /// What a restore writes. It brings back what the journal holds and nothing else: otherwise it
+    /// would be a way around the class and the guards.
+    fn restored(&self, path: &ProjectPath, now: &mut Now, bytes: &[u8], older: bool) -> Result<Vec<u8>> {
+        if !older {
+            // Another commit may have come between the request and this moment: the newest it is.
+            return match now.journalled.as_ref().filter(|h| !h.gone && h.seq > 0) {
+                Some(head) => self.content_from_journal(path, head),
+                None => {
+                    Err(StoreError::NotFound { what: format!("`{path}` has no version to bring back"), mend: format!("quipu log {path}") })
+                }
+            };
+        }
+        match &now.journalled {
+            Some(head) if head.seq > 0 && self.was_version(path, head, bytes)? => Ok(bytes.to_vec()),
+            _ => Err(StoreError::NotFound { what: format!("`{path}` never held these bytes"), mend: format!("quipu log {path}") }),
+        }
     }
 
     /// A JSON file with an object merged into it, key by key, its other keys in their order.
@@ -300,8 +338,9 @@ impl Now {
         };
         match (&mut self.content, op) {
             (Some(content), OpKind::Append) => content.extend_from_slice(&bytes),
+            (None, OpKind::Append) => self.appended.extend_from_slice(&bytes),
             (slot, OpKind::Write) => *slot = Some(bytes.clone()),
-            (slot, _) => *slot = None,
+            (slot, _) => *slot = Some(Vec::new()),
         }
         self.head = Some(Head {
             class: self.class,
@@ -329,82 +368,5 @@ impl Now {
             base64: None,
         }
         .with_bytes(bytes)
-    }
-}
-
-#[allow(clippy::too_many_arguments, reason = "one guard, all that it needs to know")]
-fn guard(
-    rules: &GuardRules,
-    path: &ProjectPath,
-    rule: Option<&FileRule>,
-    op: &Op,
-    now: &Now,
-    before_len: u64,
-    bytes: &[u8],
-    force: bool,
-) -> Result<()> {
-    let text = String::from_utf8_lossy(bytes);
-    if now.class == Class::State
-        && path.as_str().ends_with(".json")
-        && let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
-    {
-        let what = format!("`{path}` would no longer be JSON: line {}: {error}", error.line());
-        return Err(refused_by(what, rule, format!("quipu write {path}     (with valid JSON)")));
-    }
-    let replaces = matches!(op, Op::Write { .. } | Op::Amend { .. }) && now.exists();
-    if replaces && !force {
-        if let Some(what) = find_shrink(rules, usize::try_from(before_len).unwrap_or(usize::MAX), bytes.len()) {
-            return Err(refused_by(format!("`{path}` {what}"), rule, "the same command with --force, if the loss is meant".into()));
-        }
-        if let Some(found) = find_placeholder(&text) {
-            let what = format!("`{path}`, line {}: {}", found.line, found.what);
-            return Err(refused_by(what, rule, "write the whole text, or use --force if these words are meant".into()));
-        }
-    }
-    if rules.credentials_in.iter().any(|p| p.matches(path.as_str()).is_some()) {
-        return Ok(());
-    }
-    if let Some(found) = find_credentials(rules, &text) {
-        let what = format!("`{path}`, line {} of the new text {}: memory is no place for it", found.line, found.what);
-        return Err(refused_by(what, rule, "remove it; or allow it in quipu.toml: [guards] credentials_in = [\"PATH\"]".into()));
-    }
-    Ok(())
-}
-
-fn refused_by(what: String, rule: Option<&FileRule>, mend: String) -> StoreError {
-    let rule = rule.map(|r| (r.place.clone(), format!("path = \"{}\" class = \"{}\"", r.path, r.class.as_str())));
-    StoreError::Refused(Refused { what, rule, mend })
-}
-
-/// RFC 7396: objects merge key by key, `null` removes, everything else replaces.
-fn merge(into: &mut serde_json::Value, patch: &serde_json::Value) {
-    use serde_json::Value::{Null, Object};
-    let Object(patch) = patch else {
-        *into = patch.clone();
-        return;
-    };
-    if !into.is_object() {
-        *into = Object(serde_json::Map::new());
-    }
-    let Object(target) = into else { return };
-    for (key, value) in patch {
-        if *value == Null {
-            target.shift_remove(key);
-        } else {
-            merge(target.entry(key.clone()).or_insert(Null), value);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn merging_keeps_what_is_not_named() {
-        let mut document = json!({"b": 1, "a": {"x": 1, "y": [1]}, "unknown": "kept"});
-        merge(&mut document, &json!({"a": {"x": 2}, "b": null, "c": [3]}));
-        assert_eq!(document.to_string(), r#"{"a":{"x":2,"y":[1]},"unknown":"kept","c":[3]}"#);
     }
 }

@@ -54,6 +54,12 @@ impl Lease {
         self.paths.iter().any(|p| Pattern::parse(p).is_ok_and(|p| p.matches(path.as_str()).is_some()))
     }
 
+    pub(crate) fn overlaps(&self, other: &Lease) -> bool {
+        let patterns = |lease: &Lease| -> Vec<Pattern> { lease.paths.iter().filter_map(|p| Pattern::parse(p).ok()).collect() };
+        let theirs = patterns(other);
+        patterns(self).iter().any(|p| theirs.iter().any(|q| p.overlaps(q)))
+    }
+
     pub(crate) fn is_over(&self, now: Instant, boot: &str) -> bool {
         if self.boot == boot { now.boot_us >= self.boot_until_us } else { parse_time(&self.until).is_none_or(|until| now.wall_us >= until) }
     }
@@ -79,7 +85,8 @@ impl Store {
     pub fn leases(&self) -> Result<Vec<Lease>> {
         self.settle()?;
         let (now, boot) = (self.clock.now(), self.boot.clone());
-        Ok(self.heads()?.leases()?.into_iter().filter(|l| !l.is_over(now, &boot)).collect())
+        let all = self.with_sound_heads(|| self.heads()?.leases())?;
+        Ok(all.into_iter().filter(|l| !l.is_over(now, &boot)).collect())
     }
 
     /// Takes a lease on paths that no one else holds.
@@ -141,11 +148,14 @@ impl Store {
         })
     }
 
-    fn lease_event(&self, actor: &Actor, decide: impl FnOnce(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>) -> Result<Lease> {
-        let held = self.append_lock.acquire()?;
-        let mut look = self.look()?;
+    fn lease_event(&self, actor: &Actor, decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>) -> Result<Lease> {
+        let (held, look, all, fence) = self.with_sound_heads(|| {
+            let held = self.append_lock.acquire()?;
+            let mut look = self.look()?;
+            let (all, fence) = look.leases(self)?;
+            Ok((held, look, all, fence))
+        })?;
         let (now, boot) = (self.clock.now(), self.boot.clone());
-        let (all, fence) = look.leases(self)?;
         let leases: Vec<Lease> = all.into_iter().filter(|l| !l.is_over(now, &boot)).collect();
         let event = decide(&leases, fence, now, &boot)?;
         let mut record = look.next_record(self, Kind::Lease, Who::from(actor));

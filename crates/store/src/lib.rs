@@ -7,17 +7,22 @@
 
 mod adopt;
 mod apply;
+mod archive;
 mod change;
 mod clock;
 mod disk;
+mod ending;
 mod error;
+mod guarding;
 mod heads;
+mod heal;
 mod history;
 mod journal;
 mod judge;
 mod lease;
 mod live;
 mod lock;
+mod merge;
 mod publish;
 mod record;
 mod recover;

@@ -1,6 +1,6 @@
 //! Where the journal ends and how far it is synced, as the running processes know it.
 //!
-//! Two small text lines in one file. They hold for one boot only: after a crash of the machine the
+//! Three small text lines in one file. They hold for one boot only: after a crash of the machine the
 //! journal itself is read. A line that is damaged or of another boot counts as absent.
 
 use std::fs::File;
@@ -20,7 +20,18 @@ pub(crate) struct Tail {
     pub sum: String,
 }
 
+/// All that the file says.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    pub tail: Option<Tail>,
+    pub synced: Option<Position>,
+    /// A sync has failed since: the kernel may have dropped what it could not write, and the next
+    /// sync would succeed without it. What is not known to be synced has to be written again.
+    pub doubt: bool,
+}
+
 const LINE: usize = 256;
+const LINES: usize = 3;
 
 pub(crate) struct Live {
     file: File,
@@ -33,38 +44,63 @@ impl Live {
         Ok(Live { file: file.map_err(StoreError::io("cannot open `.quipu/live`"))?, boot })
     }
 
+    /// For a project that cannot be written; nothing is known where there is no such file.
+    pub fn open_to_read(path: &Path, boot: &str) -> Option<Live> {
+        Some(Live { file: File::open(path).ok()?, boot: boot.to_owned() })
+    }
+
+    /// Whether someone has deleted the file: what others know stands in another one now.
+    pub fn is_deleted(&self) -> bool {
+        rustix::fs::fstat(&self.file).map_or(true, |stat| stat.st_nlink == 0)
+    }
+
+    pub fn known(&self) -> Known {
+        let mut buffer = [0u8; LINE * LINES];
+        let Ok(length) = self.file.read_at(&mut buffer, 0) else { return Known::default() };
+        let line = |index: usize| self.parse(buffer[..length].get(index * LINE..(index + 1) * LINE)?);
+        Known {
+            tail: line(0).and_then(|line| {
+                let mut fields = line.split(' ');
+                let at = Position { segment: fields.next()?.parse().ok()?, offset: fields.next()?.parse().ok()? };
+                Some(Tail { at, seq: fields.next()?.parse().ok()?, wall_us: fields.next()?.parse().ok()?, sum: fields.next()?.to_owned() })
+            }),
+            synced: line(1).and_then(|line| {
+                let (segment, offset) = line.split_once(' ')?;
+                Some(Position { segment: segment.parse().ok()?, offset: offset.parse().ok()? })
+            }),
+            doubt: line(2).is_some_and(|line| line == "doubt"),
+        }
+    }
+
     pub fn tail(&self) -> Option<Tail> {
-        let line = self.read(0)?;
-        let mut fields = line.split(' ');
-        let at = Position { segment: fields.next()?.parse().ok()?, offset: fields.next()?.parse().ok()? };
-        Some(Tail { at, seq: fields.next()?.parse().ok()?, wall_us: fields.next()?.parse().ok()?, sum: fields.next()?.to_owned() })
+        self.known().tail
     }
 
     pub fn set_tail(&self, disk: &Disk, tail: &Tail) -> Result<()> {
         self.write(disk, 0, &format!("{} {} {} {} {}", tail.at.segment, tail.at.offset, tail.seq, tail.wall_us, tail.sum))
     }
 
-    /// Written only under the sync lock.
     pub fn synced(&self) -> Option<Position> {
-        let line = self.read(LINE as u64)?;
-        let mut fields = line.split(' ');
-        Some(Position { segment: fields.next()?.parse().ok()?, offset: fields.next()?.parse().ok()? })
+        self.known().synced
     }
 
+    /// Written only under the sync lock.
     pub fn set_synced(&self, disk: &Disk, at: Position) -> Result<()> {
         self.write(disk, LINE as u64, &format!("{} {}", at.segment, at.offset))
     }
 
+    pub fn set_doubt(&self, disk: &Disk, doubt: bool) -> Result<()> {
+        self.write(disk, 2 * LINE as u64, if doubt { "doubt" } else { "sure" })
+    }
+
     /// Makes the next look find the end in the journal itself.
     pub fn forget(&self, disk: &Disk) -> Result<()> {
-        let blank = [b' '; LINE * 2];
+        let blank = [b' '; LINE * LINES];
         disk.write_at(Step::LiveWrite, &self.file, &blank, 0).map_err(StoreError::io("cannot write `.quipu/live`"))
     }
 
-    fn read(&self, offset: u64) -> Option<String> {
-        let mut buffer = [0u8; LINE];
-        self.file.read_exact_at(&mut buffer, offset).ok()?;
-        let line = std::str::from_utf8(&buffer).ok()?.trim_end();
+    fn parse(&self, line: &[u8]) -> Option<String> {
+        let line = std::str::from_utf8(line).ok()?.trim_end();
         let (body, check) = line.rsplit_once(' ')?;
         let body = (check == checksum(body)).then_some(body)?;
         body.strip_prefix(self.boot.as_str())?.strip_prefix(' ').map(str::to_owned)

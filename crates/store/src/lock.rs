@@ -5,32 +5,38 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Result, StoreError};
 
 pub(crate) struct KernelLock {
     path: PathBuf,
-    file: OnceLock<File>,
     /// Threads of this process queue here: a kernel lock belongs to the open file they share.
-    queue: Mutex<()>,
+    queue: Mutex<Queue>,
+    freed: Condvar,
     wait: Duration,
+}
+
+#[derive(Default)]
+struct Queue {
+    taken: bool,
+    file: Option<Arc<File>>,
 }
 
 #[must_use = "the lock is held until this is dropped"]
 pub(crate) struct Held<'l> {
     lock: &'l KernelLock,
     /// Held through a file of its own if it had to be waited for; closing that file releases it.
-    waited: Option<File>,
-    _queue: MutexGuard<'l, ()>,
+    file: Option<Arc<File>>,
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        if self.waited.is_none() {
-            let _ = self.lock.file.get().map(File::unlock);
+        if let Some(file) = self.file.take() {
+            let _ = file.unlock();
         }
+        self.lock.leave();
     }
 }
 
@@ -44,28 +50,51 @@ enum Wait {
 impl KernelLock {
     /// The file is opened when the lock is first wanted: reading needs none.
     pub fn new(path: PathBuf, wait: Duration) -> KernelLock {
-        KernelLock { path, file: OnceLock::new(), queue: Mutex::new(()), wait }
+        KernelLock { path, queue: Mutex::default(), freed: Condvar::new(), wait }
     }
 
     pub fn acquire(&self) -> Result<Held<'_>> {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = match self.file.get() {
-            Some(file) => file,
-            None => {
-                let opened = open(&self.path)?;
-                self.file.get_or_init(|| opened)
+        let (mut queue, waited) = self.freed.wait_timeout_while(queue, self.wait, |q| q.taken).unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() && queue.taken {
+            return Err(self.busy("this process itself".into()));
+        }
+        queue.taken = true;
+        let known = queue.file.clone();
+        drop(queue);
+        // From here on the place in the queue is given up again, however this ends.
+        let mut held = Held { lock: self, file: None };
+        let file = match known {
+            Some(file) if !is_deleted(&file) => file,
+            _ => {
+                let opened = Arc::new(open(&self.path)?);
+                self.queue.lock().unwrap_or_else(PoisonError::into_inner).file = Some(Arc::clone(&opened));
+                opened
             }
         };
-        let waited = match file.try_lock() {
-            Ok(()) => None,
-            Err(TryLockError::WouldBlock) => Some(self.wait_for_it()?),
+        held.file = Some(match file.try_lock() {
+            Ok(()) => file,
+            Err(TryLockError::WouldBlock) => Arc::new(self.wait_for_it(&file)?),
             Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock")(error)),
-        };
-        Ok(Held { lock: self, waited, _queue: queue })
+        });
+        Ok(held)
+    }
+
+    fn leave(&self) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).taken = false;
+        self.freed.notify_one();
+    }
+
+    fn busy(&self, holder: String) -> StoreError {
+        StoreError::Busy {
+            lock: self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
+            holder,
+            seconds: self.wait.as_secs(),
+        }
     }
 
     /// Blocks in the kernel, on a thread of its own so that the wait can be given up.
-    fn wait_for_it(&self) -> Result<File> {
+    fn wait_for_it(&self, known: &File) -> Result<File> {
         let file = open(&self.path)?;
         let shared = Arc::new((Mutex::new(Wait::Waiting), Condvar::new()));
         let theirs = Arc::clone(&shared);
@@ -84,13 +113,14 @@ impl KernelLock {
             changed.wait_timeout_while(state, self.wait, |s| matches!(s, Wait::Waiting)).unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, Wait::GivenUp) {
             Wait::Locked(locked) => locked.map_err(StoreError::io("cannot lock")),
-            Wait::Waiting | Wait::GivenUp => Err(StoreError::Busy {
-                lock: self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
-                holder: self.file.get().and_then(holder).unwrap_or_else(|| "another process".into()),
-                seconds: self.wait.as_secs(),
-            }),
+            Wait::Waiting | Wait::GivenUp => Err(self.busy(holder(known).unwrap_or_else(|| "another process".into()))),
         }
     }
+}
+
+/// A lock on a file that no one else can find any more excludes no one.
+fn is_deleted(file: &File) -> bool {
+    rustix::fs::fstat(file).map_or(true, |stat| stat.st_nlink == 0)
 }
 
 fn open(path: &Path) -> Result<File> {

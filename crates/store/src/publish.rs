@@ -1,8 +1,8 @@
 //! Publishing: from a judged change to a durable, visible commit.
 //!
 //! Order of a commit, and what a crash leaves at each point:
-//! 1. under the append lock, the records go behind the end of the journal: a crash leaves bytes that
-//!    the next writer erases;
+//! 1. under the append lock, the records go behind the end of the journal: a crash leaves bytes of
+//!    which the next writer completes the whole records and erases the rest;
 //! 2. the end moves behind them: a crash of the process leaves records that the next command
 //!    completes, a crash of the machine may lose them, and no one was told of them yet;
 //! 3. outside the lock one sync, shared by all who wait for it: from here on nothing is lost;
@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::adopt::Adopted;
 use crate::clock::{parse_time, render_time};
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
@@ -98,7 +98,10 @@ impl<'s> Judged<'s> {
     pub fn publish(self) -> Result<Receipt> {
         let (receipt, end) = self.publish_durably()?;
         if let Some((store, end)) = end {
-            store.apply_to(end)?;
+            store.with_sound_heads(|| store.apply_to(end)).map_err(|error| match error {
+                unfinished @ StoreError::Unfinished { .. } => unfinished,
+                other => StoreError::Unfinished { seq: receipt.seq, path: ".quipu".into(), source: std::io::Error::other(other) },
+            })?;
         }
         Ok(receipt)
     }
@@ -127,6 +130,8 @@ impl<'s> Judged<'s> {
         if records.is_empty() {
             let tail = look.tail;
             drop(held);
+            // What makes this unnecessary may still be on its way to the disk.
+            store.settle()?;
             let receipt = Receipt {
                 seq: tail.seq,
                 id: String::new(),
@@ -154,6 +159,7 @@ pub(crate) struct Look {
     /// What is journalled but not yet applied: raw lines.
     pending: Vec<u8>,
     pending_from: Position,
+    synced: Option<Position>,
 }
 
 impl Look {
@@ -213,7 +219,6 @@ impl Look {
             if finder.find(line).is_some()
                 && let Ok(record) = Record::decode(line)
             {
-                // Pending lines of an earlier segment are rare; their exact place is only a hint.
                 let at = Position { segment: self.pending_from.segment, offset: self.pending_from.offset + offset as u64 };
                 found.push((at, record));
             }
@@ -235,6 +240,7 @@ impl Look {
             key: None,
             ops: Vec::new(),
             lease: None,
+            synced: None,
             prev: String::new(),
             sum: String::new(),
         }
@@ -244,20 +250,24 @@ impl Look {
 impl Store {
     /// Looks at the end of the journal. Only under the append lock.
     pub(crate) fn look(&self) -> Result<Look> {
-        let tail = match self.live()?.tail() {
+        self.forget_deleted_heads();
+        let known = self.live_now()?.known();
+        let tail = match known.tail {
+            // A writer that died left something there; or this process knows less than others do.
+            Some(tail) if !self.journal.is_end(tail.at)? => self.find_end(Some(tail))?,
             Some(tail) => tail,
-            None => self.find_end()?,
+            None => self.find_end(None)?,
         };
-        self.journal.clear_behind(tail.at)?;
+        self.redo_after_rebuild()?;
         let applied = self.heads()?.applied()?.at;
         let pending = if applied < tail.at { self.journal.read_between(applied, tail.at)? } else { Vec::new() };
         // Lines that span segments lose their exact place; then everything is applied first.
         if !pending.is_empty() && applied.segment != tail.at.segment {
             self.sync_to(tail.at)?;
             self.apply_files(tail.at)?;
-            return Ok(Look { pending: Vec::new(), pending_from: tail.at, tail });
+            return Ok(Look { pending: Vec::new(), pending_from: tail.at, synced: Some(tail.at), tail });
         }
-        Ok(Look { pending, pending_from: applied, tail })
+        Ok(Look { pending, pending_from: applied, synced: known.synced, tail })
     }
 
     /// Appends records, makes them durable and applies them.
@@ -269,11 +279,25 @@ impl Store {
 
     /// Steps 1 and 2: the journal grows, the lock is given up.
     fn write_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Position> {
+        let before = look.tail.at;
+        let grown = self.grow(look, records);
+        if grown.is_err() {
+            // The caller will hear that it failed: then it should not be completed by someone else.
+            let _ = self.journal.cut(before);
+            // If it was a sync that failed, the next one is not to be believed.
+            let _ = self.live().and_then(|live| live.set_doubt(&self.disk, true));
+        }
+        drop(held);
+        grown
+    }
+
+    fn grow(&self, look: Look, records: Vec<Record>) -> Result<Position> {
         let mut tail = look.tail;
         let mut places: BTreeMap<String, Position> = BTreeMap::new();
         for mut record in records {
             record.seq = tail.seq + 1;
             record.prev.clone_from(&tail.sum);
+            record.synced = look.synced.map(|at| at.to_string());
             for op in &mut record.ops {
                 if let Some(at) = places.get(&op.path) {
                     op.last = Some(at.to_string());
@@ -287,20 +311,36 @@ impl Store {
             tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum };
         }
         self.live()?.set_tail(&self.disk, &tail)?;
-        drop(held);
         Ok(tail.at)
     }
 
     /// Step 3: returns when everything up to a place is on the disk.
     pub(crate) fn sync_to(&self, end: Position) -> Result<()> {
+        if end == Position::START {
+            return Ok(());
+        }
         let _held = self.sync_lock.acquire()?;
-        let live = self.live()?;
-        if live.synced().is_some_and(|synced| synced >= end) {
+        let live = self.live_now()?;
+        let known = live.known();
+        if !known.doubt && known.synced.is_some_and(|synced| synced >= end) {
             return Ok(());
         }
         // Whoever appended meanwhile is served by the same sync.
-        let target = live.tail().map_or(end, |tail| tail.at.max(end));
-        self.journal.sync(target.segment)?;
+        let target = known.tail.map_or(end, |tail| tail.at.max(end));
+        let synced = if known.doubt {
+            let from = known.synced.unwrap_or(Position { segment: target.segment, offset: 0 });
+            self.journal.rewrite(from, target)
+        } else {
+            self.journal.sync(target.segment)
+        };
+        if let Err(error) = synced {
+            // No later sync may be believed on its own: see `Journal::rewrite`.
+            live.set_doubt(&self.disk, true)?;
+            return Err(error);
+        }
+        if known.doubt {
+            live.set_doubt(&self.disk, false)?;
+        }
         live.set_synced(&self.disk, target)
     }
 }

@@ -186,6 +186,10 @@ pub struct Record {
     pub ops: Vec<RecordOp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseEvent>,
+    /// How far the journal was synced when this was written: proof, after a power cut, that damage
+    /// before that place is damage and not a tail that was never written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synced: Option<String>,
     pub prev: String,
     #[serde(default, skip_serializing)]
     pub sum: String,
@@ -204,18 +208,53 @@ impl Record {
     }
 
     /// Reads a line without its newline; says what is wrong with it otherwise.
-    pub(crate) fn decode(line: &[u8]) -> std::result::Result<Record, String> {
-        let record: Record = serde_json::from_slice(line).map_err(|e| format!("not a record: {e}"))?;
-        const TAIL: usize = ",\"sum\":\"\"}".len() + ROOT_SUM.len();
-        let body = line.len().checked_sub(TAIL).map(|end| &line[..end]);
-        if body.map(|body| checksum(&record.prev, body)).as_deref() != Some(record.sum.as_str()) {
-            return Err(format!("record {} does not match its sum", record.seq));
+    pub(crate) fn decode(line: &[u8]) -> std::result::Result<Record, Unread> {
+        match serde_json::from_slice::<Record>(line) {
+            Ok(record) if !is_sound(line, &record.prev, &record.sum) => {
+                Err(Unread::Damaged(format!("record {} does not match its sum", record.seq)))
+            }
+            Ok(record) if record.v != FORMAT => {
+                Err(Unread::Later(format!("record {} has format {}; this Quipu reads {FORMAT}", record.seq, record.v)))
+            }
+            Ok(record) => Ok(record),
+            // Whole by its own sum, and yet not understood: someone newer wrote it.
+            Err(error) => match serde_json::from_slice::<Envelope>(line) {
+                Ok(envelope) if is_sound(line, &envelope.prev, &envelope.sum) => {
+                    Err(Unread::Later(format!("record {} is of a kind that this Quipu does not know: {error}", envelope.seq)))
+                }
+                _ => Err(Unread::Damaged(format!("not a record: {error}"))),
+            },
         }
-        if record.v != FORMAT {
-            return Err(format!("record {} has format {}; this Quipu reads {FORMAT}", record.seq, record.v));
-        }
-        Ok(record)
     }
+}
+
+/// Why a line is not a record for this Quipu.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unread {
+    Damaged(String),
+    /// Whole, but of a later format. It must be neither skipped nor cut off.
+    Later(String),
+}
+
+impl std::fmt::Display for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unread::Damaged(what) | Unread::Later(what) => f.write_str(what),
+        }
+    }
+}
+
+/// What every format has.
+#[derive(Deserialize)]
+struct Envelope {
+    seq: u64,
+    prev: String,
+    sum: String,
+}
+
+fn is_sound(line: &[u8], prev: &str, sum: &str) -> bool {
+    const TAIL: usize = ",\"sum\":\"\"}".len() + ROOT_SUM.len();
+    line.len().checked_sub(TAIL).is_some_and(|end| checksum(prev, &line[..end]) == sum)
 }
 
 fn checksum(prev: &str, body: &[u8]) -> String {
@@ -252,6 +291,7 @@ mod tests {
             key: None,
             ops: vec![op.clone().with_bytes("行一\n\"quoted\"".into()), op.with_bytes(vec![0xff, 0])],
             lease: None,
+            synced: None,
             prev: ROOT_SUM.into(),
             sum: String::new(),
         }
@@ -288,5 +328,15 @@ mod tests {
         let sum = checksum(ROOT_SUM, &body);
         body.extend_from_slice(format!(",\"sum\":\"{sum}\"}}").as_bytes());
         assert_eq!(Record::decode(&body).unwrap().seq, 7);
+    }
+
+    #[test]
+    fn a_later_format_is_not_damage() {
+        for (old, new) in [("\"v\":1", "\"v\":2"), ("\"op\":\"append\"", "\"op\":\"braid\"")] {
+            let mut body = serde_json::to_string(&record()).unwrap().replace(old, new);
+            body.pop();
+            let sum = checksum(ROOT_SUM, body.as_bytes());
+            assert!(matches!(Record::decode(format!("{body},\"sum\":\"{sum}\"}}").as_bytes()), Err(Unread::Later(_))), "{new}");
+        }
     }
 }

@@ -1,23 +1,23 @@
-//! After a crash: finding the journal's end, making the heads anew, redoing lost files.
+//! After a crash: making the heads anew, redoing lost files, and what `doctor` mends.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 use quipu_contract::ProjectPath;
 use serde::Serialize;
 
-use crate::apply::note;
-use crate::clock::parse_time;
+use crate::apply::{is_zeros_behind, note};
 use crate::error::{Result, StoreError};
 use crate::heads::{Head, Heads};
-use crate::journal::{Damage, Line, Position};
+use crate::journal::{Line, Position};
 use crate::live::Tail;
 use crate::record::OpKind;
 use crate::store::Store;
+use crate::version::Version;
 
-/// How many of the newest records are looked at when the heads had to be made anew: more than
-/// could have been pending at once.
-const REDO_RECORDS: usize = 256;
+/// How many segments back files are compared when the heads had to be made anew: all files reach the
+/// disk when a segment is left, and one commit can leave no more than this many.
+const REDO_SEGMENTS: u32 = 4;
 
 /// What `doctor` did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,105 +26,87 @@ pub struct Mended {
 }
 
 impl Store {
-    /// Finds the journal's end when no running process knows it: after a reboot, or when
-    /// `.quipu/live` is gone. Only under the append lock.
-    pub(crate) fn find_end(&self) -> Result<Tail> {
-        let applied = self.heads()?.applied()?;
-        let mut tail = applied.clone();
-        let mut damaged: Vec<Damage> = Vec::new();
-        let end = self.journal.scan(applied.at, &mut |_, end, line| match line {
-            Line::Record(record) => {
-                damaged.clear();
-                tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: record.sum };
-            }
-            Line::Damaged(damage) => damaged.push(damage),
-        })?;
-        // Damage with no record behind it is a torn tail: no one was ever told of it. It is kept all the same.
-        if let Some(first) = damaged.first() {
-            let torn: Vec<u8> = damaged.iter().flat_map(|d| [d.bytes.as_slice(), b"\n"].concat()).collect();
-            let name = format!("torn-{}-{}.txt", first.at.segment, first.at.offset);
-            std::fs::write(self.quipu().join(&name), torn).map_err(StoreError::io(format!("cannot keep `.quipu/{name}`")))?;
-            tail.at = first.at;
-        } else {
-            tail.at = tail.at.max(end);
-        }
-        self.journal.clear_behind(tail.at)?;
-        let live = self.live()?;
-        live.set_tail(&self.disk, &tail)?;
-        if tail.at > Position::START {
-            self.journal.sync(tail.at.segment)?;
-        }
-        live.set_synced(&self.disk, tail.at)?;
-        self.apply_files(tail.at)?;
-        self.redo_after_power_cut()?;
-        Ok(tail)
-    }
-
     /// Fills empty heads from the journal. No file is written: what a file looks like is unknown
     /// until it is next looked at.
     pub(crate) fn fill_heads(&self, heads: &Heads) -> Result<()> {
+        let bound = self.bound()?;
         heads.transaction(|heads| {
-            if heads.is_made() {
-                return Ok(()); // another process was faster
-            }
             heads.clear()?;
-            let mut tail = heads.applied()?;
+            let mut tail = Tail::start();
             let mut result = Ok(());
-            let mut newest: std::collections::BTreeMap<String, Head> = std::collections::BTreeMap::new();
-            self.journal.scan(Position::START, &mut |at, end, line| {
-                let Line::Record(record) = line else { return };
+            let mut newest: BTreeMap<String, Head> = BTreeMap::new();
+            self.journal.scan(Position::START, Some(bound), &mut |seen| {
+                let record = match seen.line {
+                    Line::Record(record) => record,
+                    Line::Damaged(_) => return,
+                    Line::Later(what) => {
+                        result = Err(StoreError::refused(
+                            format!("a later Quipu wrote this journal: {what}"),
+                            "use that version, or a newer one",
+                        ));
+                        return;
+                    }
+                };
                 for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
-                    newest.insert(op.path.clone(), Head::after(op, at, record.seq));
+                    newest.insert(op.path.clone(), Head::after(op, seen.at, record.seq));
                 }
                 if result.is_ok() {
-                    result = note(heads, at, &record);
+                    result = note(heads, seen.at, &record);
                 }
-                tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: record.sum };
+                tail = Tail::after(&record, seen.end, tail.wall_us);
             })?;
             result?;
             for (path, head) in &newest {
                 heads.put(path, head)?;
             }
+            tail.at = tail.at.max(bound);
             heads.set_applied(&tail)?;
-            heads.set_kept(tail.at, &self.boot)?;
+            // Which files have reached the disk is not known any more.
+            heads.set_kept(Position { segment: bound.segment.saturating_sub(REDO_SEGMENTS).max(1), offset: 0 }, "")?;
             heads.set_made()
         })
     }
 
-    /// The files of the newest records, compared with the journal once the heads were made anew.
+    /// Once the heads were made anew, the newest files are compared with the journal: a crash may
+    /// have left them behind, and only the lost heads knew.
     pub(crate) fn redo_after_rebuild(&self) -> Result<()> {
-        if self.is_read_only() || !self.redo_wanted.load(Ordering::SeqCst) {
+        if self.is_read_only() || self.redone.load(Ordering::SeqCst) {
             return Ok(());
         }
-        let paths = self.newest_paths(REDO_RECORDS)?;
-        let _held = self.apply_lock.acquire()?;
-        self.redo_lost(paths)?;
-        self.redo_wanted.store(false, Ordering::SeqCst);
+        if !self.heads()?.is_redone()? {
+            let end = self.heads()?.applied()?.at;
+            self.sync_to(end)?;
+            let _held = self.apply_lock.acquire()?;
+            let (kept, _) = self.heads()?.kept()?;
+            self.redo_lost(self.paths_since(kept)?)?;
+            self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))?;
+            let heads = self.heads()?;
+            heads.set_kept(end, &self.boot)?;
+            heads.set_redone()?;
+        }
+        self.redone.store(true, Ordering::SeqCst);
         Ok(())
     }
 
     /// Files are not synced one by one. After a reboot those written since the last full sync are
     /// compared with the journal, which was.
-    fn redo_after_power_cut(&self) -> Result<()> {
+    pub(crate) fn redo_after_power_cut(&self) -> Result<()> {
         let (kept, boot) = self.heads()?.kept()?;
         if boot == self.boot {
             return Ok(());
         }
-        let mut paths = BTreeSet::new();
-        self.journal.scan(kept, &mut |_, _, line| {
-            if let Line::Record(record) = line {
-                paths.extend(record.ops.iter().filter(|o| o.op != OpKind::Keep).map(|o| o.path.clone()));
-            }
-        })?;
+        let paths = self.paths_since(kept)?;
         let _held = self.apply_lock.acquire()?;
         self.redo_lost(paths)?;
         self.heads()?.set_boot(&self.boot)
     }
 
-    fn newest_paths(&self, records: usize) -> Result<BTreeSet<String>> {
+    fn paths_since(&self, kept: Position) -> Result<BTreeSet<String>> {
         let mut paths = BTreeSet::new();
-        self.each_newest_first(records, &mut |_, record| {
-            paths.extend(record.ops.iter().filter(|o| o.op != OpKind::Keep).map(|o| o.path.clone()));
+        self.journal.scan(kept, None, &mut |seen| {
+            if let Line::Record(record) = seen.line {
+                paths.extend(record.ops.iter().filter(|o| o.op != OpKind::Keep).map(|o| o.path.clone()));
+            }
         })?;
         Ok(paths)
     }
@@ -134,26 +116,38 @@ impl Store {
     fn redo_lost(&self, paths: BTreeSet<String>) -> Result<()> {
         for text in paths {
             let Ok(path) = ProjectPath::parse(&text) else { continue };
-            let Some(head) = self.heads()?.head(&text)?.filter(|h| !h.gone) else { continue };
-            let Ok(newest) = self.content_from_journal(&path, &head) else { continue };
+            let Some(head) = self.heads()?.head(&text)? else { continue };
+            // Something that is no file stands there: not what a crash leaves.
+            let Ok(found) = self.tree.read(&path) else { continue };
+            if found.as_ref().is_some_and(|(_, stamp)| head.stamp == Some(*stamp)) {
+                continue;
+            }
+            // A file that was written after Quipu last wrote it was edited, not lost.
+            let edited = found.as_ref().zip(head.stamp).is_some_and(|((_, stamp), ours)| stamp.mtime_ns > ours.mtime_ns);
             let io = || format!("cannot redo `{path}`");
-            let found = self.tree.read(&path).map_err(StoreError::io(io()))?;
+            if head.gone {
+                if let Some((bytes, stamp)) = found
+                    && !edited
+                    && self.was_version(&path, &head, &bytes)?
+                {
+                    self.tree.remove(&path, Some(stamp)).map_err(StoreError::io(io()))?;
+                }
+                continue;
+            }
+            let Ok(newest) = self.content_from_journal(&path, &head) else { continue };
             let stamp = match found {
-                Some((bytes, stamp)) if bytes == newest => stamp,
+                Some((bytes, stamp)) if bytes == newest => Some(stamp),
                 found => {
                     let bytes = found.map(|(bytes, _)| bytes).unwrap_or_default();
-                    let lost = newest.starts_with(&bytes) || bytes.iter().all(|b| *b == 0) || self.was_version(&path, &head, &bytes)?;
-                    if !lost {
+                    let lost = newest.starts_with(&bytes) || is_zeros_behind(&bytes, &newest) || self.was_version(&path, &head, &bytes)?;
+                    if edited || !lost {
                         continue;
                     }
-                    let replaced = self.tree.replace(&path, &newest, None).map_err(StoreError::io(io()))?;
-                    if let Some(taken) = replaced.unexpected {
-                        taken.discard().map_err(StoreError::io(io()))?;
-                    }
-                    replaced.stamp
+                    let mut asides = false;
+                    self.replace(&path, &newest, &[Version::of(&bytes)], None, &mut asides).map_err(StoreError::io(io()))?
                 }
             };
-            self.heads()?.set_stamp(&text, &head.version, Some(stamp))?;
+            self.heads()?.set_stamp(&text, &head.version, stamp)?;
         }
         Ok(())
     }
@@ -164,16 +158,16 @@ impl Store {
         let mut did = |what: String| mended.push(Mended { what });
         let tail = {
             let _held = self.append_lock.acquire()?;
-            let known = self.live()?.tail();
-            let lost = known.as_ref().is_some_and(|t| t.at > Position::START && !self.journal.has(t.at.segment));
+            let end = self.live()?.tail().map_or_else(|| self.heads().and_then(|heads| heads.applied()).map(|t| t.at), |t| Ok(t.at));
+            let lost = end.is_ok_and(|end| end > Position::START && self.journal.is_end(end).is_err());
             if lost {
                 self.live()?.forget(&self.disk)?;
-                did("the journal is gone: what is on disk becomes the new beginning".into());
+                did("the journal is gone or cut short: what is on disk becomes the new beginning".into());
             }
-            self.drop_heads()?;
+            self.rebuild_heads()?;
             match self.live()?.tail() {
                 Some(tail) => tail,
-                None => self.find_end()?,
+                None => self.find_end(None)?,
             }
         };
         self.settle()?;
@@ -184,6 +178,9 @@ impl Store {
             if old.is_some_and(|age| age.as_secs() > 60) && std::fs::remove_file(entry.path()).is_ok() {
                 did(format!("removed the left-over `.quipu/tmp/{}`", entry.file_name().to_string_lossy()));
             }
+        }
+        for path in self.heal()? {
+            did(format!("journalled `{path}` anew: a record about it is damaged, and the file proved what it said"));
         }
         let asides = self.journal_asides()?;
         if asides > 0 {

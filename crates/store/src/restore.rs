@@ -49,8 +49,12 @@ impl Store {
         let name = uuid::Uuid::now_v7().simple().to_string();
         let body = format!("{path}\n").into_bytes();
         let temp = folder.join(format!("{name}.part"));
-        std::fs::write(&temp, [body.as_slice(), bytes].concat())?;
-        std::fs::rename(temp, folder.join(name))
+        let file = std::fs::File::create_new(&temp)?;
+        std::io::Write::write_all(&mut &file, &[body.as_slice(), bytes].concat())?;
+        // The only other copy is about to go.
+        file.sync_all()?;
+        std::fs::rename(temp, folder.join(name))?;
+        std::fs::File::open(folder)?.sync_all()
     }
 
     /// Journals what was set aside, so that `log` shows it and nothing depends on the folder.

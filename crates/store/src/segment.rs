@@ -2,13 +2,15 @@
 //!
 //! A growing segment is filled ahead with empty lines, which readers of JSON lines skip: a commit
 //! then overwrites bytes that exist, and its sync need not wait for the file system to record a new
-//! length. Closed segments have no fill; old ones are compressed with gzip.
+//! length. Closed segments have no fill; old ones are compressed.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::archive::{self, Text};
 use crate::disk::{Disk, Step};
 
 /// Fill at least and at most this much ahead; small projects stay small.
@@ -17,7 +19,7 @@ const FILL_MOST: u64 = 1 << 20;
 
 pub(crate) struct Segment {
     pub number: u32,
-    file: File,
+    file: Arc<File>,
     /// The length of the file, fill included.
     filled: u64,
 }
@@ -34,7 +36,11 @@ impl Segment {
     pub fn open(folder: &Path, number: u32) -> io::Result<Segment> {
         let file = File::options().read(true).write(true).open(Self::path(folder, number))?;
         let filled = file.metadata()?.len();
-        Ok(Segment { number, file, filled })
+        Ok(Segment { number, file: Arc::new(file), filled })
+    }
+
+    pub fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
     }
 
     /// Makes an empty segment whose name survives a crash.
@@ -62,19 +68,28 @@ impl Segment {
         disk.write_at(Step::JournalWrite, &self.file, line, offset)
     }
 
-    pub fn sync(&self, disk: &Disk) -> io::Result<()> {
-        disk.step(Step::JournalSync)?;
-        self.file.sync_data()
+    /// What to sync, for a caller that does not want to keep writers waiting meanwhile.
+    pub fn handle(&self) -> Arc<File> {
+        Arc::clone(&self.file)
     }
 
-    /// Turns everything from an offset on into fill again: a record whose writer died.
+    pub fn sync(&self, disk: &Disk) -> io::Result<()> {
+        sync(disk, &self.file)
+    }
+
+    /// Turns everything from an offset on into fill again: records that do not count.
     pub fn erase_from(&mut self, disk: &Disk, offset: u64) -> io::Result<Vec<u8>> {
         let rest = self.read_from(offset)?;
-        let used = rest.iter().rposition(|b| *b != b'\n').map_or(0, |last| last + 1);
+        let used = trim_fill(&rest).len();
         if used > 0 {
             disk.write_at(Step::JournalErase, &self.file, &vec![b'\n'; used], offset)?;
         }
         Ok(rest[..used].to_vec())
+    }
+
+    /// Writes the same bytes again, so that a sync has to take them to the disk.
+    pub fn rewrite(&self, disk: &Disk, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        disk.write_at(Step::JournalWrite, &self.file, bytes, offset)
     }
 
     /// Cuts the fill off: nothing will be written here any more.
@@ -83,10 +98,10 @@ impl Segment {
         self.file.sync_all()
     }
 
-    /// Whether nothing but fill stands at an offset.
-    pub fn is_free_at(&self, offset: u64) -> io::Result<bool> {
+    /// The byte at an offset; none at the end of the file.
+    pub fn byte_at(&self, offset: u64) -> io::Result<Option<u8>> {
         let mut byte = [0u8; 1];
-        Ok(self.file.read_at(&mut byte, offset)? == 0 || byte[0] == b'\n')
+        Ok((self.file.read_at(&mut byte, offset)? == 1).then_some(byte[0]))
     }
 
     pub fn read_range(&self, from: u64, to: u64) -> io::Result<Vec<u8>> {
@@ -100,32 +115,22 @@ impl Segment {
     }
 }
 
-/// All bytes of a segment, compressed or not.
-pub(crate) fn read_whole(folder: &Path, number: u32) -> io::Result<Vec<u8>> {
-    match std::fs::read(Segment::path(folder, number)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mut bytes = Vec::new();
-            let file = File::open(Segment::compressed_path(folder, number))?;
-            flate2::read::GzDecoder::new(file).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        }
-        other => other,
+/// A file that was deleted meanwhile can be synced and is gone all the same.
+pub(crate) fn sync(disk: &Disk, file: &File) -> io::Result<()> {
+    disk.step(Step::JournalSync)?;
+    file.sync_data()?;
+    if rustix::fs::fstat(file)?.st_nlink == 0 {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "the segment was deleted while it was written"));
     }
+    Ok(())
 }
 
-/// Compresses a closed segment. The original goes only when the copy is whole and synced.
-pub(crate) fn compress(disk: &Disk, folder: &Path, number: u32) -> io::Result<()> {
-    let bytes = std::fs::read(Segment::path(folder, number))?;
-    disk.step(Step::SegmentCompress)?;
-    let temp = folder.join(format!("{number:08}.gz.part"));
-    let mut encoder = flate2::write::GzEncoder::new(File::create(&temp)?, flate2::Compression::default());
-    io::Write::write_all(&mut encoder, &bytes)?;
-    encoder.finish()?.sync_all()?;
-    disk.step(Step::SegmentCompress)?;
-    std::fs::rename(&temp, Segment::compressed_path(folder, number))?;
-    File::open(folder)?.sync_all()?;
-    disk.step(Step::SegmentCompress)?;
-    std::fs::remove_file(Segment::path(folder, number))
+/// All bytes of a segment, compressed or not.
+pub(crate) fn read_whole(folder: &Path, number: u32) -> io::Result<Text> {
+    match std::fs::read(Segment::path(folder, number)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => archive::read(&Segment::compressed_path(folder, number)),
+        other => other.map(|bytes| Text { bytes, flaws: Vec::new() }),
+    }
 }
 
 /// The numbers of the segments there are, oldest first.
@@ -140,4 +145,15 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<u32>> {
     numbers.sort_unstable();
     numbers.dedup();
     Ok(numbers)
+}
+
+/// A segment's bytes without the fill behind the last line, whose newline stays.
+pub(crate) fn trim_fill(bytes: &[u8]) -> &[u8] {
+    const FILL: [u8; 4096] = [b'\n'; 4096];
+    let mut used = bytes.len();
+    while used > FILL.len() && bytes[used - FILL.len() - 1..used - 1] == FILL {
+        used -= FILL.len();
+    }
+    let last = bytes[..used].iter().rposition(|b| *b != b'\n');
+    &bytes[..last.map_or(0, |last| (last + 2).min(bytes.len()))]
 }

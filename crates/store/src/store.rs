@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use quipu_contract::{Contract, ProjectPath};
@@ -29,11 +29,13 @@ pub struct Options {
     pub wait: Duration,
     pub segment_bytes: u64,
     pub watch: Option<Arc<dyn Watch>>,
+    /// The name of this boot of the machine, where it is not the kernel that knows.
+    pub boot: Option<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { clock: Clock::system(), wait: WAIT, segment_bytes: SEGMENT_BYTES, watch: None }
+        Options { clock: Clock::system(), wait: WAIT, segment_bytes: SEGMENT_BYTES, watch: None, boot: None }
     }
 }
 
@@ -48,11 +50,15 @@ pub struct Store {
     pub(crate) append_lock: KernelLock,
     pub(crate) sync_lock: KernelLock,
     pub(crate) apply_lock: KernelLock,
-    live: OnceLock<Live>,
+    /// Held while the heads are opened or replaced. Whoever holds it waits for no other lock.
+    heads_lock: KernelLock,
+    live: RwLock<Option<Arc<Live>>>,
     heads: Mutex<Option<Heads>>,
     read_only: bool,
-    /// The heads were made anew: a crash may have left files behind the journal.
-    pub(crate) redo_wanted: AtomicBool,
+    /// The files are known to have been compared with the journal since the heads were made.
+    pub(crate) redone: AtomicBool,
+    /// What a killed process may have left in `.quipu/aside` was looked for.
+    pub(crate) asides_sought: AtomicBool,
 }
 
 pub(crate) struct HeadsGuard<'s>(MutexGuard<'s, Option<Heads>>);
@@ -89,7 +95,8 @@ impl Store {
         let disk = Disk::new(options.watch);
         let tree = Tree::open(root, disk.clone()).map_err(StoreError::io(format!("cannot open `{}`", root.display())))?;
         let read_only = rustix::fs::access(&quipu, rustix::fs::Access::WRITE_OK).is_err();
-        if !read_only && !(quipu.join("tmp").is_dir() && quipu.join("journal").is_dir()) {
+        let whole = quipu.join("tmp").is_dir() && quipu.join("journal").is_dir();
+        if !read_only && !whole {
             Self::init(root)?;
         }
         let lock = |name: &str| KernelLock::new(quipu.join(name), options.wait);
@@ -99,14 +106,16 @@ impl Store {
             journal: Journal::new(quipu.join("journal"), disk.clone(), options.segment_bytes),
             disk,
             clock: options.clock,
-            boot: boot_id(),
+            boot: options.boot.unwrap_or_else(boot_id),
             append_lock: lock("append.lock"),
             sync_lock: lock("sync.lock"),
             apply_lock: lock("apply.lock"),
-            live: OnceLock::new(),
+            heads_lock: lock("heads.lock"),
+            live: RwLock::new(None),
             heads: Mutex::new(None),
             read_only,
-            redo_wanted: AtomicBool::new(false),
+            redone: AtomicBool::new(false),
+            asides_sought: AtomicBool::new(false),
         })
     }
 
@@ -127,14 +136,27 @@ impl Store {
         self.tree.path.join(".quipu")
     }
 
-    pub(crate) fn live(&self) -> Result<&Live> {
-        match self.live.get() {
-            Some(live) => Ok(live),
-            None => {
-                let opened = Live::open(&self.quipu().join("live"), self.boot.clone())?;
-                Ok(self.live.get_or_init(|| opened))
-            }
+    pub(crate) fn live(&self) -> Result<Arc<Live>> {
+        if let Some(live) = &*self.live.read().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(Arc::clone(live));
         }
+        let mut slot = self.live.write().unwrap_or_else(PoisonError::into_inner);
+        let live = match &*slot {
+            Some(live) => Arc::clone(live),
+            None => Arc::new(Live::open(&self.quipu().join("live"), self.boot.clone())?),
+        };
+        *slot = Some(Arc::clone(&live));
+        Ok(live)
+    }
+
+    /// The same, anew if someone has deleted the file: others may know more by now.
+    pub(crate) fn live_now(&self) -> Result<Arc<Live>> {
+        let live = self.live()?;
+        if !live.is_deleted() {
+            return Ok(live);
+        }
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.live()
     }
 
     pub(crate) fn heads(&self) -> Result<HeadsGuard<'_>> {
@@ -152,29 +174,75 @@ impl Store {
             return Ok(heads);
         }
         let path = self.quipu().join("heads.db");
-        let was_there = path.exists();
-        match Heads::open(&path) {
-            Ok(heads) if was_there && heads.is_made() => Ok(heads),
-            Ok(heads) => self.rebuilt(heads),
+        let _held = self.heads_lock.acquire()?;
+        let opened = Heads::open(&path).and_then(|heads| {
+            if !heads.is_made()? {
+                self.fill_heads(&heads)?;
+                self.redone.store(false, Ordering::SeqCst);
+            }
+            Ok(heads)
+        });
+        match opened {
             Err(error) if is_damage(&error) => {
                 self.remove_heads_files()?;
-                self.rebuilt(Heads::open(&path)?)
+                let heads = Heads::open(&path)?;
+                self.fill_heads(&heads)?;
+                self.redone.store(false, Ordering::SeqCst);
+                Ok(heads)
             }
-            Err(error) => Err(error),
+            other => other,
         }
     }
 
-    fn rebuilt(&self, heads: Heads) -> Result<Heads> {
-        self.fill_heads(&heads)?;
-        self.redo_wanted.store(true, Ordering::SeqCst);
-        Ok(heads)
+    /// Notices that someone has deleted the heads: others work with new ones by now.
+    pub(crate) fn forget_deleted_heads(&self) {
+        let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.read_only && slot.as_ref().is_some_and(|heads| heads.inode != inode(&self.quipu().join("heads.db"))) {
+            *slot = None;
+            self.redone.store(false, Ordering::SeqCst);
+        }
     }
 
-    /// Forgets the heads; the next look makes them anew from the journal.
-    pub(crate) fn drop_heads(&self) -> Result<()> {
+    /// Makes the heads anew from the journal, in their place if they can be opened at all: a database
+    /// that another process has open must not be taken from under it without need.
+    pub(crate) fn rebuild_heads(&self) -> Result<()> {
         let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         *slot = None;
+        let heads = self.open_heads()?;
+        let held = self.heads_lock.acquire()?;
+        match self.fill_heads(&heads) {
+            Err(error) if is_damage(&error) => {
+                drop((heads, held));
+                self.discard_heads(&mut slot)?;
+                *slot = Some(self.open_heads()?);
+            }
+            other => {
+                other?;
+                *slot = Some(heads);
+            }
+        }
+        self.redone.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn discard_heads(&self, slot: &mut Option<Heads>) -> Result<()> {
+        *slot = None;
+        let _held = self.heads_lock.acquire()?;
         self.remove_heads_files()
+    }
+
+    /// Does something that needs the heads; if they turn out to be damaged they are made anew, and
+    /// it is done again. Nothing may be journalled before the heads have been read.
+    pub(crate) fn with_sound_heads<T>(&self, work: impl Fn() -> Result<T>) -> Result<T> {
+        match work() {
+            Err(error) if is_damage(&error) && !self.read_only => {
+                let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+                self.discard_heads(&mut slot)?;
+                drop(slot);
+                work()
+            }
+            other => other,
+        }
     }
 
     fn remove_heads_files(&self) -> Result<()> {
@@ -192,6 +260,10 @@ impl Store {
     /// The newest text of a file and its version. An outside edit that the contract allows is
     /// adopted first; one that it does not allow is not shown.
     pub fn read(&self, path: &ProjectPath) -> Result<Option<(Vec<u8>, Version)>> {
+        self.with_sound_heads(|| self.read_once(path))
+    }
+
+    fn read_once(&self, path: &ProjectPath) -> Result<Option<(Vec<u8>, Version)>> {
         self.take_notice(std::slice::from_ref(path))?;
         let head = self.heads()?.head(path.as_str())?;
         match head.filter(|h| !h.gone) {
@@ -214,6 +286,11 @@ impl Store {
         let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
         Ok(found.map(|(bytes, _)| bytes))
     }
+}
+
+/// Which file a name stands for at this moment; zero if for none.
+pub(crate) fn inode(path: &Path) -> u64 {
+    rustix::fs::stat(path).map_or(0, |stat| stat.st_ino)
 }
 
 pub(crate) fn is_damage(error: &StoreError) -> bool {

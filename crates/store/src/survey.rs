@@ -47,6 +47,9 @@ impl Survey {
     }
 }
 
+/// Files that are flagged and have no history yet.
+type Flagged = Vec<(ProjectPath, Flag)>;
+
 impl Store {
     /// Looks at some paths before a command reads them; adopts what is allowed and returns it.
     pub fn take_notice(&self, paths: &[ProjectPath]) -> Result<Vec<Adopted>> {
@@ -62,7 +65,13 @@ impl Store {
             if head.is_none() && class == Class::Free {
                 continue;
             }
-            let stamp = self.tree.stamp(path).map_err(StoreError::io(format!("cannot look at `{path}`")))?;
+            let stamp = match self.tree.stamp(path) {
+                Err(_) if self.tree.obstacle(path).is_some() => {
+                    changed.push((path.clone(), None));
+                    continue;
+                }
+                other => other.map_err(StoreError::io(format!("cannot look at `{path}`")))?,
+            };
             let known = head.as_ref().filter(|h| !h.gone);
             let same = match (known, stamp) {
                 (Some(head), Some(stamp)) => head.stamp == Some(stamp),
@@ -73,12 +82,14 @@ impl Store {
                 changed.push((path.clone(), stamp));
             }
         }
-        if changed.is_empty() { Ok(Vec::new()) } else { self.notice_all(changed) }
+        if changed.is_empty() { Ok(Vec::new()) } else { Ok(self.notice_all(changed)?.0) }
     }
 
-    /// Adopts or flags files that do not look as recorded.
-    fn notice_all(&self, changed: Vec<(ProjectPath, Option<Stamp>)>) -> Result<Vec<Adopted>> {
+    /// Adopts or flags files that do not look as recorded. Also returns what is flagged and has no
+    /// history yet, and so no head to note it in.
+    fn notice_all(&self, changed: Vec<(ProjectPath, Option<Stamp>)>) -> Result<(Vec<Adopted>, Flagged)> {
         let mut adopted = Vec::new();
+        let mut unknown = Vec::new();
         let mut rest = changed.into_iter().peekable();
         while rest.peek().is_some() {
             let held = self.append_lock.acquire()?;
@@ -98,11 +109,10 @@ impl Store {
                             self.heads()?.set_stamp(path.as_str(), &head.version, stamp)?;
                         }
                     }
-                    Noticed::Flagged(flag, stamp) => {
-                        if let Some(head) = head {
-                            self.heads()?.set_flag(path.as_str(), &head.version, &flag, stamp)?;
-                        }
-                    }
+                    Noticed::Flagged(flag, stamp) => match head.filter(|h| !h.gone) {
+                        Some(head) => self.heads()?.set_flag(path.as_str(), &head.version, &flag, stamp)?,
+                        None => unknown.push((path, flag)),
+                    },
                     Noticed::Adopt { op, how } => {
                         bytes += usize::try_from(op.len).unwrap_or(usize::MAX);
                         adopted.push(Adopted { path: op.path.clone(), version: op.version.clone(), how });
@@ -116,11 +126,15 @@ impl Store {
                 self.publish_records(held, look, vec![record])?;
             }
         }
-        Ok(adopted)
+        Ok((adopted, unknown))
     }
 
     /// Looks at every file, adopts what the contract allows and flags the rest.
     pub fn survey(&self) -> Result<Survey> {
+        self.with_sound_heads(|| self.survey_once())
+    }
+
+    fn survey_once(&self) -> Result<Survey> {
         self.settle()?;
         let found = self.tree.walk(&|_| false).map_err(StoreError::io("cannot walk the project"))?;
         let heads: BTreeMap<String, Head> = self.heads()?.all()?.into_iter().collect();
@@ -166,7 +180,11 @@ impl Store {
                     }
                 }
             } else {
-                survey.adopted = self.notice_all(changed)?;
+                let (adopted, unknown) = self.notice_all(changed)?;
+                survey.adopted = adopted;
+                survey
+                    .files
+                    .extend(unknown.into_iter().map(|(path, flag)| standing(path.as_str(), self.contract.class(&path), None, Some(flag))));
             }
             fresh = self.heads()?.all()?.into_iter().collect::<BTreeMap<_, _>>();
             &fresh

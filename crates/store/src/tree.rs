@@ -35,8 +35,19 @@ pub(crate) struct Replaced {
     pub unexpected: Option<Unexpected>,
 }
 
+/// How an append went.
+pub(crate) enum Appended {
+    /// Done. The stamp is unknown if someone else wrote to the file at the same moment.
+    Done(Option<Stamp>),
+    /// Nothing was written: the file is not there, or not as expected.
+    Other,
+    /// Nothing was written: the file has a second name, which may lie outside the project.
+    Linked,
+}
+
 /// A file that was taken out of its place. It stays under a temporary name until it is discarded.
 pub(crate) struct Unexpected {
+    /// What it held; of a symbolic link, a sentence that says where it led.
     pub bytes: Vec<u8>,
     folder: OwnedFd,
     name: String,
@@ -103,6 +114,14 @@ impl Tree {
         Ok(())
     }
 
+    /// Whether something other than a file stands at a path or on the way to it, and what.
+    pub fn obstacle(&self, path: &ProjectPath) -> Option<String> {
+        match self.stamp(path) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Some(error.to_string()),
+            _ => None,
+        }
+    }
+
     /// The stamp of a regular file; none if there is no file.
     pub fn stamp(&self, path: &ProjectPath) -> io::Result<Option<Stamp>> {
         let (folder, name) = match self.folder(path, false) {
@@ -144,13 +163,28 @@ impl Tree {
     pub fn replace(&self, path: &ProjectPath, bytes: &[u8], expected: Option<Stamp>) -> io::Result<Replaced> {
         let (folder, name) = self.folder(path, true)?;
         let temp = self.write_temp(&folder, name, bytes)?;
-        let stamp = stamp_of(&rustix::fs::fstat(&temp.file)?);
+        let result = self.exchange(path, &folder, name, &temp, expected);
+        if result.is_err() {
+            let _ = rustix::fs::unlinkat(&temp.folder, &temp.name, AtFlags::empty());
+        }
+        result
+    }
+
+    fn exchange(&self, path: &ProjectPath, folder: &OwnedFd, name: &str, temp: &Temp, expected: Option<Stamp>) -> io::Result<Replaced> {
+        let stat = rustix::fs::fstat(&temp.file)?;
+        let stamp = stamp_of(&stat);
         loop {
-            match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => {
-                    regular(path, &stat)?;
+            match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(old) => {
+                    if FileType::from_raw_mode(old.st_mode) == FileType::Directory {
+                        return Err(io::Error::new(io::ErrorKind::IsADirectory, format!("`{path}` is a folder")));
+                    }
+                    let mode = old.st_mode & 0o777;
+                    if FileType::from_raw_mode(old.st_mode) == FileType::RegularFile && mode != stat.st_mode & 0o777 {
+                        rustix::fs::fchmod(&temp.file, Mode::from_raw_mode(mode))?;
+                    }
                     self.disk.step(Step::Exchange)?;
-                    match rustix::fs::renameat_with(&temp.folder, &temp.name, &folder, name, RenameFlags::EXCHANGE) {
+                    match rustix::fs::renameat_with(&temp.folder, &temp.name, folder, name, RenameFlags::EXCHANGE) {
                         Err(Errno::NOENT) => continue, // it went away meanwhile
                         other => other?,
                     }
@@ -158,7 +192,7 @@ impl Tree {
                 }
                 Err(Errno::NOENT) => {
                     self.disk.step(Step::Place)?;
-                    match rustix::fs::renameat_with(&temp.folder, &temp.name, &folder, name, RenameFlags::NOREPLACE) {
+                    match rustix::fs::renameat_with(&temp.folder, &temp.name, folder, name, RenameFlags::NOREPLACE) {
                         Err(Errno::EXIST) => continue, // someone made it meanwhile
                         other => other?,
                     }
@@ -167,62 +201,107 @@ impl Tree {
                 Err(error) => return Err(error.into()),
             }
         }
-        let old = stamp_of(&rustix::fs::statat(&temp.folder, &temp.name, AtFlags::SYMLINK_NOFOLLOW)?);
-        match expected {
-            Some(expected) if expected == old => {
-                rustix::fs::unlinkat(&temp.folder, &temp.name, AtFlags::empty())?;
-                Ok(Replaced { stamp, unexpected: None })
-            }
-            _ => {
-                let fd = rustix::fs::openat(&temp.folder, &temp.name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-                let mut bytes = Vec::new();
-                File::from(fd).read_to_end(&mut bytes)?;
-                Ok(Replaced { stamp, unexpected: Some(Unexpected { bytes, folder: temp.folder, name: temp.name }) })
-            }
+        Ok(Replaced { stamp, unexpected: self.taken(temp, expected)? })
+    }
+
+    /// Looks at a file that was taken out of its place: gone if it is the expected one.
+    fn taken(&self, temp: &Temp, expected: Option<Stamp>) -> io::Result<Option<Unexpected>> {
+        let stat = rustix::fs::statat(&temp.folder, &temp.name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if expected == Some(stamp_of(&stat)) {
+            rustix::fs::unlinkat(&temp.folder, &temp.name, AtFlags::empty())?;
+            return Ok(None);
         }
+        let mut bytes = Vec::new();
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {
+                let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+                File::from(rustix::fs::openat(&temp.folder, &temp.name, flags, Mode::empty())?).read_to_end(&mut bytes)?;
+            }
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(&temp.folder, &temp.name, Vec::new())?;
+                bytes = [b"a symbolic link to ", target.as_bytes(), b"\n"].concat();
+            }
+            _ => {}
+        }
+        Ok(Some(Unexpected { bytes, folder: rustix::io::dup(&temp.folder)?, name: temp.name.clone() }))
     }
 
     /// A whole new file under a temporary name, on the file system of its future folder.
     fn write_temp(&self, folder: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<Temp> {
-        let quipu = self.open_at(".quipu/tmp", OFlags::DIRECTORY | OFlags::RDONLY)?;
-        let same = rustix::fs::fstat(&quipu)?.st_dev == rustix::fs::fstat(folder)?.st_dev;
-        let (parent, name) =
-            if same { (quipu, unique_name("")) } else { (rustix::io::dup(folder)?, unique_name(&format!(".{name}.quipu-"))) };
+        let (parent, prefix) = self.temp_folder(folder, name)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(&parent, &name, flags, Mode::from_raw_mode(0o666))?);
-        self.disk.write_end(Step::TempWrite, &file, bytes)?;
-        Ok(Temp { folder: parent, name, file })
+        loop {
+            let name = unique_name(&prefix);
+            let file = match rustix::fs::openat(&parent, &name, flags, Mode::from_raw_mode(0o666)) {
+                Err(Errno::EXIST) => continue, // left by a process that had this number before
+                other => File::from(other?),
+            };
+            let temp = Temp { folder: parent, name, file };
+            if let Err(error) = self.disk.write_end(Step::TempWrite, &temp.file, bytes) {
+                let _ = rustix::fs::unlinkat(&temp.folder, &temp.name, AtFlags::empty());
+                return Err(error);
+            }
+            return Ok(temp);
+        }
     }
 
-    /// Adds bytes at the end of a file that has the expected length. Returns `None`, having
-    /// written nothing, if the file is not what was expected.
-    pub fn append(&self, path: &ProjectPath, bytes: &[u8], expected: Option<Stamp>, length: u64) -> io::Result<Option<Stamp>> {
+    fn temp_folder(&self, folder: &OwnedFd, name: &str) -> io::Result<(OwnedFd, String)> {
+        let quipu = self.open_at(".quipu/tmp", OFlags::DIRECTORY | OFlags::RDONLY)?;
+        let same = rustix::fs::fstat(&quipu)?.st_dev == rustix::fs::fstat(folder)?.st_dev;
+        Ok(if same { (quipu, String::new()) } else { (rustix::io::dup(folder)?, format!(".{name}.quipu-")) })
+    }
+
+    /// Adds bytes at the end of a file that is as expected.
+    pub fn append(&self, path: &ProjectPath, bytes: &[u8], expected: Option<Stamp>, length: u64) -> io::Result<Appended> {
         let fd = match self.open_at(path.as_str(), OFlags::WRONLY | OFlags::APPEND) {
             Ok(fd) => fd,
-            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) if is_absent(&error) => return Ok(Appended::Other),
             Err(error) => return Err(error),
         };
         let stat = rustix::fs::fstat(&fd)?;
         regular(path, &stat)?;
         let now = stamp_of(&stat);
-        // A second name of the file may lie outside the project: such a file is replaced instead.
-        if now.size != length || expected.is_some_and(|e| e != now) || stat.st_nlink != 1 {
-            return Ok(None);
+        if stat.st_nlink != 1 {
+            return Ok(Appended::Linked);
+        }
+        if now.size != length || expected.is_some_and(|e| e != now) {
+            return Ok(Appended::Other);
         }
         let file = File::from(fd);
         self.disk.write_end(Step::Append, &file, bytes)?;
-        Ok(Some(stamp_of(&rustix::fs::fstat(&file)?)))
+        let stamp = stamp_of(&rustix::fs::fstat(&file)?);
+        // Someone who appended between the look and the write stands in the middle now.
+        Ok(Appended::Done((stamp.size == length + bytes.len() as u64).then_some(stamp)))
     }
 
-    pub fn remove(&self, path: &ProjectPath) -> io::Result<()> {
+    /// Removes a file. What was not the expected one is handed back first.
+    pub fn remove(&self, path: &ProjectPath, expected: Option<Stamp>) -> io::Result<Option<Unexpected>> {
         let (folder, name) = match self.folder(path, false) {
-            Err(error) if is_absent(&error) => return Ok(()),
+            Err(error) if is_absent(&error) => return Ok(None),
             other => other?,
         };
+        let stat = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(None),
+            other => other?,
+        };
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, format!("`{path}` is a folder")));
+        }
+        // Moved away before it is looked at: nothing can be written to it unseen in between.
+        let (parent, prefix) = self.temp_folder(&folder, name)?;
         self.disk.step(Step::Remove)?;
-        match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
+        loop {
+            let away = unique_name(&prefix);
+            match rustix::fs::renameat_with(&folder, name, &parent, &away, RenameFlags::NOREPLACE) {
+                Ok(()) => {
+                    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                    let file = File::from(rustix::fs::openat(&parent, &away, flags, Mode::empty())?);
+                    return self.taken(&Temp { folder: parent, name: away, file }, expected);
+                }
+                Err(Errno::EXIST) => continue,
+                Err(Errno::NOENT) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
@@ -244,12 +323,15 @@ impl Tree {
                     continue;
                 }
                 let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-                match entry.file_type() {
-                    FileType::Directory => {
-                        if !quipu_contract::RESERVED.contains(&name) && !leave_out(&path) {
-                            folders.push(path);
-                        }
-                    }
+                let mut kind = entry.file_type();
+                if kind == FileType::Unknown
+                    && let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
+                {
+                    kind = FileType::from_raw_mode(stat.st_mode); // not every file system tells
+                }
+                match kind {
+                    FileType::Directory if quipu_contract::RESERVED.contains(&name) || leave_out(&path) => {}
+                    FileType::Directory => folders.push(path),
                     FileType::RegularFile => {
                         if let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) {
                             found.push((path, stamp_of(&stat)));
@@ -293,6 +375,7 @@ fn regular(path: &ProjectPath, stat: &rustix::fs::Stat) -> io::Result<()> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(()),
         FileType::Symlink => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is a symbolic link"))),
+        FileType::Directory => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is a folder"))),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is not a regular file"))),
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
-use crate::journal::{Line, Position};
+use crate::journal::{Line, Position, Seen};
 use crate::record::{OpKind, ROOT_SUM};
 use crate::store::Store;
 
@@ -33,6 +33,10 @@ pub struct Verification {
 
 impl Store {
     pub fn verify(&self) -> Result<Verification> {
+        self.with_sound_heads(|| self.verify_once())
+    }
+
+    fn verify_once(&self) -> Result<Verification> {
         self.settle()?;
         let mut verification = Verification::default();
         let mut newest: BTreeMap<String, Head> = BTreeMap::new();
@@ -46,17 +50,17 @@ impl Store {
         let mut sum = ROOT_SUM.to_owned();
         let mut seq = 0;
         let mut after_damage = false;
-        let mut line_of = (0u32, 0usize);
         let mut problems = Vec::new();
         let mut records = 0;
-        self.journal.scan(Position::START, &mut |at, _, line| {
-            if line_of.0 != at.segment {
-                line_of = (at.segment, 0);
-            }
-            line_of.1 += 1;
-            let place = format!(".quipu/journal/{:08}.jsonl:{}", at.segment, line_of.1);
+        let bound = self.bound()?;
+        self.journal.scan(Position::START, Some(bound), &mut |Seen { at, number, line, .. }| {
+            let place = format!(".quipu/journal/{:08}.jsonl:{number}", at.segment);
             let mut off = |what: String| problems.push(Problem { place: place.clone(), what, mend: mend_journal() });
             match line {
+                Line::Later(what) => {
+                    off(what);
+                    after_damage = true;
+                }
                 Line::Damaged(damage) => {
                     off(format!("{} (byte {} of the segment)", damage.what, at.offset));
                     after_damage = true;
@@ -159,7 +163,7 @@ impl Store {
                 continue;
             }
             for other in leases.iter().filter(|o| o.id > lease.id && !o.is_over(now, &self.boot)) {
-                if other.paths.iter().any(|p| lease.paths.contains(p)) {
+                if other.overlaps(lease) {
                     verification.problems.push(Problem {
                         place: format!("lease {}", lease.id),
                         what: format!("overlaps lease {}", other.id),

@@ -16,16 +16,23 @@ pub enum Failure {
 }
 
 /// Counts write steps and fails at one of them.
-#[derive(Debug)]
 pub struct FailingDisk {
     at: usize,
     failure: Failure,
     seen: Mutex<Vec<Step>>,
+    /// Called before each sync of the journal: what stands there then will last.
+    at_sync: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl FailingDisk {
     pub fn at(at: usize, failure: Failure) -> FailingDisk {
-        FailingDisk { at, failure, seen: Mutex::new(Vec::new()) }
+        FailingDisk { at, failure, seen: Mutex::new(Vec::new()), at_sync: None }
+    }
+
+    /// Tells whenever the journal is about to be synced and the sync will happen.
+    pub fn on_sync(mut self, told: impl Fn() + Send + Sync + 'static) -> FailingDisk {
+        self.at_sync = Some(Box::new(told));
+        self
     }
 
     /// A disk that never fails but counts.
@@ -43,12 +50,19 @@ impl Watch for FailingDisk {
         let mut seen = self.seen.lock().unwrap();
         let index = seen.len();
         seen.push(step);
-        match (index.cmp(&self.at), self.failure) {
+        let verdict = match (index.cmp(&self.at), self.failure) {
             (std::cmp::Ordering::Less, _) => StepVerdict::Go,
             (std::cmp::Ordering::Equal, Failure::Full) => StepVerdict::Fail,
             (std::cmp::Ordering::Equal, Failure::Torn) => StepVerdict::Torn(bytes / 2),
             (std::cmp::Ordering::Greater, Failure::Full) => StepVerdict::Go,
             _ => StepVerdict::Stop,
+        };
+        if step == Step::JournalSync
+            && verdict == StepVerdict::Go
+            && let Some(told) = &self.at_sync
+        {
+            told();
         }
+        verdict
     }
 }

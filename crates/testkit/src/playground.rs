@@ -1,5 +1,6 @@
 //! A project in a temporary folder.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -70,7 +71,7 @@ impl Playground {
     }
 
     pub fn with_contract(text: &str) -> Playground {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = temp_folder();
         std::fs::write(folder.path().join("quipu.toml"), text).unwrap();
         Store::init(folder.path()).unwrap();
         Playground { folder, contract: contract(text) }
@@ -106,6 +107,33 @@ impl Playground {
         ProjectPath::parse(text).unwrap()
     }
 
+    /// Every memory file on disk with its bytes.
+    pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.root().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.strip_prefix(self.root()).unwrap().to_str().unwrap().to_owned();
+                if path.is_dir() {
+                    if name != ".quipu" {
+                        folders.push(path);
+                    }
+                } else if name != "quipu.toml" {
+                    files.insert(name, std::fs::read(&path).unwrap());
+                }
+            }
+        }
+        files
+    }
+
+    /// A copy of everything, `.quipu` included, as it stands at this moment.
+    pub fn copy(&self) -> Playground {
+        let folder = temp_folder();
+        copy_folder(self.root(), folder.path());
+        Playground { folder, contract: Arc::clone(&self.contract) }
+    }
+
     pub fn role(role: &str, unit: Option<&str>) -> Actor {
         Actor::Agent { role: ActorName::parse(role).ok(), unit: unit.map(|u| UnitId::parse(u).unwrap()), agent: None }
     }
@@ -114,6 +142,25 @@ impl Playground {
 impl Default for Playground {
     fn default() -> Self {
         Playground::new()
+    }
+}
+
+/// In memory where there is such a file system: the suites sync thousands of times, and what a power
+/// cut takes they take away themselves. `QUIPU_TEST_FOLDER` names another file system to run on.
+fn temp_folder() -> TempDir {
+    if let Some(folder) = std::env::var_os("QUIPU_TEST_FOLDER") {
+        return tempfile::tempdir_in(folder).unwrap();
+    }
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() { copy_folder(&path, &target) } else { std::fs::copy(&path, &target).map(|_| ()).unwrap() }
     }
 }
 

@@ -1,1 +1,445 @@
-//! damage
+//! Damage: of the journal, of what is derived from it, of the disk, of the clock.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use quipu_contract::Actor;
+use quipu_store::{At, Change, Clock, Expect, Instant, Op, Options, Step, StepVerdict, Store, StoreError, Watch};
+use quipu_testkit::{CONTRACT, FailingDisk, Failure, Playground, contract};
+
+fn person() -> Change {
+    Change::by(&Actor::Person)
+}
+
+fn append(store: &Store, path: &str, text: &str) {
+    store.judge(person().append(&Playground::path(path), text)).unwrap().publish().unwrap();
+}
+
+fn write(store: &Store, path: &str, text: &str) {
+    store.judge(person().write(&Playground::path(path), text, Expect::Any)).unwrap().publish().unwrap();
+}
+
+fn segment(play: &Playground, number: u32) -> PathBuf {
+    play.file(&format!(".quipu/journal/{number:08}.jsonl"))
+}
+
+fn boot(name: &str) -> Options {
+    Options { boot: Some(name.into()), ..Options::default() }
+}
+
+/// Everything the store answers about some files.
+fn answers(store: &Store, paths: &[&str]) -> String {
+    let mut told = String::new();
+    for path in paths {
+        let path = Playground::path(path);
+        let events: Vec<_> = store.events(&path).unwrap().iter().map(|e| (e.seq, e.version.clone(), e.len)).collect();
+        told.push_str(&format!("{path}: {:?} {events:?}\n", store.read(&path).unwrap()));
+    }
+    let leases: Vec<_> = store.leases().unwrap().into_iter().map(|l| (l.id, l.fence)).collect();
+    format!("{told}{leases:?} {:?}", store.log(100).unwrap().iter().map(|e| (e.seq, e.id.clone())).collect::<Vec<_>>())
+}
+
+/// Flips a bit of the first place where a text stands.
+fn flip(path: &Path, text: &str) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let at = bytes.windows(text.len()).position(|w| w == text.as_bytes()).unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_torn_tail_is_kept_aside_and_cut() {
+    let play = Playground::new();
+    append(&play.open_with(boot("one")), "meta/a.md", "one\n");
+    let text = std::fs::read(segment(&play, 1)).unwrap();
+    let end = text.iter().rposition(|b| *b != b'\n').unwrap() + 2;
+    let mut torn = text[..end].to_vec();
+    torn.extend_from_slice(b"{\"v\":1,\"seq\":2,\"id\":\"half a rec");
+    std::fs::write(segment(&play, 1), torn).unwrap();
+    let store = play.open_with(boot("two"));
+    assert_eq!(store.read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"one\n");
+    append(&store, "meta/a.md", "two\n");
+    assert_eq!(store.verify().unwrap().problems, []);
+    assert_eq!(store.log(9).unwrap().len(), 2);
+    let kept: Vec<_> = std::fs::read_dir(play.file(".quipu"))
+        .unwrap()
+        .flatten()
+        .filter(|e| e.file_name().to_string_lossy().starts_with("torn-"))
+        .collect();
+    assert_eq!(kept.len(), 1);
+    assert!(std::fs::read_to_string(kept[0].path()).unwrap().contains("half a rec"));
+}
+
+#[test]
+fn a_flipped_byte_is_named_and_nothing_else_is_lost() {
+    let play = Playground::new();
+    let store = play.open_with(boot("one"));
+    append(&store, "meta/a.md", "a1\n");
+    write(&store, "drafts/ch01.md", "first draft\n");
+    append(&store, "meta/b.md", "b1\n");
+    write(&store, "drafts/ch01.md", "second draft\n");
+    append(&store, "meta/a.md", "a2\n");
+    drop(store);
+    flip(&segment(&play, 1), "first draft");
+    for (heads_lost, name) in [(false, "one"), (false, "two"), (true, "two"), (true, "three")] {
+        if heads_lost {
+            let _ = std::fs::remove_file(play.file(".quipu/heads.db"));
+        }
+        let store = play.open_with(boot(name));
+        let problems = store.verify().unwrap().problems;
+        assert_eq!(problems.len(), 1, "{name} {problems:?}");
+        assert_eq!(problems[0].place, ".quipu/journal/00000001.jsonl:2");
+        assert_eq!(store.read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"a1\na2\n");
+        assert_eq!(store.events(&Playground::path("meta/a.md")).unwrap().len(), 2);
+        assert_eq!(store.read(&Playground::path("drafts/ch01.md")).unwrap().unwrap().0, b"second draft\n");
+        assert_eq!(store.read(&Playground::path("meta/b.md")).unwrap().unwrap().0, b"b1\n");
+    }
+    let store = play.open_with(boot("three"));
+    append(&store, "meta/a.md", "a3\n");
+    assert_eq!(store.log(1).unwrap()[0].seq, 6);
+    assert_eq!(store.verify().unwrap().problems.len(), 1);
+    // The history of the damaged file itself is told as far as it goes.
+    assert_eq!(store.events(&Playground::path("drafts/ch01.md")).unwrap().len(), 1);
+}
+
+#[test]
+fn an_append_file_with_a_damaged_record_lives_on() {
+    let play = Playground::new();
+    let store = play.open();
+    for text in ["a1\n", "a2\n", "a3\n"] {
+        append(&store, "meta/a.md", text);
+    }
+    drop(store);
+    flip(&segment(&play, 1), "a2");
+    std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
+    let store = play.open();
+    assert_eq!(store.read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"a1\na2\na3\n");
+    append(&store, "meta/a.md", "a4\n");
+    assert_eq!(play.text("meta/a.md").unwrap(), "a1\na2\na3\na4\n");
+    // Doctor writes down what only the file could prove, and then the file is not needed for it.
+    let healed = play.copy();
+    let mended = healed.open().doctor().unwrap();
+    assert!(mended.iter().any(|m| m.what.contains("`meta/a.md` anew")), "{mended:?}");
+    healed.edit("meta/a.md", "a1\nXX\n");
+    assert_eq!(healed.open().read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"a1\na2\na3\na4\n");
+    // Only what can be proven counts: a changed line is not believed.
+    play.edit("meta/a.md", "a1\nXX\na3\na4\n");
+    assert!(store.judge(person().append(&Playground::path("meta/a.md"), "a5\n")).is_err());
+}
+
+#[test]
+fn an_old_compressed_segment_loses_only_what_is_damaged() {
+    let play = Playground::new();
+    let options = || Options { segment_bytes: 4096, ..Options::default() };
+    let store = play.open_with(options());
+    for number in 0..60 {
+        append(&store, &format!("meta/f{}.md", number % 3), &format!("line {number}\n"));
+    }
+    store.doctor().unwrap();
+    drop(store);
+    let old = play.file(".quipu/journal/00000001.jsonl.gz");
+    let mut bytes = std::fs::read(&old).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    std::fs::write(&old, bytes).unwrap();
+    let store = play.open_with(options());
+    let problems = store.verify().unwrap().problems;
+    assert!(problems.iter().any(|p| p.place.starts_with(".quipu/journal/00000001.jsonl:")), "{problems:?}");
+    assert!(problems.iter().all(|p| p.place.starts_with(".quipu/journal/00000001") || p.place.starts_with("meta/")), "{problems:?}");
+    append(&store, "meta/f0.md", "more\n");
+    append(&store, "meta/new.md", "more\n");
+    assert!(play.text("meta/f0.md").unwrap().ends_with("line 57\nmore\n"));
+    assert_eq!(store.log(1).unwrap()[0].seq, 62);
+}
+
+#[test]
+fn derived_files_may_be_lost_or_damaged_in_every_way() {
+    let play = Playground::new();
+    let store = play.open();
+    append(&store, "meta/a.md", "one\n");
+    write(&store, "drafts/ch01.md", "draft\n");
+    append(&store, "meta/a.md", "two\n");
+    store.judge(person().op(Op::Remove { path: Playground::path("drafts/ch01.md"), expect: Expect::Any })).unwrap().publish().unwrap();
+    store.take_lease(&Actor::Person, &["drafts/ch02.md".into()], 600).unwrap();
+    for number in 0..200 {
+        write(&store, &format!("notes/{number}.txt"), "x");
+    }
+    let paths = ["meta/a.md", "drafts/ch01.md", "notes/7.txt"];
+    let told = answers(&store, &paths);
+    drop(store);
+    type Harm = fn(&Path);
+    let harms: [(&str, Harm); 9] = [
+        ("heads gone", |quipu| ["heads.db", "heads.db-wal", "heads.db-shm"].iter().for_each(|n| drop(std::fs::remove_file(quipu.join(n))))),
+        ("heads empty", |quipu| std::fs::write(quipu.join("heads.db"), b"").unwrap()),
+        ("heads garbage", |quipu| std::fs::write(quipu.join("heads.db"), vec![b'x'; 9000]).unwrap()),
+        ("heads cut", |quipu| {
+            let bytes = std::fs::read(quipu.join("heads.db")).unwrap();
+            std::fs::write(quipu.join("heads.db"), &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("heads overwritten", |quipu| {
+            let mut bytes = std::fs::read(quipu.join("heads.db")).unwrap();
+            let from = bytes.len() / 3;
+            bytes[from..].fill(0xa5);
+            std::fs::write(quipu.join("heads.db"), &bytes).unwrap();
+        }),
+        ("live gone", |quipu| std::fs::remove_file(quipu.join("live")).unwrap()),
+        ("live garbage", |quipu| std::fs::write(quipu.join("live"), vec![b'?'; 768]).unwrap()),
+        ("live cut", |quipu| std::fs::write(quipu.join("live"), b"x").unwrap()),
+        ("locks gone", |quipu| {
+            for name in ["append.lock", "sync.lock", "apply.lock", "heads.lock"] {
+                let _ = std::fs::remove_file(quipu.join(name));
+            }
+        }),
+    ];
+    for (name, harm) in harms {
+        let play = play.copy();
+        harm(&play.file(".quipu"));
+        let store = play.open();
+        assert_eq!(answers(&store, &paths), told, "{name}");
+        assert_eq!(store.verify().unwrap().problems, [], "{name}");
+        append(&store, "meta/a.md", "three\n");
+        assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n", "{name}");
+    }
+}
+
+#[test]
+fn what_is_deleted_under_a_running_program_costs_nothing() {
+    let play = Playground::new();
+    let old = play.open();
+    append(&old, "meta/a.md", "one\n");
+    for name in ["live", "append.lock", "sync.lock", "apply.lock", "heads.lock", "heads.db", "heads.db-wal", "heads.db-shm"] {
+        let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
+    }
+    let new = play.open();
+    append(&new, "meta/a.md", "two\n");
+    append(&old, "meta/a.md", "three\n");
+    append(&new, "meta/a.md", "four\n");
+    assert_eq!(old.read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"one\ntwo\nthree\nfour\n");
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\nfour\n");
+    assert_eq!(new.verify().unwrap().problems, []);
+}
+
+#[test]
+fn a_lost_journal_is_told_and_doctor_begins_anew() {
+    let play = Playground::new();
+    append(&play.open(), "meta/a.md", "one\n");
+    std::fs::remove_dir_all(play.file(".quipu/journal")).unwrap();
+    let store = play.open();
+    assert!(store.judge(person().append(&Playground::path("meta/a.md"), "two\n")).is_err());
+    assert!(store.doctor().unwrap().iter().any(|m| m.what.contains("journal is gone")));
+    assert_eq!(store.survey().unwrap().adopted.len(), 2); // the contract itself is a file with a rule
+    append(&store, "meta/a.md", "two\n");
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
+    assert_eq!(store.verify().unwrap().problems, []);
+}
+
+#[test]
+fn a_failed_sync_is_not_forgotten_by_the_next_one() {
+    let play = Playground::new();
+    append(&play.open(), "meta/a.md", "one\n");
+    let counting = Arc::new(FailingDisk::counting());
+    let copy = play.copy();
+    append(&copy.open_with(Options { watch: Some(counting.clone()), ..Options::default() }), "meta/a.md", "two\n");
+    let sync = counting.steps().iter().position(|s| *s == Step::JournalSync).unwrap();
+    let disk = Arc::new(FailingDisk::at(sync, Failure::Full));
+    let store = play.open_with(Options { watch: Some(disk.clone()), ..Options::default() });
+    let failed = store.judge(person().append(&Playground::path("meta/a.md"), "two\n").key("k")).unwrap().publish();
+    assert!(matches!(failed, Err(StoreError::Io { .. })), "{failed:?}");
+    let before = disk.steps().len();
+    // The retry is the same commit; it may be acknowledged only after its bytes were written anew.
+    let retried = store.judge(person().append(&Playground::path("meta/a.md"), "two\n").key("k")).unwrap().publish().unwrap();
+    assert!(retried.repeated);
+    let steps = disk.steps().split_off(before);
+    let again = steps.iter().position(|s| *s == Step::JournalWrite).unwrap();
+    assert_eq!(steps[again + 1], Step::JournalSync, "{steps:?}");
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
+}
+
+#[test]
+fn writing_the_same_again_waits_for_the_first_to_be_synced() {
+    let play = Playground::new();
+    append(&play.open(), "meta/a.md", "one\n");
+    // A program died between moving the end and the sync.
+    let disk = FailingDisk::at(2, Failure::Stop);
+    let dying = play.open_with(Options { watch: Some(Arc::new(disk)), ..Options::default() });
+    assert!(dying.judge(person().write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any)).unwrap().publish().is_err());
+    drop(dying);
+    let disk = Arc::new(FailingDisk::counting());
+    let store = play.open_with(Options { watch: Some(disk.clone()), ..Options::default() });
+    let same = store.judge(person().write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any)).unwrap().publish().unwrap();
+    assert!(same.unchanged);
+    assert!(disk.steps().contains(&Step::JournalSync), "{:?}", disk.steps());
+}
+
+#[test]
+fn time_never_runs_backwards_in_the_journal() {
+    let play = Playground::new();
+    let wall = Arc::new(AtomicI64::new(1_800_000_000_000_000));
+    let ticking = Arc::clone(&wall);
+    let clock = Clock::from_fn(move || Instant { wall_us: ticking.load(Ordering::SeqCst), boot_us: 1_000_000 });
+    let store = play.open_with(Options { clock, ..Options::default() });
+    let lease = store.take_lease(&Actor::Person, &["drafts/ch01.md".into()], 60).unwrap();
+    for jump in [0, -3_600_000_000, 7_200_000_000, -86_400_000_000] {
+        wall.fetch_add(jump, Ordering::SeqCst);
+        append(&store, "meta/a.md", "x\n");
+        // Within a boot a lease ends by a clock that cannot jump.
+        assert_eq!(store.leases().unwrap().len(), 1);
+        let change =
+            Change { lease: Some(lease.token()), ..person().write(&Playground::path("drafts/ch01.md"), jump.to_string(), Expect::Any) };
+        store.judge(change).unwrap().publish().unwrap();
+    }
+    let times: Vec<String> = store.log(100).unwrap().into_iter().rev().map(|e| e.at).collect();
+    assert!(times.windows(2).all(|w| w[0] <= w[1]), "{times:?}");
+}
+
+/// Adds a line to the journal that follows the last one, as a later Quipu might have written it.
+fn add_line(play: &Playground, seq: u64, change: &dyn Fn(&mut BTreeMap<String, serde_json::Value>)) {
+    let path = segment(play, 1);
+    let text = String::from_utf8(std::fs::read(&path).unwrap()).unwrap();
+    let last = text.lines().rfind(|l| !l.is_empty()).unwrap();
+    let mut fields: BTreeMap<String, serde_json::Value> = serde_json::from_str(last).unwrap();
+    let prev = fields.remove("sum").unwrap();
+    fields.insert("prev".into(), prev.clone());
+    fields.insert("seq".into(), seq.into());
+    change(&mut fields);
+    let mut body = serde_json::to_string(&fields).unwrap();
+    body.pop();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(prev.as_str().unwrap().as_bytes());
+    hasher.update(body.as_bytes());
+    let sum = &hasher.finalize().to_hex()[..32];
+    std::fs::write(&path, format!("{}\n{body},\"sum\":\"{sum}\"}}\n", text.trim_end())).unwrap();
+}
+
+#[test]
+fn kinds_and_fields_of_a_later_quipu_survive() {
+    let play = Playground::new();
+    append(&play.open_with(boot("one")), "meta/a.md", "one\n");
+    add_line(&play, 2, &|fields| {
+        fields.insert("kind".into(), "braid".into());
+        fields.insert("colour".into(), "red".into());
+        fields.remove("ops");
+    });
+    let store = play.open_with(boot("two"));
+    append(&store, "meta/a.md", "two\n");
+    assert_eq!(store.log(9).unwrap().iter().map(|e| e.seq).collect::<Vec<_>>(), [3, 2, 1]);
+    assert_eq!(store.verify().unwrap().problems, []);
+    assert!(String::from_utf8(std::fs::read(segment(&play, 1)).unwrap()).unwrap().contains("\"colour\":\"red\""));
+}
+
+#[test]
+fn a_later_format_is_refused_and_not_cut_off() {
+    let play = Playground::new();
+    append(&play.open_with(boot("one")), "meta/a.md", "one\n");
+    add_line(&play, 2, &|fields| drop(fields.insert("v".into(), 2.into())));
+    let before = std::fs::read(segment(&play, 1)).unwrap();
+    let store = play.open_with(boot("two"));
+    let refused = store.judge(person().append(&Playground::path("meta/a.md"), "two\n")).err().unwrap();
+    assert!(matches!(&refused, StoreError::Refused(r) if r.what.contains("later Quipu")), "{refused}");
+    assert_eq!(std::fs::read(segment(&play, 1)).unwrap(), before);
+}
+
+/// A disk that is full after so many write steps, until someone makes room.
+struct Filling(AtomicI64);
+
+impl Watch for Filling {
+    fn before(&self, _: Step, _: usize) -> StepVerdict {
+        if self.0.fetch_sub(1, Ordering::SeqCst) > 0 { StepVerdict::Go } else { StepVerdict::Fail }
+    }
+}
+
+#[test]
+fn a_disk_that_stays_full_loses_nothing_and_recovers_in_place() {
+    let play = Playground::new();
+    let disk = Arc::new(Filling(AtomicI64::new(i64::MAX)));
+    let store = play.open_with(Options { segment_bytes: 2048, watch: Some(disk.clone()), ..Options::default() });
+    append(&store, "meta/a.md", "begin\n");
+    let mut acknowledged = vec!["begin".to_owned()];
+    let mut failed = 0;
+    for room in 0..24 {
+        disk.0.store(room, Ordering::SeqCst);
+        for try_number in 0..3 {
+            let line = format!("{room}-{try_number}");
+            let change = person().append(&Playground::path("meta/a.md"), format!("{line}\n")).append(&Playground::path("meta/b.md"), "b\n");
+            match store.judge(change).and_then(quipu_store::Judged::publish) {
+                Ok(_) => acknowledged.push(line),
+                Err(StoreError::Io { .. } | StoreError::Unfinished { .. }) => failed += 1,
+                Err(other) => panic!("{line}: {other}"),
+            }
+        }
+        disk.0.store(i64::MAX, Ordering::SeqCst);
+        let line = format!("{room}-after");
+        append(&store, "meta/a.md", &format!("{line}\n"));
+        acknowledged.push(line);
+        let text = play.text("meta/a.md").unwrap();
+        for line in &acknowledged {
+            assert_eq!(text.lines().filter(|l| l == line).count(), 1, "{line} after room for {room} steps: {text}");
+        }
+        assert_eq!(store.verify().unwrap().problems, [], "room for {room} steps");
+    }
+    assert!(failed > 10 && acknowledged.len() > 30);
+}
+
+const READ_ONLY: &str = "QUIPU_TEST_READ_ONLY";
+
+/// Not a test of its own: what a user who may not write sees.
+#[test]
+fn reader_process() {
+    let Ok(root) = std::env::var(READ_ONLY) else { return };
+    let store = Store::open(Path::new(&root), contract(CONTRACT), Options::default()).unwrap();
+    assert!(store.is_read_only());
+    let path = Playground::path("meta/a.md");
+    assert_eq!(store.read(&path).unwrap().unwrap().0, b"one\ntwo\n");
+    assert_eq!(store.log(9).unwrap().len(), 2);
+    assert_eq!(store.events(&path).unwrap().len(), 2);
+    assert_eq!(store.text_at(&path, &At::Back(1)).unwrap().0, b"one\n");
+    assert_eq!(store.survey().unwrap().flagged().count(), 0);
+    assert_eq!(store.verify().unwrap().problems, []);
+    let refused = store.judge(person().append(&path, "three\n")).err().unwrap();
+    assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_can_be_read() {
+    let play = Playground::new();
+    let store = play.open();
+    append(&store, "meta/a.md", "one\n");
+    append(&store, "meta/a.md", "two\n");
+    drop(store);
+    let set = |path: &Path, writable: bool| {
+        let mode = match (path.is_dir(), writable) {
+            (true, true) => 0o755,
+            (true, false) => 0o555,
+            (false, true) => 0o644,
+            (false, false) => 0o444,
+        };
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let mut all = vec![play.root().to_owned()];
+    let mut next = 0;
+    while next < all.len() {
+        if all[next].is_dir() {
+            all.extend(std::fs::read_dir(&all[next]).unwrap().map(|e| e.unwrap().path()));
+        }
+        next += 1;
+    }
+    all.iter().for_each(|path| set(path, false));
+    // Another user may not look where the test program lies: it is copied.
+    let program = std::env::temp_dir().join(format!("quipu-reader-{}", std::process::id()));
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut child = Command::new(&program);
+    child.args(["--exact", "damage::reader_process", "--nocapture"]).env(READ_ONLY, play.root()).current_dir("/");
+    if std::fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0) {
+        child.uid(65534).gid(65534); // root may write everywhere
+    }
+    let output = child.output().unwrap();
+    std::fs::remove_file(&program).unwrap();
+    all.iter().for_each(|path| set(path, true));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,1 +1,111 @@
-//! guards
+//! Guards on what is written, through the store: lost text, stand-ins, credentials.
+
+use quipu_contract::Actor;
+use quipu_store::{Change, Expect, Op, Receipt, Store, StoreError};
+use quipu_testkit::{CONTRACT, Playground};
+
+fn write(store: &Store, path: &str, text: &str, force: bool) -> Result<Receipt, StoreError> {
+    let path = Playground::path(path);
+    let expect = match store.read(&path)? {
+        Some((_, version)) => Expect::Version(version),
+        None => Expect::Any,
+    };
+    store.judge(Change { force, ..Change::by(&Actor::Person).write(&path, text, expect) })?.publish()
+}
+
+fn refused(result: Result<Receipt, StoreError>, about: &str) {
+    match result {
+        Err(StoreError::Refused(refused)) => assert!(refused.what.contains(about), "{}", refused.what),
+        other => panic!("not refused ({about}): {other:?}"),
+    }
+}
+
+fn key() -> String {
+    // In pieces, so that this file holds nothing that looks like a key.
+    ["gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat()
+}
+
+#[test]
+fn a_large_loss_must_be_meant() {
+    let play = Playground::new();
+    let store = play.open();
+    let long = "a line of a draft that someone wrote\n".repeat(40);
+    let chinese = "这是草稿里的一行文字，有人写了很久。\n".repeat(40);
+    for text in [&long, &chinese] {
+        write(&store, "drafts/ch01.md", text, true).unwrap();
+        refused(write(&store, "drafts/ch01.md", "short\n", false), "would shrink");
+        refused(write(&store, "drafts/ch01.md", "", false), "would shrink");
+        assert_eq!(play.text("drafts/ch01.md").unwrap(), *text);
+        write(&store, "drafts/ch01.md", "short\n", true).unwrap();
+    }
+    let state = format!("{{\"a\": \"{}\"}}\n", "x".repeat(900));
+    write(&store, "state.json", &state, false).unwrap();
+    refused(write(&store, "state.json", "{}\n", false), "would shrink");
+    write(&store, "state.json", "{}\n", true).unwrap();
+}
+
+#[test]
+fn the_contract_sets_how_much_may_go() {
+    let play = Playground::with_contract(&format!("{CONTRACT}\n[guards]\nshrink_below = 0.1\n"));
+    let store = play.open();
+    write(&store, "drafts/ch01.md", &"line\n".repeat(200), false).unwrap();
+    write(&store, "drafts/ch01.md", &"line\n".repeat(30), false).unwrap();
+}
+
+#[test]
+fn a_stand_in_for_text_is_refused_with_its_line() {
+    let play = Playground::new();
+    let store = play.open();
+    write(&store, "drafts/ch01.md", "one\ntwo\nthree\n", false).unwrap();
+    for stand_in in ["... rest unchanged ...", "// ... existing code ...", "（其余不变）", "……此处省略……"] {
+        let text = format!("one\ntwo and a half\n{stand_in}\n");
+        refused(write(&store, "drafts/ch01.md", &text, false), "line 3");
+        let amended = Op::Amend { path: Playground::path("outline.md"), bytes: Some(text.clone().into_bytes()) };
+        if store.read(&Playground::path("outline.md")).unwrap().is_none() {
+            write(&store, "outline.md", "plan\n", false).unwrap();
+        }
+        refused(store.judge(Change::by(&Actor::Person).why("x").op(amended)).and_then(quipu_store::Judged::publish), "line 3");
+        assert_eq!(play.text("drafts/ch01.md").unwrap(), "one\ntwo\nthree\n");
+    }
+    write(&store, "drafts/ch01.md", "... rest unchanged ...\n", true).unwrap();
+    write(&store, "drafts/ch01.md", "其余的人都睡了。\nThe rest of the crew slept.\n", false).unwrap();
+}
+
+#[test]
+fn credentials_are_refused_through_every_operation() {
+    let play = Playground::new();
+    let store = play.open();
+    write(&store, "outline.md", "plan\n", false).unwrap();
+    write(&store, "state.json", "{}\n", false).unwrap();
+    let text = format!("一\n密钥：{}\n", key());
+    let at = Playground::path;
+    let person = || Change { force: true, ..Change::by(&Actor::Person).why("because") };
+    for change in [
+        person().append(&at("meta/a.md"), text.as_str()),
+        person().create(&at(".sessions/s.md"), text.as_str()),
+        person().write(&at("drafts/ch01.md"), text.as_str(), Expect::Any),
+        person().write(&at("free.txt"), text.as_str(), Expect::Any),
+        person().op(Op::Merge { path: at("state.json"), value: serde_json::json!({"token": key()}) }),
+        person().op(Op::Amend { path: at("outline.md"), bytes: Some(text.clone().into_bytes()) }),
+    ] {
+        refused(store.judge(change).and_then(quipu_store::Judged::publish), "GitHub token");
+    }
+    // The journal never saw it either.
+    let journal = std::fs::read(play.file(".quipu/journal/00000001.jsonl")).unwrap();
+    assert!(!journal.windows(key().len()).any(|w| w == key().as_bytes()));
+}
+
+#[test]
+fn the_contract_may_allow_a_path_or_a_literal() {
+    let play = Playground::with_contract(&format!("{CONTRACT}\n[guards]\ncredentials_in = [\"meta/keys.md\"]\n"));
+    let store = play.open();
+    let append = |store: &Store, path: &str| {
+        store
+            .judge(Change::by(&Actor::Person).append(&Playground::path(path), format!("{}\n", key())))
+            .and_then(quipu_store::Judged::publish)
+    };
+    append(&store, "meta/keys.md").unwrap();
+    refused(append(&store, "meta/other.md"), "looks like");
+    let play = Playground::with_contract(&format!("{CONTRACT}\n[guards]\ncredentials = [\"{}\"]\n", key()));
+    append(&play.open(), "meta/other.md").unwrap();
+}

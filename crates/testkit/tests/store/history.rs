@@ -1,1 +1,180 @@
-//! history
+//! History: every version of every file, whoever asks however.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use quipu_contract::{Actor, ActorName};
+use quipu_store::{At, Change, Clock, Expect, Instant, Kind, Op, OpKind, Options, Store, StoreError};
+use quipu_testkit::Playground;
+
+fn agent(name: &str) -> Actor {
+    Actor::Agent { role: None, unit: None, agent: ActorName::parse(name).ok() }
+}
+
+fn append(store: &Store, actor: &Actor, path: &str, text: &str) -> quipu_store::Receipt {
+    store.judge(Change::by(actor).append(&Playground::path(path), text)).unwrap().publish().unwrap()
+}
+
+fn write(store: &Store, actor: &Actor, path: &str, text: &str) -> quipu_store::Receipt {
+    store.judge(Change::by(actor).write(&Playground::path(path), text, Expect::Any)).unwrap().publish().unwrap()
+}
+
+#[test]
+fn a_version_is_found_by_name_number_time_and_distance() {
+    let play = Playground::new();
+    let now = Arc::new(AtomicI64::new(1_800_000_000_000_000));
+    let ticking = Arc::clone(&now);
+    let clock = Clock::from_fn(move || Instant { wall_us: ticking.load(Ordering::SeqCst), boot_us: 0 });
+    let store = play.open_with(Options { clock, ..Options::default() });
+    for path in ["meta/a.md", "drafts/ch01.md"] {
+        let start = store.log(1).unwrap().first().map_or(0, |e| e.seq);
+        let mut texts = Vec::new();
+        let mut versions = Vec::new();
+        for number in 0..4 {
+            now.fetch_add(1_000_000, Ordering::SeqCst);
+            let line = format!("line {number}\n");
+            let receipt = if path.starts_with("meta") {
+                append(&store, &Actor::Person, path, &line)
+            } else {
+                write(&store, &Actor::Person, path, &line)
+            };
+            versions.push(receipt.versions[path].clone());
+            texts.push(if path.starts_with("meta") { format!("{}{line}", texts.last().cloned().unwrap_or_default()) } else { line });
+        }
+        let path = Playground::path(path);
+        let newest = now.load(Ordering::SeqCst);
+        for (index, text) in texts.iter().enumerate() {
+            let back = 3 - index;
+            for at in [
+                At::parse(versions[index].as_str()).unwrap(),
+                At::parse(&versions[index].as_str()[..8]).unwrap(),
+                At::Seq(start + index as u64 + 1),
+                At::Back(back),
+                At::Time(newest - back as i64 * 1_000_000),
+                At::Time(newest - back as i64 * 1_000_000 + 999_999),
+            ] {
+                let (found, event) = store.text_at(&path, &at).unwrap();
+                assert_eq!(String::from_utf8(found).unwrap(), *text, "{at:?}");
+                assert_eq!(event.version, versions[index]);
+            }
+        }
+        for nowhere in [At::Back(4), At::Seq(start), At::Version("ffffffff".into()), At::Time(0)] {
+            assert!(matches!(store.text_at(&path, &nowhere), Err(StoreError::NotFound { .. })), "{nowhere:?}");
+        }
+    }
+}
+
+#[test]
+fn blame_names_who_made_each_line() {
+    let play = Playground::new();
+    let store = play.open();
+    append(&store, &agent("otto"), "meta/a.md", "one\ntwo\n");
+    append(&store, &agent("anna"), "meta/a.md", "three\n");
+    write(&store, &agent("otto"), "drafts/ch01.md", "a\nb\nc\n");
+    write(&store, &agent("anna"), "drafts/ch01.md", "a\nB\nc\nd\n");
+    let who = |path: &str| -> Vec<(u64, String, String)> {
+        let lines = store.blame(&Playground::path(path)).unwrap();
+        lines.into_iter().map(|l| (l.seq, l.who.agent.unwrap_or_default(), l.text)).collect()
+    };
+    let line = |seq, name: &str, text: &str| (seq, name.to_owned(), text.to_owned());
+    assert_eq!(who("meta/a.md"), [line(1, "otto", "one"), line(1, "otto", "two"), line(2, "anna", "three")]);
+    assert_eq!(who("drafts/ch01.md"), [line(3, "otto", "a"), line(4, "anna", "B"), line(3, "otto", "c"), line(4, "anna", "d")]);
+    assert!(matches!(store.blame(&Playground::path("meta/none.md")), Err(StoreError::NotFound { .. })));
+}
+
+#[test]
+fn older_versions_come_back_where_the_class_allows_it() {
+    let play = Playground::new();
+    let store = play.open();
+    let restore = |path: &str, actor: &Actor| store.restore(actor, &Playground::path(path), Some(&At::Back(1)), None);
+    write(&store, &Actor::Person, "drafts/ch01.md", "one\n");
+    write(&store, &Actor::Person, "drafts/ch01.md", "two\n");
+    restore("drafts/ch01.md", &agent("otto")).unwrap();
+    assert_eq!(play.text("drafts/ch01.md").unwrap(), "one\n");
+    let path = Playground::path("state.json");
+    store.judge(Change::by(&Actor::Person).create(&path, "{\"a\":1}\n")).unwrap().publish().unwrap();
+    store.judge(Change::by(&Actor::Person).op(Op::Merge { path, value: serde_json::json!({"a": 2}) })).unwrap().publish().unwrap();
+    restore("state.json", &agent("otto")).unwrap();
+    assert_eq!(play.text("state.json").unwrap(), "{\"a\":1}\n");
+    write(&store, &Actor::Person, "outline.md", "one\n");
+    let amend = Op::Amend { path: Playground::path("outline.md"), bytes: Some(b"two\n".to_vec()) };
+    store.judge(Change::by(&Actor::Person).why("better").op(amend)).unwrap().publish().unwrap();
+    assert!(matches!(restore("outline.md", &agent("otto")), Err(StoreError::Refused(_))));
+    restore("outline.md", &Actor::Person).unwrap();
+    assert_eq!(play.text("outline.md").unwrap(), "one\n");
+    append(&store, &Actor::Person, "meta/a.md", "one\n");
+    append(&store, &Actor::Person, "meta/a.md", "two\n");
+    assert!(matches!(restore("meta/a.md", &Actor::Person), Err(StoreError::Refused(_))));
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
+    assert_eq!(store.verify().unwrap().problems, []);
+}
+
+#[test]
+fn what_was_removed_comes_back_and_its_history_with_it() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("drafts/ch01.md");
+    write(&store, &Actor::Person, "drafts/ch01.md", "one\n");
+    store.judge(Change::by(&Actor::Person).op(Op::Remove { path: path.clone(), expect: Expect::Any })).unwrap().publish().unwrap();
+    assert_eq!(store.read(&path).unwrap(), None);
+    store.restore(&Actor::Person, &path, None, None).unwrap();
+    assert_eq!(play.text("drafts/ch01.md").unwrap(), "one\n");
+    let ops: Vec<OpKind> = store.events(&path).unwrap().iter().map(|e| e.op).collect();
+    assert_eq!(ops, [OpKind::Write, OpKind::Remove, OpKind::Write]);
+}
+
+#[test]
+fn a_thousand_appends_over_rotated_and_compressed_segments() {
+    let play = Playground::new();
+    let options = || Options { segment_bytes: 32 << 10, ..Options::default() };
+    let store = play.open_with(options());
+    let path = Playground::path("meta/a.md");
+    let mut text = String::new();
+    for number in 0..1_000 {
+        let line = format!("entry {number}\n");
+        store.judge(Change::by(&Actor::Person).append(&path, line.as_bytes())).unwrap().publish_behind().unwrap();
+        text.push_str(&line);
+        if number == 400 {
+            assert!(store.doctor().unwrap().iter().any(|m| m.what.contains("compressed")));
+        }
+    }
+    assert_eq!(store.read(&path).unwrap().unwrap().0, text.as_bytes());
+    assert_eq!(play.text("meta/a.md").unwrap(), text);
+    let events = store.events(&path).unwrap();
+    assert_eq!(events.iter().map(|e| e.seq).collect::<Vec<_>>(), (1..=1_000).rev().collect::<Vec<u64>>());
+    let (found, _) = store.text_at(&path, &At::Seq(300)).unwrap();
+    assert_eq!(String::from_utf8(found).unwrap(), (0..300).map(|n| format!("entry {n}\n")).collect::<String>());
+    assert_eq!(store.blame(&path).unwrap()[700].seq, 701);
+    assert_eq!(store.verify().unwrap().problems, []);
+    drop(store);
+    std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
+    let rebuilt = play.open_with(options());
+    assert_eq!(rebuilt.events(&path).unwrap().len(), 1_000);
+    assert_eq!(rebuilt.read(&path).unwrap().unwrap().0, text.as_bytes());
+}
+
+#[test]
+fn a_change_that_appends_and_merges_builds_on_itself() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("notes.json");
+    write(&store, &Actor::Person, "other.txt", "x");
+    write(&store, &Actor::Person, "notes.json", "{\"a\":1}");
+    let merge = Op::Merge { path: path.clone(), value: serde_json::json!({"b": 2}) };
+    store.judge(Change::by(&Actor::Person).append(&path, "\n").op(merge)).unwrap().publish().unwrap();
+    let found: serde_json::Value = serde_json::from_str(&play.text("notes.json").unwrap()).unwrap();
+    assert_eq!(found, serde_json::json!({"a": 1, "b": 2}));
+}
+
+#[test]
+fn a_restore_that_meets_a_commit_does_not_undo_it() {
+    let play = Playground::new();
+    let store = play.open();
+    append(&store, &Actor::Person, "meta/a.md", "one\n");
+    // The bytes of the request are from before another commit.
+    let late = Change::by(&Actor::Person).op(Op::Restore { path: Playground::path("meta/a.md"), bytes: b"one\n".to_vec(), older: false });
+    append(&store, &Actor::Person, "meta/a.md", "two\n");
+    store.judge(late).unwrap().publish().unwrap();
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
+    assert_eq!(store.log(1).unwrap()[0].kind, Kind::Restore);
+}

@@ -1,1 +1,149 @@
-//! leases
+//! Leases: the right to write for longer than one commit, fenced.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use quipu_contract::Actor;
+use quipu_store::{Change, Clock, Expect, Instant, LeaseToken, Options, Receipt, Store, StoreError};
+use quipu_testkit::Playground;
+
+const SECOND: i64 = 1_000_000;
+
+/// A store whose time a test turns: wall clock and boot clock.
+fn timed(play: &Playground, boot: &str) -> (Store, Arc<AtomicI64>, Arc<AtomicI64>) {
+    let (wall, since) = (Arc::new(AtomicI64::new(1_800_000_000 * SECOND)), Arc::new(AtomicI64::new(1_000 * SECOND)));
+    let (w, s) = (Arc::clone(&wall), Arc::clone(&since));
+    let clock = Clock::from_fn(move || Instant { wall_us: w.load(Ordering::SeqCst), boot_us: s.load(Ordering::SeqCst) });
+    (play.open_with(Options { clock, boot: Some(boot.into()), ..Options::default() }), wall, since)
+}
+
+fn write(store: &Store, actor: &Actor, token: Option<LeaseToken>, text: &str) -> Result<Receipt, StoreError> {
+    let change = Change::by(actor).write(&Playground::path("drafts/ch01.md"), text, Expect::Any);
+    store.judge(Change { lease: token, ..change })?.publish()
+}
+
+fn draft() -> Vec<String> {
+    vec!["drafts/ch01.md".into()]
+}
+
+fn lost<T: std::fmt::Debug>(result: Result<T, StoreError>) {
+    assert!(matches!(result, Err(StoreError::LeaseLost { .. })), "{result:?}");
+}
+
+#[test]
+fn only_the_holder_writes_until_it_lets_go() {
+    let play = Playground::new();
+    let (store, ..) = timed(&play, "b");
+    let writer = Playground::role("writer", Some("ch01"));
+    let lease = store.take_lease(&writer, &draft(), 60).unwrap();
+    write(&store, &writer, Some(lease.token()), "one\n").unwrap();
+    lost(write(&store, &writer, None, "two\n"));
+    lost(write(&store, &Actor::Person, None, "two\n"));
+    lost(write(&store, &Actor::Person, Some(LeaseToken { fence: lease.fence + 1, ..lease.token() }), "two\n"));
+    lost(store.take_lease(&Actor::Person, &["drafts/*.md".into()], 60));
+    lost(store.take_lease(&Actor::Person, &["**".into()], 60));
+    // Another process sees the same.
+    lost(write(&timed(&play, "b").0, &Actor::Person, None, "two\n"));
+    store.release_lease(&writer, &lease.id, Some(lease.fence)).unwrap();
+    assert!(store.leases().unwrap().is_empty());
+    lost(write(&store, &writer, Some(lease.token()), "late\n"));
+    write(&store, &Actor::Person, None, "three\n").unwrap();
+    assert_eq!(play.text("drafts/ch01.md").unwrap(), "three\n");
+}
+
+#[test]
+fn a_late_writer_with_an_old_number_is_refused_inside_the_commit() {
+    let play = Playground::new();
+    let (store, _, since) = timed(&play, "b");
+    let old = store.take_lease(&Actor::Person, &draft(), 60).unwrap();
+    since.fetch_add(61 * SECOND, Ordering::SeqCst);
+    assert!(store.leases().unwrap().is_empty());
+    lost(write(&store, &Actor::Person, Some(old.token()), "late\n"));
+    lost(store.renew_lease(&Actor::Person, &old.token(), 60));
+    let new = store.take_lease(&Actor::Person, &draft(), 60).unwrap();
+    assert!(new.fence > old.fence);
+    lost(write(&store, &Actor::Person, Some(old.token()), "late\n"));
+    write(&store, &Actor::Person, Some(new.token()), "new\n").unwrap();
+    assert_eq!(play.text("drafts/ch01.md").unwrap(), "new\n");
+}
+
+#[test]
+fn renewal_lengthens_and_the_end_is_exact() {
+    let play = Playground::new();
+    let (store, _, since) = timed(&play, "b");
+    let lease = store.take_lease(&Actor::Person, &draft(), 60).unwrap();
+    since.fetch_add(59 * SECOND, Ordering::SeqCst);
+    let renewed = store.renew_lease(&Actor::Person, &lease.token(), 60).unwrap();
+    assert_eq!((&renewed.id, renewed.fence), (&lease.id, lease.fence));
+    since.fetch_add(60 * SECOND - 1, Ordering::SeqCst);
+    write(&store, &Actor::Person, Some(lease.token()), "in time\n").unwrap();
+    since.fetch_add(1, Ordering::SeqCst);
+    lost(write(&store, &Actor::Person, Some(lease.token()), "late\n"));
+}
+
+#[test]
+fn the_wall_clock_counts_only_after_a_reboot() {
+    let play = Playground::new();
+    let (store, wall, _) = timed(&play, "one");
+    let lease = store.take_lease(&Actor::Person, &draft(), 600).unwrap();
+    wall.fetch_add(86_400 * SECOND, Ordering::SeqCst);
+    write(&store, &Actor::Person, Some(lease.token()), "the clock jumped\n").unwrap();
+    drop(store);
+    let (store, wall, since) = timed(&play, "two");
+    since.store(0, Ordering::SeqCst);
+    assert_eq!(store.leases().unwrap().len(), 1);
+    lost(write(&store, &Actor::Person, None, "x\n"));
+    wall.fetch_add(601 * SECOND, Ordering::SeqCst);
+    assert!(store.leases().unwrap().is_empty());
+    write(&store, &Actor::Person, None, "x\n").unwrap();
+}
+
+#[test]
+fn a_role_leases_only_what_it_may_write() {
+    let play = Playground::new();
+    let (store, ..) = timed(&play, "b");
+    let writer = Playground::role("writer", Some("ch01"));
+    for path in ["drafts/ch02.md", "outline.md", "drafts/*.md", "**"] {
+        let refused = store.take_lease(&writer, &[path.into()], 60);
+        assert!(matches!(refused, Err(StoreError::Refused(_))), "{path}: {refused:?}");
+    }
+    for bad in ["../x", "/etc/passwd", ".git/config", "drafts/{unit}.md", ""] {
+        let refused = store.take_lease(&Actor::Person, &[bad.into()], 60);
+        assert!(matches!(refused, Err(StoreError::Refused(_))), "{bad}: {refused:?}");
+    }
+    assert!(store.take_lease(&Actor::Person, &[], 60).is_err());
+    store.take_lease(&writer, &draft(), 60).unwrap();
+}
+
+#[test]
+fn a_person_may_end_anyones_lease_and_an_agent_may_not() {
+    let play = Playground::new();
+    let (store, ..) = timed(&play, "b");
+    let lease = store.take_lease(&Playground::role("writer", Some("ch01")), &draft(), 60).unwrap();
+    let keeper = Playground::role("keeper", None);
+    lost(store.release_lease(&keeper, &lease.id, None));
+    lost(store.release_lease(&keeper, &lease.id, Some(lease.fence + 1)));
+    assert!(matches!(store.release_lease(&Actor::Person, "none", None), Err(StoreError::NotFound { .. })));
+    store.release_lease(&Actor::Person, &lease.id, None).unwrap();
+    assert!(store.leases().unwrap().is_empty());
+}
+
+#[test]
+fn leases_and_numbers_survive_lost_heads_and_a_pending_journal() {
+    let play = Playground::new();
+    let (store, ..) = timed(&play, "b");
+    let first = store.take_lease(&Actor::Person, &["drafts/ch02.md".into()], 60).unwrap();
+    store.release_lease(&Actor::Person, &first.id, None).unwrap();
+    let lease = store.take_lease(&Actor::Person, &draft(), 60).unwrap();
+    drop(store);
+    for name in ["heads.db", "heads.db-wal", "heads.db-shm", "live"] {
+        let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
+    }
+    let (store, ..) = timed(&play, "b");
+    assert_eq!(store.leases().unwrap(), std::slice::from_ref(&lease));
+    lost(write(&store, &Actor::Person, None, "x\n"));
+    write(&store, &Actor::Person, Some(lease.token()), "x\n").unwrap();
+    let next = store.take_lease(&Actor::Person, &["meta/a.md".into()], 60).unwrap();
+    assert!(next.fence > lease.fence);
+    assert_eq!(store.verify().unwrap().problems, []);
+}

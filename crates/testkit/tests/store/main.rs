@@ -8,5 +8,7 @@ mod damage;
 mod guards;
 mod history;
 mod leases;
+mod many;
 mod outside;
 mod paths;
+mod properties;

@@ -1,1 +1,281 @@
-//! outside
+//! Edits behind Quipu's back: adopted where the contract allows them, flagged and kept otherwise.
+
+use quipu_contract::Actor;
+use quipu_store::{Change, Expect, Kind, Op, Receipt, Store, StoreError};
+use quipu_testkit::Playground;
+
+fn person() -> Change {
+    Change::by(&Actor::Person)
+}
+
+fn at(text: &str) -> quipu_contract::ProjectPath {
+    Playground::path(text)
+}
+
+fn commit(store: &Store, change: Change) -> Result<Receipt, StoreError> {
+    store.judge(change)?.publish()
+}
+
+/// One file of each class, journalled.
+fn begun() -> (Playground, Store) {
+    let play = Playground::new();
+    let store = play.open();
+    let change = person().append(&at("meta/a.md"), "one\ntwo\n").create(&at("outline.md"), "sealed\n");
+    let change = change.create(&at(".sessions/s.md"), "session\n").create(&at("state.json"), "{\"a\":1}\n");
+    commit(&store, change.create(&at("drafts/ch01.md"), "draft\n")).unwrap();
+    commit(&store, Change::by(&Actor::Runtime).op(Op::Derive { path: at("index.md"), bytes: b"index\n".to_vec() })).unwrap();
+    (play, store)
+}
+
+fn flag_of(store: &Store, path: &str) -> Option<String> {
+    let survey = store.survey().unwrap();
+    survey.files.into_iter().find(|f| f.path == path).and_then(|f| f.flag).map(|f| f.what)
+}
+
+fn asides(store: &Store, path: &str) -> Vec<Vec<u8>> {
+    let log = store.log(usize::MAX).unwrap();
+    log.iter().filter(|e| e.kind == Kind::Aside).filter_map(|e| store.kept_aside(e.seq, &at(path)).unwrap()).collect()
+}
+
+#[test]
+fn what_the_class_allows_is_adopted() {
+    for (path, text, how) in [
+        ("meta/a.md", Some("one\ntwo\nthree\n"), "grew"),
+        ("meta/a.md", Some("one\nmerged\ntwo\nthree\n"), "changed"),
+        ("state.json", Some("{\"a\":2}\n"), "changed"),
+        ("drafts/ch01.md", Some("by hand\n"), "changed"),
+        ("drafts/ch01.md", None, "removed"),
+        ("drafts/ch02.md", Some("new\n"), "new"),
+        (".sessions/t.md", Some("new\n"), "new"),
+    ] {
+        let (play, store) = begun();
+        match text {
+            Some(text) => play.edit(path, text),
+            None => std::fs::remove_file(play.file(path)).unwrap(),
+        }
+        let adopted = store.survey().unwrap().adopted;
+        let ours: Vec<_> = adopted.iter().filter(|a| a.path == path).collect();
+        assert_eq!(ours.len(), 1, "{path}");
+        assert_eq!(ours[0].how, how, "{path}");
+        assert_eq!(store.read(&at(path)).unwrap().map(|(b, _)| b), text.map(|t| t.as_bytes().to_vec()));
+        assert_eq!(store.log(1).unwrap()[0].kind, Kind::Adopt);
+        assert_eq!(store.verify().unwrap().problems, []);
+        assert!(store.survey().unwrap().adopted.is_empty(), "adopted twice");
+    }
+}
+
+#[test]
+fn what_it_does_not_allow_is_flagged_refused_and_kept() {
+    for (path, text) in [
+        ("meta/a.md", Some("one\nTWO\n")),
+        ("meta/a.md", Some("one\n")),
+        ("meta/a.md", None),
+        ("outline.md", Some("sealed?\n")),
+        ("outline.md", None),
+        (".sessions/s.md", Some("session, improved\n")),
+        (".sessions/s.md", None),
+        ("state.json", Some("{\"a\": }\n")),
+        ("state.json", None),
+        ("index.md", Some("my own index\n")),
+    ] {
+        let (play, store) = begun();
+        let before = store.read(&at(path)).unwrap().unwrap();
+        match text {
+            Some(text) => play.edit(path, text),
+            None => std::fs::remove_file(play.file(path)).unwrap(),
+        }
+        assert!(flag_of(&store, path).is_some(), "{path} {text:?}");
+        assert_eq!(store.read(&at(path)).unwrap().unwrap(), before, "a flagged edit is not shown: {path}");
+        assert_eq!(play.text(path).as_deref(), text, "nothing is undone unasked");
+        assert!(!store.verify().unwrap().problems.is_empty(), "{path}");
+        for change in [person().append(&at(path), "more\n"), person().write(&at(path), "{}\n", Expect::Version(before.1.clone()))] {
+            let refused = commit(&store, change);
+            assert!(matches!(refused, Err(StoreError::Refused(_))), "{path}: {refused:?}");
+        }
+        // Other files are not held up by it.
+        commit(&store, person().append(&at("meta/b.md"), "b\n")).unwrap();
+        store.restore(&Actor::Person, &at(path), None, None).unwrap();
+        assert_eq!(play.text(path).unwrap().as_bytes(), before.0, "{path}");
+        assert_eq!(flag_of(&store, path), None);
+        assert_eq!(asides(&store, path), text.map(|t| t.as_bytes().to_vec()).into_iter().collect::<Vec<_>>(), "{path}");
+        assert_eq!(store.verify().unwrap().problems, []);
+    }
+}
+
+#[test]
+fn a_person_may_accept_an_edit_of_what_is_sealed() {
+    let (play, store) = begun();
+    play.edit("outline.md", "a better plan\n");
+    commit(&store, person().why("agreed").op(Op::Amend { path: at("outline.md"), bytes: None })).unwrap();
+    assert_eq!(store.read(&at("outline.md")).unwrap().unwrap().0, b"a better plan\n");
+    assert_eq!(store.verify().unwrap().problems, []);
+    assert_eq!(asides(&store, "outline.md"), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn an_invalid_state_file_made_by_hand_is_told() {
+    let play = Playground::new();
+    let store = play.open();
+    play.edit("state.json", "{");
+    assert_eq!(flag_of(&store, "state.json").as_deref(), Some("is not valid JSON"));
+    assert!(matches!(commit(&store, person().write(&at("state.json"), "{}\n", Expect::Any)), Err(StoreError::Refused(_))));
+    play.edit("state.json", "{}");
+    assert_eq!(store.survey().unwrap().adopted.len(), 1);
+}
+
+#[test]
+fn touching_is_no_edit() {
+    let (play, store) = begun();
+    let before = store.log(usize::MAX).unwrap().len();
+    for path in ["meta/a.md", "outline.md", "state.json"] {
+        let text = play.text(path).unwrap();
+        std::fs::remove_file(play.file(path)).unwrap();
+        play.edit(path, &text);
+        assert!(store.take_notice(&[at(path)]).unwrap().is_empty());
+        assert_eq!(flag_of(&store, path), None);
+    }
+    commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
+    // The contract is adopted by the first survey; nothing else but the commit is new.
+    assert_eq!(store.log(usize::MAX).unwrap().len(), before + 2);
+}
+
+#[test]
+fn things_that_are_no_files_are_flagged_and_hold_up_no_one() {
+    let secret = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(secret.path(), "secret\n").unwrap();
+    for what in ["link", "link to a ruled file", "fifo", "folder"] {
+        let (play, store) = begun();
+        let file = play.file("drafts/ch01.md");
+        std::fs::remove_file(&file).unwrap();
+        match what {
+            "link" => std::os::unix::fs::symlink(secret.path(), &file).unwrap(),
+            "link to a ruled file" => std::os::unix::fs::symlink(play.file("outline.md"), &file).unwrap(),
+            "fifo" => assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success()),
+            _ => std::fs::create_dir(&file).unwrap(),
+        }
+        assert!(flag_of(&store, "drafts/ch01.md").is_some(), "{what}");
+        assert_eq!(store.read(&at("drafts/ch01.md")).unwrap().unwrap().0, b"draft\n", "{what}");
+        assert!(matches!(commit(&store, person().write(&at("drafts/ch01.md"), "x", Expect::Any)), Err(StoreError::Refused(_))), "{what}");
+        commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
+        assert!(store.verify().unwrap().problems.iter().any(|p| p.place == "drafts/ch01.md"), "{what}");
+        let restored = store.restore(&Actor::Person, &at("drafts/ch01.md"), None, None);
+        if what == "folder" {
+            // What is in it is not Quipu's to remove. The rest goes on.
+            assert!(matches!(restored, Err(StoreError::Unfinished { .. })), "{restored:?}");
+            commit(&store, person().append(&at("meta/a.md"), "four\n")).unwrap();
+            assert!(file.is_dir());
+            continue;
+        }
+        restored.unwrap();
+        assert!(file.symlink_metadata().unwrap().is_file(), "{what}");
+        assert_eq!(play.text("drafts/ch01.md").unwrap(), "draft\n");
+        assert_eq!(std::fs::read_to_string(secret.path()).unwrap(), "secret\n");
+        assert_eq!(play.text("outline.md").unwrap(), "sealed\n");
+        assert_eq!(store.verify().unwrap().problems, []);
+    }
+}
+
+#[test]
+fn a_second_name_outside_is_never_written_through() {
+    let (play, store) = begun();
+    let other = tempfile::tempdir_in(play.root().parent().unwrap()).unwrap();
+    let outside = other.path().join("glossary");
+    for path in ["meta/a.md", "drafts/ch01.md"] {
+        let _ = std::fs::remove_file(&outside);
+        std::fs::hard_link(play.file(path), &outside).unwrap();
+        let before = std::fs::read(&outside).unwrap();
+        commit(&store, person().append(&at(path), "more\n")).unwrap();
+        assert_eq!(std::fs::read(&outside).unwrap(), before, "{path}");
+        assert!(play.text(path).unwrap().ends_with("more\n"));
+    }
+    assert_eq!(store.verify().unwrap().problems, []);
+}
+
+/// A commit is durable, its files are not written yet, and someone edits them.
+#[test]
+fn an_edit_during_a_pending_commit_is_kept() {
+    let (play, store) = begun();
+    let change = person().write(&at("drafts/ch01.md"), "draft two\n", Expect::Any).append(&at("meta/a.md"), "three\n");
+    let change = change.op(Op::Merge { path: at("state.json"), value: serde_json::json!({"b": 1}) });
+    store.judge(change).unwrap().publish_behind().unwrap();
+    play.edit("drafts/ch01.md", "edited meanwhile\n");
+    play.edit("meta/a.md", "one\ntwo\nby hand\n");
+    std::os::unix::fs::symlink("/etc/passwd", play.file("drafts/ch02.md")).unwrap();
+    store.settle().unwrap();
+    assert_eq!(play.text("drafts/ch01.md").unwrap(), "draft two\n");
+    assert_eq!(asides(&store, "drafts/ch01.md"), [b"edited meanwhile\n".to_vec()]);
+    let glossary = String::from_utf8(store.read(&at("meta/a.md")).unwrap().unwrap().0).unwrap();
+    assert!(glossary.contains("by hand\n") && glossary.contains("three\n"), "{glossary}");
+    assert_eq!(play.text("meta/a.md").unwrap(), glossary);
+    std::fs::remove_file(play.file("drafts/ch02.md")).unwrap();
+    assert_eq!(store.verify().unwrap().problems, []);
+}
+
+#[test]
+fn an_edit_during_a_pending_removal_is_kept() {
+    let (play, store) = begun();
+    store.judge(person().op(Op::Remove { path: at("drafts/ch01.md"), expect: Expect::Any })).unwrap().publish_behind().unwrap();
+    play.edit("drafts/ch01.md", "I still need this\n");
+    store.settle().unwrap();
+    assert_eq!(play.text("drafts/ch01.md"), None);
+    assert_eq!(asides(&store, "drafts/ch01.md"), [b"I still need this\n".to_vec()]);
+}
+
+#[test]
+fn a_folder_in_the_way_of_a_pending_commit_stops_only_that_file() {
+    let (play, store) = begun();
+    let change = person().create(&at("drafts/ch02.md"), "new\n").append(&at("meta/a.md"), "three\n");
+    store.judge(change).unwrap().publish_behind().unwrap();
+    std::fs::create_dir_all(play.file("drafts/ch02.md/x")).unwrap();
+    assert!(matches!(store.settle(), Err(StoreError::Unfinished { .. })));
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
+    commit(&store, person().append(&at("meta/a.md"), "four\n")).unwrap();
+    std::fs::remove_dir_all(play.file("drafts/ch02.md")).unwrap();
+    store.restore(&Actor::Person, &at("drafts/ch02.md"), Some(&quipu_store::At::Seq(3)), None).unwrap();
+    assert_eq!(play.text("drafts/ch02.md").unwrap(), "new\n");
+}
+
+#[test]
+fn asides_of_a_killed_program_are_journalled_by_the_next() {
+    let (play, store) = begun();
+    drop(store);
+    std::fs::write(play.file(".quipu/aside/0123"), "drafts/ch01.md\nrescued\n").unwrap();
+    let store = play.open();
+    assert_eq!(asides(&store, "drafts/ch01.md"), [b"rescued\n".to_vec()]);
+    assert_eq!(std::fs::read_dir(play.file(".quipu/aside")).unwrap().count(), 0);
+}
+
+/// Two branches that both appended, merged by git with both sides kept.
+#[test]
+fn a_merge_of_two_branches_is_adopted_and_appended_to() {
+    let (play, store) = begun();
+    play.edit("meta/a.md", "one\ntheirs\ntwo\nours\n");
+    let receipt = commit(&store, person().append(&at("meta/a.md"), "after\n")).unwrap();
+    assert_eq!(receipt.adopted.len(), 1);
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntheirs\ntwo\nours\nafter\n");
+    let log = store.log(2).unwrap();
+    assert_eq!((log[0].kind, log[1].kind), (Kind::Commit, Kind::Adopt));
+    assert_eq!(store.verify().unwrap().problems, []);
+}
+
+#[test]
+fn restoring_an_allowed_edit_goes_back_before_it_but_never_shortens_an_append_file() {
+    let (play, store) = begun();
+    play.edit("drafts/ch01.md", "a bad idea\n");
+    store.restore(&Actor::Person, &at("drafts/ch01.md"), None, None).unwrap();
+    assert_eq!(play.text("drafts/ch01.md").unwrap(), "draft\n");
+    play.edit("meta/a.md", "one\ntwo\nthree\n");
+    let refused = store.restore(&Actor::Person, &at("meta/a.md"), None, None);
+    assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn the_mode_of_a_file_stays() {
+    use std::os::unix::fs::PermissionsExt;
+    let (play, store) = begun();
+    std::fs::set_permissions(play.file("drafts/ch01.md"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    commit(&store, person().write(&at("drafts/ch01.md"), "draft two\n", Expect::Any)).unwrap();
+    assert_eq!(std::fs::metadata(play.file("drafts/ch01.md")).unwrap().permissions().mode() & 0o777, 0o600);
+}

@@ -1,1 +1,182 @@
-//! paths
+//! Paths: nothing outside the project is read or written, and no spelling leads around a rule.
+
+use std::os::unix::fs::symlink;
+
+use quipu_contract::{Actor, ProjectPath};
+use quipu_store::{Change, Expect, Op, Store, StoreError};
+use quipu_testkit::Playground;
+use serde_json::json;
+
+/// Every operation on a path, as a change.
+fn every_op(path: &ProjectPath) -> Vec<Change> {
+    let person = || Change::by(&Actor::Person).why("because");
+    vec![
+        person().append(path, "x\n"),
+        person().write(path, "x\n", Expect::Any),
+        person().create(path, "x\n"),
+        person().op(Op::Merge { path: path.clone(), value: json!({"x": 1}) }),
+        person().op(Op::Remove { path: path.clone(), expect: Expect::Any }),
+        person().op(Op::Amend { path: path.clone(), bytes: Some(b"x\n".to_vec()) }),
+        person().op(Op::Amend { path: path.clone(), bytes: None }),
+        person().op(Op::Restore { path: path.clone(), bytes: b"x\n".to_vec(), older: false }),
+        person().op(Op::Restore { path: path.clone(), bytes: b"x\n".to_vec(), older: true }),
+        Change::by(&Actor::Runtime).op(Op::Derive { path: path.clone(), bytes: b"x\n".to_vec() }),
+    ]
+}
+
+fn nothing_works(store: &Store, path: &ProjectPath) {
+    for change in every_op(path) {
+        let done = store.judge(change.clone()).and_then(quipu_store::Judged::publish);
+        assert!(done.is_err(), "{path}: {:?} gave {done:?}", change.ops);
+    }
+    let read = store.read(path);
+    assert!(read.as_ref().map_or(true, Option::is_none), "{path}: {read:?}");
+}
+
+#[test]
+fn no_spelling_leaves_the_project_or_enters_what_is_reserved() {
+    for bad in [
+        "../x",
+        "a/../../x",
+        "a/..",
+        "..",
+        ".",
+        "",
+        "/etc/passwd",
+        "//etc/passwd",
+        "~/../x\0",
+        "C:\\x",
+        "C:/x",
+        "a\\b",
+        "a//b",
+        "a/./b",
+        ".git/config",
+        ".GIT/config",
+        "a/.git/hooks/x",
+        ".quipu/journal/00000001.jsonl",
+        ".Quipu/live",
+        ".quipu",
+        ".git",
+        "．git/x",
+        ".ｇｉｔ/x",
+        ".g\u{200d}it/x",
+        ".git./x",
+        ".git /x",
+        "git~1/x",
+        "cafe\u{301}.md",
+        "a\u{202e}b",
+        "a\nb",
+        "．．/x",
+        "a/．．/x",
+    ] {
+        // Fullwidth dots are no dots on this file system, and stay ordinary names that lead nowhere.
+        match ProjectPath::parse(bad) {
+            Err(_) => {}
+            Ok(path) => assert!(path.parts().all(|p| p != ".." && p != "." && p != ".git" && p != ".quipu"), "{bad:?}"),
+        }
+    }
+}
+
+#[test]
+fn links_lead_nowhere() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("outline.md");
+    store.judge(Change::by(&Actor::Person).create(&path, "sealed\n")).unwrap().publish().unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("file.md"), "outside\n").unwrap();
+    symlink(outside.path(), play.file("away")).unwrap();
+    symlink(outside.path().join("file.md"), play.file("file.md")).unwrap();
+    symlink(outside.path().join("missing.md"), play.file("dangling.md")).unwrap();
+    symlink("outline.md", play.file("alias.md")).unwrap();
+    symlink(".", play.file("here")).unwrap();
+    symlink(".quipu", play.file("inside")).unwrap();
+    std::fs::create_dir(play.file("meta")).unwrap();
+    symlink("../outline.md", play.file("meta/linked.md")).unwrap();
+    symlink(outside.path(), play.file("drafts")).unwrap();
+    for bad in [
+        "away/file.md",
+        "away/new.md",
+        "away/deep/new.md",
+        "file.md",
+        "dangling.md",
+        "alias.md",
+        "here/outline.md",
+        "here/here/outline.md",
+        "inside/live",
+        "inside/journal/00000001.jsonl",
+        "meta/linked.md",
+        "drafts/ch01.md",
+        "drafts/file.md",
+    ] {
+        nothing_works(&store, &Playground::path(bad));
+    }
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_to_string(outside.path().join("file.md")).unwrap(), "outside\n");
+    assert_eq!(play.text("outline.md").unwrap(), "sealed\n");
+    // A survey names no link, follows none and is stopped by none.
+    let survey = store.survey().unwrap();
+    assert!(survey.free.is_empty() && survey.adopted.iter().all(|a| a.path == "quipu.toml"), "{survey:?}");
+}
+
+#[test]
+fn a_folder_that_becomes_a_link_after_the_judgement_is_not_followed() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("drafts/ch01.md");
+    store.judge(Change::by(&Actor::Person).create(&path, "one\n")).unwrap().publish().unwrap();
+    store.judge(Change::by(&Actor::Person).write(&path, "two\n", Expect::Any)).unwrap().publish_behind().unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::rename(play.file("drafts"), play.file("drafts-moved")).unwrap();
+    symlink(outside.path(), play.file("drafts")).unwrap();
+    assert!(matches!(store.settle(), Err(StoreError::Unfinished { .. })));
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+    assert_eq!(store.read(&path).unwrap().unwrap().0, b"two\n");
+    std::fs::remove_file(play.file("drafts")).unwrap();
+    std::fs::rename(play.file("drafts-moved"), play.file("drafts")).unwrap();
+}
+
+#[test]
+fn another_spelling_is_not_another_file() {
+    let play = Playground::new();
+    let store = play.open();
+    for bad in ["Outline.md", "OUTLINE.MD", "ｏutline.md", "STATE.json", "Index.md", "Quipu.toml", "META/a.md", "Drafts/ch01.md"] {
+        let path = Playground::path(bad);
+        for change in every_op(&path) {
+            let done = store.judge(change).and_then(quipu_store::Judged::publish);
+            assert!(matches!(done, Err(StoreError::Refused(_))), "{bad}: {done:?}");
+        }
+    }
+    assert!(play.files().is_empty());
+}
+
+#[test]
+fn a_restore_writes_nothing_that_was_never_there() {
+    let play = Playground::new();
+    let store = play.open();
+    let agent = Actor::Agent { role: None, unit: None, agent: None };
+    for (path, class_allows) in [("outline.md", false), ("meta/a.md", false), ("drafts/ch01.md", true), ("state.json", true)] {
+        let path = Playground::path(path);
+        let text = if path.as_str() == "state.json" { "{\"a\":1}\n" } else { "true\n" };
+        store.judge(Change::by(&Actor::Person).create(&path, text)).unwrap().publish().unwrap();
+        for older in [true, false] {
+            let forged = Change::by(&agent).op(Op::Restore { path: path.clone(), bytes: b"forged\n".to_vec(), older });
+            let done = store.judge(forged).and_then(quipu_store::Judged::publish);
+            assert!(done.is_err() || !older, "{path}: {done:?}");
+            assert_eq!(play.text(path.as_str()).unwrap(), text, "older: {older}, class allows older: {class_allows}");
+        }
+    }
+}
+
+#[test]
+fn the_contract_and_the_store_are_not_memory() {
+    let play = Playground::new();
+    let store = play.open();
+    let agent = Actor::Agent { role: None, unit: None, agent: None };
+    let path = Playground::path("quipu.toml");
+    for mut change in every_op(&path) {
+        change.actor = agent.clone();
+        assert!(store.judge(change).and_then(quipu_store::Judged::publish).is_err());
+    }
+    assert_eq!(play.text("quipu.toml").unwrap(), quipu_testkit::CONTRACT);
+}

@@ -1,0 +1,146 @@
+//! Where the journal ends, when no running process can be believed to know.
+//!
+//! A record counts if it is whole and follows the one before it. What does not is either a tail that
+//! was never synced, so that no one was told of it, or damage to something that was. The records
+//! themselves tell which: each says how far the journal was synced when it was written. Damage
+//! before such a place is stepped over and reported by `verify`; at any other place the journal ends.
+
+use crate::clock::parse_time;
+use crate::error::{Result, StoreError};
+use crate::journal::{Line, Position, Seen};
+use crate::live::Tail;
+use crate::record::{ROOT_SUM, Record};
+use crate::store::Store;
+
+/// Whether bytes that do not count are kept for a person to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Torn {
+    /// After a power cut: it may be all that is left of something.
+    Keep,
+    /// A program was killed while it wrote them.
+    Drop,
+}
+
+impl Tail {
+    pub(crate) fn start() -> Tail {
+        Tail { at: Position::START, seq: 0, wall_us: 0, sum: ROOT_SUM.into() }
+    }
+
+    pub(crate) fn after(record: &Record, end: Position, before_us: i64) -> Tail {
+        Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(before_us), sum: record.sum.clone() }
+    }
+}
+
+impl Store {
+    /// Finds the journal's end: after a reboot, when `.quipu/live` is gone, or when something stands
+    /// behind the end it names. Only under the append lock.
+    pub(crate) fn find_end(&self, known: Option<Tail>) -> Result<Tail> {
+        let torn = if known.is_some() { Torn::Drop } else { Torn::Keep };
+        let from = match known {
+            Some(tail) => tail,
+            None => self.heads()?.applied()?,
+        };
+        if from.at > Position::START {
+            self.journal.is_end(from.at)?; // an end behind the end of the file is an error
+        }
+        let tail = self.follow(Some(from))?;
+        if !self.journal.is_end(tail.at)? {
+            if torn == Torn::Keep {
+                self.keep_torn(tail.at)?;
+            }
+            self.journal.cut(tail.at)?;
+        }
+        self.live()?.set_tail(&self.disk, &tail)?;
+        self.sync_to(tail.at)?;
+        self.apply_files(tail.at)?;
+        self.redo_after_power_cut()?;
+        Ok(tail)
+    }
+
+    /// The last record that counts, from a known place on. Without one the search begins a segment
+    /// before the last: what lies further back was synced when it was left.
+    pub(crate) fn follow(&self, from: Option<Tail>) -> Result<Tail> {
+        let segments = self.journal.segments()?;
+        let early = segments.iter().rev().nth(1).copied().filter(|n| *n > 1);
+        let (mut tail, mut loose) = match (from, early) {
+            (Some(tail), _) => (tail, false),
+            (None, Some(segment)) => (Tail { at: Position { segment, offset: 0 }, ..Tail::start() }, true),
+            (None, None) => (Tail::start(), false),
+        };
+        let mut seen: Vec<Seen> = Vec::new();
+        let mut later = None;
+        self.journal.scan(tail.at, None, &mut |line| match &line.line {
+            Line::Record(record) if seen.is_empty() && (loose || record.prev == tail.sum && record.seq == tail.seq + 1) => {
+                tail = Tail::after(record, line.end, tail.wall_us);
+                loose = false;
+            }
+            Line::Later(what) => later = Some(what.clone()),
+            _ => seen.push(line),
+        })?;
+        if let Some(what) = later {
+            return Err(StoreError::refused(format!("a later Quipu wrote this journal: {what}"), "use that version, or a newer one"));
+        }
+        let proofs = seen.iter().filter_map(|line| match &line.line {
+            Line::Record(record) if record.seq > tail.seq => record.synced.as_deref().and_then(Position::parse),
+            _ => None,
+        });
+        let synced = proofs.max().unwrap_or(Position::START);
+        let mut broken = false;
+        for line in seen {
+            let proven = line.end <= synced;
+            match line.line {
+                Line::Record(record) if proven && record.seq > tail.seq || follows(&record, &tail, broken && line.at <= synced) => {
+                    tail = Tail::after(&record, line.end, tail.wall_us);
+                    broken = false;
+                }
+                _ if proven => {
+                    tail.at = tail.at.max(line.end);
+                    broken = true;
+                }
+                _ => break,
+            }
+        }
+        Ok(tail)
+    }
+
+    /// Where the journal ends for someone who only reads.
+    pub(crate) fn bound(&self) -> Result<Position> {
+        let known = if self.is_read_only() {
+            crate::live::Live::open_to_read(&self.quipu().join("live"), &self.boot).and_then(|live| live.tail())
+        } else {
+            self.live()?.tail()
+        };
+        match known {
+            Some(tail) => Ok(tail.at),
+            None => Ok(self.follow(None)?.at),
+        }
+    }
+
+    fn keep_torn(&self, at: Position) -> Result<()> {
+        let mut torn = Vec::new();
+        for segment in self.journal.segments()?.into_iter().filter(|n| *n >= at.segment) {
+            let bytes = self.journal.read_segment(segment)?;
+            let start = if segment == at.segment { usize::try_from(at.offset).unwrap_or(usize::MAX) } else { 0 };
+            torn.extend_from_slice(bytes.get(start..).unwrap_or_default());
+        }
+        while torn.last().is_some_and(|b| *b == b'\n' || *b == 0) {
+            torn.pop();
+        }
+        if torn.is_empty() {
+            return Ok(());
+        }
+        torn.push(b'\n');
+        let name = format!("torn-{}-{}-{}.txt", at.segment, at.offset, &uuid::Uuid::now_v7().simple().to_string()[..12]);
+        let keep = || -> std::io::Result<()> {
+            let file = std::fs::File::create_new(self.quipu().join(&name))?;
+            std::io::Write::write_all(&mut &file, &torn)?;
+            file.sync_all()
+        };
+        keep().map_err(StoreError::io(format!("cannot keep `.quipu/{name}`")))
+    }
+}
+
+/// Right behind damage that was stepped over, the sum before cannot be compared.
+fn follows(record: &Record, tail: &Tail, behind_damage: bool) -> bool {
+    if behind_damage { record.seq > tail.seq } else { record.prev == tail.sum && record.seq == tail.seq + 1 }
+}

@@ -1,0 +1,88 @@
+//! Where the journal is damaged, the file on disk may still prove what it said.
+//!
+//! A version is a hash over the version before and the bytes that were added. If one record about a
+//! file cannot be read, its bytes stand in the file between what came before and what came after,
+//! and the hash says whether they are the right ones. Nothing is believed without that.
+
+use quipu_contract::ProjectPath;
+
+use crate::error::{Result, StoreError};
+use crate::heads::Head;
+use crate::record::{Kind, OpKind, RecordOp, Who};
+use crate::store::Store;
+use crate::version::Version;
+
+impl Store {
+    /// The text of a head across one record that cannot be read.
+    pub(crate) fn proven_content(&self, path: &ProjectPath, head: &Head, damage: StoreError) -> Result<Vec<u8>> {
+        let mut tails: Vec<Vec<u8>> = Vec::new();
+        let mut edge = None;
+        let walked = self.walk(path, head.at, &mut |record, op| {
+            tails.push(op.bytes());
+            edge = Some((record.seq, op.clone()));
+            op.op == OpKind::Append
+        });
+        let (Err(_), Some((seq, edge))) = (walked, edge) else { return Err(damage) };
+        let length = edge.len.saturating_sub(edge.bytes().len() as u64);
+        let (Some(version), Ok(Some((found, _)))) = (edge.base, self.tree.read(path)) else { return Err(damage) };
+        let Some(found) = usize::try_from(length).ok().and_then(|length| found.get(..length)) else { return Err(damage) };
+        if Version::of(found) != version && !self.extends_older(path, seq, found, &version)? {
+            return Err(damage);
+        }
+        let mut whole = found.to_vec();
+        tails.iter().rev().for_each(|tail| whole.extend_from_slice(tail));
+        Ok(whole)
+    }
+
+    /// Whether some bytes are an older, readable version and exactly what makes it the wanted one.
+    fn extends_older(&self, path: &ProjectPath, before: u64, bytes: &[u8], wanted: &Version) -> Result<bool> {
+        let mut older = None;
+        self.each_newest_first(usize::MAX, &mut |at, record| {
+            if older.is_none() && record.seq < before {
+                let op = record.ops.iter().rev().find(|o| o.path == path.as_str() && o.op != OpKind::Keep);
+                older = op.map(|op| Head::after(op, at, record.seq));
+            }
+        })?;
+        let Some(older) = older.filter(|h| !h.gone) else { return Ok(false) };
+        let Ok(start) = self.plain_content(path, &older) else { return Ok(false) };
+        Ok(bytes.strip_prefix(start.as_slice()).is_some_and(|added| older.version.extended(added) == *wanted))
+    }
+
+    /// Journals whole what only the disk can prove. Returns the paths.
+    pub(crate) fn heal(&self) -> Result<Vec<String>> {
+        let held = self.append_lock.acquire()?;
+        let look = self.look()?;
+        let mut record = look.next_record(self, Kind::Adopt, Who::from(&quipu_contract::Actor::Runtime));
+        record.why = Some("the journal's own copy is damaged; the file proves what it said".into());
+        let heads = self.heads()?.all()?;
+        for (text, head) in heads.into_iter().filter(|(_, head)| !head.gone) {
+            let Ok(path) = ProjectPath::parse(&text) else { continue };
+            let (head, pending) = match look.head(self, &path)? {
+                (Some(newer), pending) => (newer, pending),
+                (None, pending) => (head, pending),
+            };
+            if pending || !matches!(self.plain_content(&path, &head), Err(StoreError::Damaged { .. })) {
+                continue;
+            }
+            if let Ok(bytes) = self.content_from_journal(&path, &head) {
+                let op = RecordOp {
+                    op: OpKind::Write,
+                    path: text,
+                    class: head.class.as_str().to_owned(),
+                    base: Some(head.version),
+                    version: Version::of(&bytes),
+                    len: bytes.len() as u64,
+                    last: Some(head.at.to_string()),
+                    text: None,
+                    base64: None,
+                };
+                record.ops.push(op.with_bytes(bytes));
+            }
+        }
+        let healed: Vec<String> = record.ops.iter().map(|o| o.path.clone()).collect();
+        if !healed.is_empty() {
+            self.publish_records(held, look, vec![record])?;
+        }
+        Ok(healed)
+    }
+}

@@ -1,0 +1,249 @@
+//! Many processes and threads at once, some of them killed, some editing by hand.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use quipu_contract::Actor;
+use quipu_store::{Change, Expect, Kind, Op, Options, Store};
+use quipu_testkit::{CONTRACT, Playground, contract};
+use serde_json::json;
+
+const WRITERS: usize = 32;
+const COMMITS: usize = 30;
+const ROOT: &str = "QUIPU_TEST_ROOT";
+const NAME: &str = "QUIPU_TEST_NAME";
+
+fn options() -> Options {
+    // Small segments: the writers meet rotation. A long wait: the machine may be busy with other things.
+    Options { segment_bytes: 48 << 10, wait: Duration::from_secs(120), ..Options::default() }
+}
+
+/// What one writer does: appends to a shared and an own file, replaces its own, commits to several.
+/// Each acknowledgement is written down right after it came: `kind seq text`.
+fn write_much(store: &Store, name: &str, acks: &mut dyn Write) {
+    let own = Playground::path(&format!("meta/own-{name}.md"));
+    let shared = Playground::path("meta/shared.md");
+    let draft = Playground::path(&format!("drafts/{name}.md"));
+    let state = Playground::path("state.json");
+    for number in 0..COMMITS {
+        let line = format!("{name}-{number}");
+        let append = format!("{line}\n");
+        let change = Change::by(&Actor::Person);
+        let (kind, change) = match number % 4 {
+            0 => ("append", change.append(&shared, append.as_bytes())),
+            1 => ("draft", change.write(&draft, append.as_bytes(), Expect::Any)),
+            2 => ("both", change.append(&shared, append.as_bytes()).append(&own, append.as_bytes())),
+            _ => ("merge", change.append(&own, append.as_bytes()).op(Op::Merge { path: state.clone(), value: json!({name: number}) })),
+        };
+        let judged = store.judge(change.key(line.clone())).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let receipt = if number % 5 == 4 { judged.publish_behind() } else { judged.publish() }.unwrap_or_else(|e| panic!("{line}: {e}"));
+        // One write, so that a kill leaves the whole line or none of it.
+        acks.write_all(format!("{kind} {} {line}\n", receipt.seq).as_bytes()).unwrap();
+    }
+}
+
+/// Not a test of its own: the body of the processes that `processes_lose_nothing` starts.
+#[test]
+fn writer_process() {
+    let (Ok(root), Ok(name)) = (std::env::var(ROOT), std::env::var(NAME)) else { return };
+    let root = PathBuf::from(root);
+    let store = Store::open(&root, contract(CONTRACT), options()).unwrap();
+    let mut acks = std::fs::File::options().append(true).create(true).open(ack_file(&root, &name)).unwrap();
+    write_much(&store, &name, &mut acks);
+}
+
+fn ack_file(root: &Path, name: &str) -> PathBuf {
+    root.join(".quipu").join(format!("acks-{name}"))
+}
+
+fn start(root: &Path, name: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "many::writer_process", "--nocapture"])
+        .env(ROOT, root)
+        .env(NAME, name)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Every acknowledgement: kind and line by its number.
+fn read_acks(root: &Path, names: &[String]) -> Vec<(String, u64, String)> {
+    let mut acks = Vec::new();
+    for name in names {
+        let text = std::fs::read_to_string(ack_file(root, name)).unwrap_or_default();
+        for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
+            let fields: Vec<&str> = line.split(' ').collect();
+            acks.push((fields[0].to_owned(), fields[1].parse().unwrap(), fields[2].to_owned()));
+        }
+    }
+    acks
+}
+
+/// Nothing acknowledged is missing, nothing is there twice, and the journal is sound.
+fn check(play: &Playground, names: &[String]) {
+    let store = play.open_with(options());
+    store.settle().unwrap();
+    let acks = read_acks(play.root(), names);
+    assert!(!acks.is_empty());
+    let numbers: BTreeSet<u64> = acks.iter().map(|(_, seq, _)| *seq).collect();
+    assert_eq!(numbers.len(), acks.len(), "two acknowledgements share a number");
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut lines = |path: &str| -> Vec<String> {
+        let read = || String::from_utf8(store.read(&Playground::path(path)).unwrap().unwrap_or_default_bytes()).unwrap();
+        texts.entry(path.to_owned()).or_insert_with(|| read().lines().map(str::to_owned).collect()).clone()
+    };
+    for (kind, seq, line) in &acks {
+        let name = line.split('-').next().unwrap();
+        let own = format!("meta/own-{name}.md");
+        let places: Vec<&str> = match kind.as_str() {
+            "append" => vec!["meta/shared.md"],
+            "both" => vec!["meta/shared.md", &own],
+            "merge" => vec![&own],
+            _ => vec![],
+        };
+        for place in places {
+            let count = lines(place).iter().filter(|l| *l == line).count();
+            assert_eq!(count, 1, "{line} (commit {seq}) is {count} times in {place}");
+        }
+    }
+    for name in names {
+        let newest = acks.iter().filter(|(kind, _, line)| kind == "draft" && line.starts_with(&format!("{name}-"))).max_by_key(|a| a.1);
+        if let Some((_, _, line)) = newest {
+            let path = format!("drafts/{name}.md");
+            let found = lines(&path);
+            // A later one may have happened without being acknowledged, an earlier one may not stand.
+            let number = |text: &str| text.rsplit('-').next().unwrap().parse::<u32>().unwrap();
+            assert!(number(&found[0]) >= number(line), "{path} holds {found:?}, {line} was acknowledged");
+        }
+    }
+    let log = store.log(usize::MAX).unwrap();
+    let seqs: Vec<u64> = log.iter().rev().map(|e| e.seq).collect();
+    assert_eq!(seqs, (1..=log.len() as u64).collect::<Vec<_>>(), "numbers have gaps");
+    assert_eq!(store.verify().unwrap().problems, []);
+}
+
+trait OrEmpty {
+    fn unwrap_or_default_bytes(self) -> Vec<u8>;
+}
+
+impl OrEmpty for Option<(Vec<u8>, quipu_store::Version)> {
+    fn unwrap_or_default_bytes(self) -> Vec<u8> {
+        self.map(|(bytes, _)| bytes).unwrap_or_default()
+    }
+}
+
+#[test]
+fn processes_lose_nothing_though_some_are_killed() {
+    let play = Playground::new();
+    let names: Vec<String> = (0..WRITERS).map(|n| format!("w{n}")).collect();
+    let mut children: Vec<(String, Child)> = names.iter().map(|name| (name.clone(), start(play.root(), name))).collect();
+    // Every third is killed once it has been acknowledged some commits: when exactly is chance.
+    let mut killed = 0;
+    while killed < WRITERS / 3 {
+        let mut alive = false;
+        for (index, (name, child)) in children.iter_mut().enumerate() {
+            let acked = std::fs::read(ack_file(play.root(), name)).map_or(0, |text| text.iter().filter(|b| **b == b'\n').count());
+            if index % 3 == 0 && child.try_wait().unwrap().is_none() {
+                alive = true;
+                if acked > index % 7 {
+                    child.kill().unwrap(); // SIGKILL
+                    child.wait().unwrap();
+                    killed += 1;
+                }
+            }
+        }
+        if !alive {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    for (index, (name, child)) in children.into_iter().enumerate() {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() || index % 3 == 0, "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    check(&play, &names);
+}
+
+#[test]
+fn threads_share_one_store() {
+    let play = Playground::new();
+    let store = play.open_with(options());
+    let names: Vec<String> = (0..8).map(|n| format!("t{n}")).collect();
+    std::thread::scope(|scope| {
+        for name in &names {
+            let mut acks = std::fs::File::create(ack_file(play.root(), name)).unwrap();
+            let store = &store;
+            scope.spawn(move || write_much(store, name, &mut acks));
+        }
+    });
+    drop(store);
+    check(&play, &names);
+}
+
+#[test]
+fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
+    let play = Playground::new();
+    let names: Vec<String> = (0..4).map(|n| format!("h{n}")).collect();
+    let first = play.open_with(options());
+    first.judge(Change::by(&Actor::Person).append(&Playground::path("meta/shared.md"), "begin\n")).unwrap().publish().unwrap();
+    let done = Arc::new(AtomicBool::new(false));
+    let mut by_hand = 0;
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = names
+            .iter()
+            .map(|name| {
+                let store = play.open_with(options());
+                let mut acks = std::fs::File::create(ack_file(play.root(), name)).unwrap();
+                scope.spawn(move || write_much(&store, name, &mut acks))
+            })
+            .collect();
+        // One appends to the very file that Quipu appends to, as `echo … >>` does.
+        let (finished, root) = (Arc::clone(&done), play.root());
+        let appender = scope.spawn(move || {
+            let mut count = 0;
+            while !finished.load(Ordering::SeqCst) && count < 400 {
+                let mut file = std::fs::File::options().append(true).open(root.join("meta/shared.md")).unwrap();
+                file.write_all(format!("hand-{count}\n").as_bytes()).unwrap();
+                count += 1;
+                std::thread::yield_now();
+            }
+            count
+        });
+        // The other rewrites a file of its own.
+        let finished = Arc::clone(&done);
+        let editor = scope.spawn(move || {
+            let mut count = 0;
+            while !finished.load(Ordering::SeqCst) {
+                std::fs::write(root.join("notes.txt"), format!("edit {count}\n")).unwrap();
+                count += 1;
+                std::thread::yield_now();
+            }
+        });
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+        by_hand = appender.join().unwrap();
+        editor.join().unwrap();
+    });
+    assert!(by_hand > 0);
+    let survey = first.survey().unwrap();
+    assert_eq!(survey.flagged().count(), 0, "{:?}", survey.flagged().collect::<Vec<_>>());
+    // What was written by hand is in the file, or was set aside.
+    let shared = Playground::path("meta/shared.md");
+    let mut kept = String::from_utf8(first.read(&shared).unwrap().unwrap().0).unwrap();
+    for entry in first.log(usize::MAX).unwrap().iter().filter(|e| e.kind == Kind::Aside) {
+        kept.push_str(&String::from_utf8_lossy(&first.kept_aside(entry.seq, &shared).unwrap().unwrap_or_default()));
+    }
+    let kept: BTreeSet<&str> = kept.lines().collect();
+    for number in 0..by_hand {
+        assert!(kept.contains(format!("hand-{number}").as_str()), "hand-{number} of {by_hand} is lost");
+    }
+    check(&play, &names);
+}

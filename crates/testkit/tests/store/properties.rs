@@ -1,0 +1,114 @@
+//! Random changes by several stores on one project, against a model that is a map.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use quipu_contract::Actor;
+use quipu_store::{Change, Expect, Op, Options, Store};
+use quipu_testkit::Playground;
+
+const FILES: [&str; 5] = ["meta/a.md", "meta/b.md", "drafts/ch01.md", "drafts/ch02.md", "notes.txt"];
+
+#[derive(Debug, Clone)]
+enum Act {
+    Append(usize, usize, String),
+    Write(usize, usize, String),
+    Remove(usize, usize),
+    /// Several files in one commit, published without waiting for the files.
+    Several(usize, String),
+    /// A line added by hand at the end.
+    ByHand(usize, String),
+    LoseHeads,
+    LoseLive,
+    Reopen(usize),
+    Read(usize, usize),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let line = "[a-c]{1,3}\n";
+    let act = prop_oneof![
+        4 => (0..3usize, 0..5usize, line).prop_map(|(s, f, t)| Act::Append(s, f, t)),
+        3 => (0..3usize, 2..5usize, line).prop_map(|(s, f, t)| Act::Write(s, f, t)),
+        1 => (0..3usize, 2..5usize).prop_map(|(s, f)| Act::Remove(s, f)),
+        2 => (0..3usize, line).prop_map(|(s, t)| Act::Several(s, t)),
+        2 => (0..5usize, line).prop_map(|(f, t)| Act::ByHand(f, t)),
+        1 => Just(Act::LoseHeads),
+        1 => Just(Act::LoseLive),
+        1 => (0..3usize).prop_map(Act::Reopen),
+        2 => (0..3usize, 0..5usize).prop_map(|(s, f)| Act::Read(s, f)),
+    ];
+    proptest::collection::vec(act, 1..30)
+}
+
+fn open(play: &Playground) -> Store {
+    play.open_with(Options { segment_bytes: 2048, ..Options::default() })
+}
+
+fn run(acts: &[Act]) {
+    let play = Playground::new();
+    let mut stores: Vec<Store> = (0..3).map(|_| open(&play)).collect();
+    let mut model: BTreeMap<&str, String> = BTreeMap::new();
+    let person = || Change::by(&Actor::Person);
+    for act in acts {
+        match act {
+            Act::Append(store, file, text) => {
+                stores[*store].judge(person().append(&Playground::path(FILES[*file]), text.as_str())).unwrap().publish().unwrap();
+                model.entry(FILES[*file]).or_default().push_str(text);
+            }
+            Act::Write(store, file, text) => {
+                let change = person().write(&Playground::path(FILES[*file]), text.as_str(), Expect::Any);
+                stores[*store].judge(change).unwrap().publish().unwrap();
+                model.insert(FILES[*file], text.clone());
+            }
+            Act::Remove(store, file) => {
+                let change = person().op(Op::Remove { path: Playground::path(FILES[*file]), expect: Expect::Any });
+                let done = stores[*store].judge(change).and_then(quipu_store::Judged::publish);
+                assert_eq!(done.is_ok(), model.remove(FILES[*file]).is_some(), "{done:?}");
+            }
+            Act::Several(store, text) => {
+                let change = FILES[..4].iter().fold(person(), |change, file| change.append(&Playground::path(file), text.as_str()));
+                stores[*store].judge(change).unwrap().publish_behind().unwrap();
+                FILES[..4].iter().for_each(|file| model.entry(file).or_default().push_str(text));
+            }
+            Act::ByHand(file, text) => {
+                // Files that wait for their commit are left alone: `outside` and `many` are about those.
+                stores[0].settle().unwrap();
+                let known = model.entry(FILES[*file]).or_default();
+                known.push_str(text);
+                play.edit(FILES[*file], known);
+            }
+            Act::LoseHeads => {
+                for name in ["heads.db", "heads.db-wal", "heads.db-shm"] {
+                    let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
+                }
+            }
+            Act::LoseLive => drop(std::fs::remove_file(play.file(".quipu/live"))),
+            Act::Reopen(store) => stores[*store] = open(&play),
+            Act::Read(store, file) => {
+                let found = stores[*store].read(&Playground::path(FILES[*file])).unwrap();
+                assert_eq!(found.map(|(b, _)| String::from_utf8(b).unwrap()), model.get(FILES[*file]).cloned(), "{}", FILES[*file]);
+            }
+        }
+    }
+    for store in &stores {
+        store.survey().unwrap();
+        for file in FILES {
+            let found = store.read(&Playground::path(file)).unwrap();
+            assert_eq!(found.map(|(b, _)| String::from_utf8(b).unwrap()), model.get(file).cloned(), "{file}");
+        }
+        assert_eq!(store.verify().unwrap().problems, []);
+    }
+    let on_disk: BTreeMap<String, Vec<u8>> = model.iter().map(|(k, v)| ((*k).to_owned(), v.clone().into_bytes())).collect();
+    assert_eq!(play.files(), on_disk);
+    let log = stores[0].log(usize::MAX).unwrap();
+    assert!(log.iter().rev().map(|e| e.seq).eq(1..=log.len() as u64));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn stores_agree_with_a_map(acts in acts()) {
+        run(&acts);
+    }
+}
