@@ -6,6 +6,8 @@ mod answer;
 mod cli;
 mod demo;
 mod ops;
+#[cfg(test)]
+mod reference;
 mod session;
 mod table;
 
