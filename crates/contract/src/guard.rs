@@ -153,16 +153,32 @@ const SHAPES: [Shape; 22] = [
 
 /// Text that looks like an API key, a private key or a token.
 pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
-    for (index, line) in text.lines().enumerate() {
-        let Some((what, literal)) = credential_in(line) else {
+    let mut looked_at = 0;
+    // One pass over the text finds the few lines that are worth a closer look.
+    for hit in hints().find_iter(text) {
+        if hit.start() < looked_at {
             continue;
-        };
+        }
+        let start = text[..hit.start()].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = text[hit.start()..].find('\n').map_or(text.len(), |newline| hit.start() + newline);
+        looked_at = end;
+        let Some((what, literal)) = credential_in(&text[start..end]) else { continue };
         if rules.credentials.iter().any(|allowed| allowed == literal) {
             continue;
         }
-        return Some(Finding { line: index + 1, what: format!("looks like {what}") });
+        let line = text[..start].bytes().filter(|b| *b == b'\n').count() + 1;
+        return Some(Finding { line, what: format!("looks like {what}") });
     }
     None
+}
+
+/// What a line with a credential must hold.
+fn hints() -> &'static AhoCorasick {
+    static HINTS: OnceLock<AhoCorasick> = OnceLock::new();
+    HINTS.get_or_init(|| {
+        let words = SHAPES.iter().map(|s| s.prefix).chain(SECRET_NAMES).chain(["PRIVATE KEY"]);
+        AhoCorasick::builder().ascii_case_insensitive(true).build(words).expect("a short list of words")
+    })
 }
 
 fn credential_in(line: &str) -> Option<(&'static str, &str)> {

@@ -205,9 +205,10 @@ impl Store {
                 return Ok(false);
             }
             let mut pending = gather(&written.records, &|path| self.warm_head(path))?;
-            if let Some(error) = self.put_all_in_place(written.tail.seq, &mut pending, &mut asides)? {
+            if self.put_all_in_place(written.tail.seq, &mut pending, &mut asides)?.is_some() {
+                // Something is in the way: told and remembered the long way.
                 self.cool()?;
-                return Err(error);
+                return Ok(false);
             }
             self.live()?.set_applied(&self.disk, written.tail.at)?;
             let heads = pending.into_iter().map(|(path, pending)| (path.as_str().to_owned(), pending.head));

@@ -29,7 +29,7 @@ pub(crate) fn compress(disk: &Disk, folder: &Path, number: u32) -> io::Result<()
     let bytes = std::fs::read(Segment::path(folder, number))?;
     disk.step(Step::SegmentCompress)?;
     // Two programs may be at this at once: each under a name of its own.
-    let temp = folder.join(format!("{number:08}.{}.part", uuid::Uuid::now_v7().simple()));
+    let temp = folder.join(format!("{number:08}.{}.part", crate::ident::short_id()));
     let written = write(&temp, &bytes).and_then(|()| {
         // The original goes only when the copy has been read back.
         let copy = read(&temp)?;
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_flipped_byte_costs_one_member() {
-        let folder = std::env::temp_dir().join(format!("quipu-archive-{}", uuid::Uuid::now_v7().simple()));
+        let folder = std::env::temp_dir().join(format!("quipu-archive-{}", crate::ident::short_id()));
         let text: Vec<u8> = (0..20_000).flat_map(|n: u32| format!("line {n} {}\n", n.wrapping_mul(2_654_435_761)).into_bytes()).collect();
         write(&folder, &text).unwrap();
         let coded = std::fs::read(&folder).unwrap();

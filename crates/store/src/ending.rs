@@ -130,7 +130,7 @@ impl Store {
             return Ok(());
         }
         torn.push(b'\n');
-        let name = format!("torn-{}-{}-{}.txt", at.segment, at.offset, &uuid::Uuid::now_v7().simple().to_string()[..12]);
+        let name = format!("torn-{}-{}-{}.txt", at.segment, at.offset, &crate::ident::short_id());
         let keep = || -> std::io::Result<()> {
             let file = std::fs::File::create_new(self.quipu().join(&name))?;
             std::io::Write::write_all(&mut &file, &torn)?;

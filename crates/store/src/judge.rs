@@ -244,6 +244,9 @@ impl Store {
         if !matches!(op, Op::Restore { .. } | Op::Derive { .. }) {
             guard(&contract.guards, path, rule, op, now.class, now.exists(), before_len, &bytes, change.force)?;
         }
+        if act == Act::RestoreHead && now.flagged.is_none() {
+            return Ok(None); // it stands there as it should
+        }
         // What the outside edit left is kept before it is replaced.
         if let Some((_, Some(_))) = now.flagged.take()
             && let Some((found, _)) = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?
@@ -257,14 +260,17 @@ impl Store {
             }
             return Ok(Some(now.advance(path, OpKind::Append, bytes)));
         }
-        let same = now.exists() && before_len == bytes.len() as u64 && !mends && {
-            let version = Version::of(&bytes);
-            now.version() == Some(&version) || self.now_content(path, now)? == bytes
-        };
-        if same {
+        if now.exists() && !mends && now.version() == Some(&Version::of(&bytes)) {
             return Ok(None);
         }
-        Ok(Some(now.advance(path, OpKind::Write, bytes)))
+        let version = now.version().cloned();
+        let mut record = now.advance(path, OpKind::Write, bytes);
+        // Brought back as it was, it is the version that it was.
+        if let (Act::RestoreHead, Some(version), Some(head)) = (act, version, &mut now.head) {
+            record.version.clone_from(&version);
+            head.version = version;
+        }
+        Ok(Some(record))
     }
 
     fn now_content(&self, path: &ProjectPath, now: &mut Now) -> Result<Vec<u8>> {

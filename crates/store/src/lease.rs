@@ -120,7 +120,7 @@ impl Store {
             {
                 return Err(StoreError::LeaseLost { what: held_by(held) });
             }
-            Ok(event("take", &uuid::Uuid::now_v7().simple().to_string()[..12], paths, fence + 1, seconds, now, boot))
+            Ok(event("take", &crate::ident::short_id(), paths, fence + 1, seconds, now, boot))
         })
     }
 

@@ -17,6 +17,7 @@ mod guarding;
 mod heads;
 mod heal;
 mod history;
+mod ident;
 mod journal;
 mod judge;
 mod lease;

@@ -85,10 +85,6 @@ impl Live {
         self.write(disk, 0, &format!("{} {} {} {} {}", tail.at.segment, tail.at.offset, tail.seq, tail.wall_us, tail.sum))
     }
 
-    pub fn synced(&self) -> Option<Position> {
-        self.known().synced
-    }
-
     /// Written only under the sync lock.
     pub fn set_synced(&self, disk: &Disk, at: Position) -> Result<()> {
         self.write(disk, LINE as u64, &format!("{} {}", at.segment, at.offset))

@@ -21,6 +21,8 @@ pub(crate) struct KernelLock {
 #[derive(Default)]
 struct Queue {
     taken: bool,
+    /// Threads that wait: without any, giving the lock back costs no call of the kernel.
+    waiting: usize,
     file: Option<Arc<File>>,
 }
 
@@ -54,8 +56,10 @@ impl KernelLock {
     }
 
     pub fn acquire(&self) -> Result<Held<'_>> {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.waiting += 1;
         let (mut queue, waited) = self.freed.wait_timeout_while(queue, self.wait, |q| q.taken).unwrap_or_else(PoisonError::into_inner);
+        queue.waiting -= 1;
         if waited.timed_out() && queue.taken {
             return Err(self.busy("this process itself".into()));
         }
@@ -81,8 +85,11 @@ impl KernelLock {
     }
 
     fn leave(&self) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).taken = false;
-        self.freed.notify_one();
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.taken = false;
+        if queue.waiting > 0 {
+            self.freed.notify_one();
+        }
     }
 
     fn busy(&self, holder: String) -> StoreError {

@@ -265,12 +265,13 @@ impl Look {
     }
 
     pub fn next_record(&self, store: &Store, kind: Kind, who: Who) -> Record {
+        // Time never runs backwards in the journal, whatever the clock does.
+        let wall_us = store.clock.now().wall_us.max(self.tail.wall_us);
         Record {
             v: FORMAT,
             seq: 0,
-            id: uuid::Uuid::now_v7().to_string(),
-            // Time never runs backwards in the journal, whatever the clock does.
-            at: render_time(store.clock.now().wall_us.max(self.tail.wall_us)),
+            id: crate::ident::commit_id(wall_us),
+            at: render_time(wall_us),
             kind,
             who,
             why: None,

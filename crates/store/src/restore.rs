@@ -46,7 +46,7 @@ impl Store {
     pub(crate) fn keep_aside(&self, path: &ProjectPath, bytes: &[u8]) -> std::io::Result<()> {
         let folder = self.quipu().join("aside");
         std::fs::create_dir_all(&folder)?;
-        let name = uuid::Uuid::now_v7().simple().to_string();
+        let name = crate::ident::short_id();
         let body = format!("{path}\n").into_bytes();
         let temp = folder.join(format!("{name}.part"));
         let file = std::fs::File::create_new(&temp)?;

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use quipu_contract::ProjectPath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
@@ -26,6 +27,8 @@ pub(crate) struct Tree {
     root: OwnedFd,
     pub path: PathBuf,
     disk: Disk,
+    /// `.quipu/tmp` and the device it lies on.
+    temp: Mutex<Option<(Arc<OwnedFd>, u64)>>,
 }
 
 /// What was found where a file was replaced.
@@ -49,7 +52,7 @@ pub(crate) enum Appended {
 pub(crate) struct Unexpected {
     /// What it held; of a symbolic link, a sentence that says where it led.
     pub bytes: Vec<u8>,
-    folder: OwnedFd,
+    folder: Arc<OwnedFd>,
     name: String,
 }
 
@@ -63,7 +66,7 @@ impl Tree {
     pub fn open(path: &Path, disk: Disk) -> io::Result<Tree> {
         let path = path.canonicalize()?;
         let root = rustix::fs::open(&path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Tree { root, path, disk })
+        Ok(Tree { root, path, disk, temp: Mutex::new(None) })
     }
 
     fn open_at(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
@@ -223,7 +226,7 @@ impl Tree {
             }
             _ => {}
         }
-        Ok(Some(Unexpected { bytes, folder: rustix::io::dup(&temp.folder)?, name: temp.name.clone() }))
+        Ok(Some(Unexpected { bytes, folder: Arc::clone(&temp.folder), name: temp.name.clone() }))
     }
 
     /// A whole new file under a temporary name, on the file system of its future folder.
@@ -245,10 +248,25 @@ impl Tree {
         }
     }
 
-    fn temp_folder(&self, folder: &OwnedFd, name: &str) -> io::Result<(OwnedFd, String)> {
-        let quipu = self.open_at(".quipu/tmp", OFlags::DIRECTORY | OFlags::RDONLY)?;
-        let same = rustix::fs::fstat(&quipu)?.st_dev == rustix::fs::fstat(folder)?.st_dev;
-        Ok(if same { (quipu, String::new()) } else { (rustix::io::dup(folder)?, format!(".{name}.quipu-")) })
+    fn temp_folder(&self, folder: &OwnedFd, name: &str) -> io::Result<(Arc<OwnedFd>, String)> {
+        let device = rustix::fs::fstat(folder)?.st_dev;
+        // Kept open from the first use; opened anew if someone removed it meanwhile.
+        let mut slot = self.temp.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = match &*slot {
+            Some((quipu, device)) if rustix::fs::fstat(&**quipu).is_ok_and(|stat| stat.st_nlink > 0) => Some((Arc::clone(quipu), *device)),
+            _ => None,
+        };
+        let (quipu, own) = match known {
+            Some(known) => known,
+            None => {
+                let opened = Arc::new(self.open_at(".quipu/tmp", OFlags::DIRECTORY | OFlags::RDONLY)?);
+                let device = rustix::fs::fstat(&*opened)?.st_dev;
+                *slot = Some((Arc::clone(&opened), device));
+                (opened, device)
+            }
+        };
+        let same = own == device;
+        Ok(if same { (quipu, String::new()) } else { (Arc::new(rustix::io::dup(folder)?), format!(".{name}.quipu-")) })
     }
 
     /// Adds bytes at the end of a file that is as expected.
@@ -352,7 +370,7 @@ impl Tree {
 }
 
 struct Temp {
-    folder: OwnedFd,
+    folder: Arc<OwnedFd>,
     name: String,
     file: File,
 }
