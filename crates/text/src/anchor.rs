@@ -17,8 +17,8 @@ use crate::section::{Section, SectionId};
 /// How many near anchors a miss names.
 const SUGGESTIONS: usize = 3;
 
-/// Below this likeness a suggestion would mislead rather than help.
-const LIKENESS: f64 = 0.55;
+/// Below this likeness a suggestion would mislead rather than help. One of two Han characters must pass.
+const LIKENESS: f64 = 0.5;
 
 /// Longer anchors are compared by their beginnings, so that a miss stays cheap.
 const COMPARED_CHARS: usize = 64;
@@ -157,6 +157,9 @@ impl AnchorIndex {
         for section in headed() {
             names.entry(fold(&section.title)).or_insert(section.id);
             names.entry(fold(&slug(&section.title))).or_insert(section.id);
+            if let Some(marked) = &section.marked_slug {
+                names.entry(fold(marked)).or_insert(section.id);
+            }
         }
         names.remove("");
         Self { names }
@@ -169,7 +172,7 @@ impl AnchorIndex {
         named(&key)
             .or_else(|| find_path(sections, &key))
             .or_else(|| named(&slug(&key)))
-            .ok_or_else(|| Miss { anchor: wanted.to_owned(), nearest: plan_nearest(sections, &key) })
+            .ok_or_else(|| Miss { anchor: wanted.to_owned(), nearest: plan_nearest(&self.names, &key) })
     }
 }
 
@@ -199,35 +202,28 @@ fn answers(section: &Section, part: &str) -> bool {
         && (fold(&section.title) == part || slug(&fold(&section.title)) == slug(part) || section.ids.iter().any(|id| fold(id) == part))
 }
 
-fn plan_nearest(sections: &[Section], key: &str) -> Vec<String> {
+/// The names most like `key`, at most one for each section.
+fn plan_nearest(names: &HashMap<String, SectionId>, key: &str) -> Vec<String> {
     let wanted: String = key.chars().take(COMPARED_CHARS).collect();
     if wanted.is_empty() {
         return Vec::new();
     }
-    let mut scored: Vec<(f64, &str)> = Vec::new();
-    for section in sections.iter().filter(|section| section.level > 0) {
-        let names = section.ids.iter().chain([&section.slug, &section.title]);
-        let best = names
-            .map(|name| {
-                let folded: String = fold(name).chars().take(COMPARED_CHARS).collect();
-                likeness(&wanted, &folded)
-            })
-            .fold(0.0, f64::max);
-        if best >= LIKENESS {
-            scored.push((best, preferred(section)));
+    let mut scored: Vec<(f64, SectionId, &str)> = Vec::new();
+    for (name, &section) in names {
+        let compared: String = name.chars().take(COMPARED_CHARS).collect();
+        let score = likeness(&wanted, &compared);
+        if score >= LIKENESS {
+            scored.push((score, section, name));
         }
     }
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut nearest: Vec<String> = Vec::new();
-    for (_, name) in scored {
-        if nearest.len() == SUGGESTIONS {
-            break;
-        }
-        if !nearest.iter().any(|taken| taken == name) {
-            nearest.push(name.to_owned());
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let mut nearest: Vec<(SectionId, &str)> = Vec::new();
+    for (_, section, name) in scored {
+        if nearest.len() < SUGGESTIONS && nearest.iter().all(|taken| taken.0 != section) {
+            nearest.push((section, name));
         }
     }
-    nearest
+    nearest.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 
 /// A contained name is near however much longer the other is: CJK headings are often quoted in part.

@@ -17,6 +17,7 @@ mod scan;
 mod section;
 mod sentence;
 mod splice;
+pub mod tokens;
 
 pub use anchor::{Miss, Slugger, slug};
 pub use document::Document;
@@ -29,3 +30,4 @@ pub use marker::{Marker, marker, render_marker};
 pub use section::{Section, SectionId};
 pub use sentence::first_sentence;
 pub use splice::{Place, Splice, SpliceError, splice_all};
+pub use tokens::{Counter, Tokens};

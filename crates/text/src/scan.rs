@@ -88,6 +88,7 @@ pub(crate) fn scan(text: &str, base: usize) -> Scan {
         open_links: Vec::new(),
         heading: None,
         pending: None,
+        spoken: false,
         cells: Vec::new(),
     };
     while let Some((event, range)) = events.next() {
@@ -159,6 +160,8 @@ struct Scanner<'t> {
     open_links: Vec<OpenLink>,
     heading: Option<Heading>,
     pending: Option<Pending>,
+    /// Whether the open run holds anything but anchors.
+    spoken: bool,
     cells: Vec<Cell>,
 }
 
@@ -171,8 +174,8 @@ impl<'t> Scanner<'t> {
                 if !self.code {
                     self.inline(&range);
                     self.speak(&text);
-                    if !text.trim().is_empty() && self.heading.is_none() {
-                        self.pending = None;
+                    if !text.trim().is_empty() {
+                        self.forget_anchors();
                     }
                 }
             }
@@ -180,7 +183,7 @@ impl<'t> Scanner<'t> {
                 self.inline(&range);
                 self.speak(&text);
                 self.found.holes.push(range);
-                self.pending = None;
+                self.forget_anchors();
             }
             Event::InlineHtml(html) => {
                 self.inline(&range);
@@ -357,6 +360,7 @@ impl<'t> Scanner<'t> {
             Some(run) => run.range.end = run.range.end.max(range.end),
             None => {
                 self.plain.clear();
+                self.spoken = false;
                 self.strike = StrikeTally::default();
                 let kind = match self.kind {
                     RunKind::Paragraph if !self.open_items.is_empty() => RunKind::Item,
@@ -365,6 +369,12 @@ impl<'t> Scanner<'t> {
                 self.run = Some(Run { kind, range: range.clone(), item: self.open_items.last().copied() });
             }
         }
+    }
+
+    /// Other content stands between an anchor and the next heading.
+    fn forget_anchors(&mut self) {
+        self.spoken = true;
+        self.pending = None;
     }
 
     fn speak(&mut self, text: &str) {
@@ -379,6 +389,7 @@ impl<'t> Scanner<'t> {
     }
 
     fn close_run(&mut self) {
+        self.spoken = false;
         let Some(run) = self.run.take() else { return };
         match run.kind {
             RunKind::Heading => {
@@ -408,7 +419,7 @@ impl<'t> Scanner<'t> {
         };
         if let Some(heading) = &mut self.heading {
             heading.ids.extend(ids);
-        } else if self.containers == 0 && !html.trim().is_empty() {
+        } else if self.containers == 0 && !self.spoken && !html.trim().is_empty() {
             let start = line_start(self.text, self.base, range.start);
             let pending = self.pending.get_or_insert(Pending { start, ids: Vec::new() });
             pending.ids.extend(ids);
@@ -417,9 +428,7 @@ impl<'t> Scanner<'t> {
 
     fn open_link(&mut self, kind: LinkType, image: bool, range: Range<usize>, to: &str, label: &str) {
         self.inline(&range);
-        if self.heading.is_none() {
-            self.pending = None;
-        }
+        self.forget_anchors();
         let bracket = if image { 2 } else { 1 };
         self.open_links.push(OpenLink {
             link_type: kind,
