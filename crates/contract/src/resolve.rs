@@ -64,6 +64,8 @@ struct Loaded {
 #[derive(Default)]
 struct Resolver {
     found: Vec<Fault>,
+    /// Variables that a unit sets: they stay open in the pointers of roles until the unit is known.
+    of_units: BTreeSet<String>,
 }
 
 impl Resolver {
@@ -142,6 +144,8 @@ impl Resolver {
         };
         let binding = contract.binding();
         let names: BTreeSet<String> = contract.vars.keys().cloned().chain(ACTOR_HOLES.map(str::to_owned)).collect();
+        let unit_tables = loaded.iter().flat_map(|p| &p.files).flat_map(|(_, file)| file.units.values()).chain(parsed.units.values());
+        self.of_units = unit_tables.flat_map(|unit| unit.get_ref().vars.keys().cloned()).collect();
 
         contract.files.extend(self.contract_files(manifest, &parsed));
         for rule in &parsed.files {
@@ -260,7 +264,7 @@ impl Resolver {
             }
         }
         let filled = pattern.fill(binding);
-        if let Some(open) = filled.holes().find(|h| !ACTOR_HOLES.contains(h)) {
+        if let Some(open) = filled.holes().find(|h| !ACTOR_HOLES.contains(h) && !(names.contains(*h) && self.of_units.contains(*h))) {
             self.fault(
                 source,
                 text.span(),
@@ -361,10 +365,11 @@ impl Resolver {
         names: &BTreeSet<String>,
     ) -> Role {
         let table = role.get_ref();
+        let names = &(names | &self.of_units);
+        let binding = &binding.iter().filter(|(name, _)| !self.of_units.contains(*name)).map(|(n, v)| (n.clone(), v.clone())).collect();
         if crate::ActorName::parse(name).is_err() {
             self.fault(source, role.span(), format!("`{name}` is no role name"), "letters, digits, `-` and `_`".into());
         }
-        // A variable without a value leaves a pointer that names nothing, not a fault.
         let reads = table.read.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
         let denies = table.deny.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
         let mut writes = Vec::new();

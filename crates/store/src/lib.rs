@@ -16,6 +16,7 @@ mod history;
 mod journal;
 mod judge;
 mod lease;
+mod list;
 mod live;
 mod lock;
 mod publish;

@@ -3,16 +3,18 @@
 //! Everything starts whole. Cuts are made one at a time, in an order that does not depend on the budget: a plan is the
 //! first rung that fits. So a larger budget stops at the same rung or an earlier one and can only show more.
 //!
-//! The rungs, from the top: (1) older pieces to one sentence, down to the declared `recent(n)`; (2) pieces that do not
-//! matter to the unit out of `relevant` pointers; (3) stages; (4) `if-room` pointers, piece by piece and then whole;
-//! (5) the `must` pointers below what they declared, as far as they may shrink at all. `auto` takes part in 1 to 3.
-//! Within a rung the pointer that shows most is cut next, `if-room` before `must`.
+//! The rungs, from the top: (1) older pieces to one sentence, down to the declared `recent(n)`; (2) pieces that hardly
+//! matter to the unit out of `relevant` pointers; (3) `stage` pointers in stages; (4) `if-room` pointers, piece by piece
+//! and (5) then whole; (6) the `must` pointers below what they declared, as far as they may shrink at all; (7) `auto`
+//! pointers in stages. `auto` takes part in 1 and 2 too; it comes to stages last because each stage costs a whole run,
+//! which is too much to spend unasked while anything cheaper is left. Within a rung `if-room` is cut before `must`, and
+//! first the pointer that shows most; from rung 4 on, the one that shows the largest part of itself.
 
 use std::collections::VecDeque;
 
 use super::overflow::{Overflow, plan_overflow};
 use super::stages::{opening_cost, pack_stages, packed_shares};
-use super::{AUTO_RECENT, Ask, Plan, Share, Shown, Stage, Strategy};
+use super::{AUTO_RECENT, Ask, MATTERS, Plan, Share, Shown, Stage, Strategy};
 use crate::class::Class;
 use crate::pointer::{Need, Shrink};
 use crate::tokens::Tokens;
@@ -85,7 +87,7 @@ impl<'a> Ladder<'a> {
         loop {
             let next = (0..self.asks.len())
                 .filter(|i| !self.queues[*i].is_empty() && self.parts[*i] == Part::InEvery)
-                .max_by_key(|i| (self.asks[*i].need == Need::IfRoom, self.costs[*i], *i));
+                .max_by_key(|i| (self.asks[*i].need == Need::IfRoom, self.weight(*i), *i));
             if let Some(ask) = next {
                 if let Some(cut) = self.queues[ask].pop_front() {
                     self.make(ask, cut);
@@ -102,15 +104,23 @@ impl<'a> Ladder<'a> {
         }
     }
 
+    /// Who is cut next: whoever shows most, and once everyone gives, whoever still shows most of its own.
+    fn weight(&self, ask: usize) -> u64 {
+        let Tokens(shown) = self.costs[ask];
+        if self.rung < 4 {
+            return shown;
+        }
+        shown.saturating_mul(1000) / self.asks[ask].whole().0.max(1)
+    }
+
     /// Fills the queues of a rung. A rung that is one step is taken at once, and says so.
     fn begin_rung(&mut self) -> bool {
         match self.rung {
             1 => self.fill(Self::cuts_to_recent),
             2 => self.fill(Self::cuts_of_irrelevant),
             3 => return self.stage(|ask| ask.shrink == Shrink::Stage),
-            4 => return self.stage(|ask| ask.shrink == Shrink::Auto),
-            5 => self.fill(|ladder, i| if ladder.asks[i].need == Need::IfRoom { ladder.cuts_to_floor(i) } else { Vec::new() }),
-            6 => {
+            4 => self.fill(|ladder, i| if ladder.asks[i].need == Need::IfRoom { ladder.cuts_to_floor(i) } else { Vec::new() }),
+            5 => {
                 // One pointer at a time: the rung is begun again until all are gone.
                 if self.drop_one() {
                     self.rung -= 1;
@@ -118,7 +128,8 @@ impl<'a> Ladder<'a> {
                     return true;
                 }
             }
-            _ => self.fill(|ladder, i| if ladder.asks[i].need == Need::Must { ladder.cuts_to_floor(i) } else { Vec::new() }),
+            6 => self.fill(|ladder, i| if ladder.asks[i].need == Need::Must { ladder.cuts_to_floor(i) } else { Vec::new() }),
+            _ => return self.stage(|ask| ask.shrink == Shrink::Auto),
         }
         false
     }
@@ -171,7 +182,8 @@ impl<'a> Ladder<'a> {
         }
         let entries = self.by_score(ask);
         let all_but_best = &entries[..entries.len().saturating_sub(1)];
-        let useless = all_but_best.iter().filter(|at| self.asks[ask].piece(**at).score == 0);
+        let best = entries.last().map_or(0, |at| self.asks[ask].piece(*at).score);
+        let useless = all_but_best.iter().filter(|at| self.asks[ask].piece(**at).score < best.div_ceil(MATTERS).max(1));
         useless.map(|at| Cut { at: *at, to: Shown::Hidden }).collect()
     }
 

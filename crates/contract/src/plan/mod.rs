@@ -28,6 +28,9 @@ pub const MOST_STAGES: usize = 24;
 /// With `auto`, so many of the newest sections of a growing file stay whole.
 pub const AUTO_RECENT: u32 = 3;
 
+/// A piece matters if it scores at least the best score divided by this.
+pub const MATTERS: u32 = 3;
+
 /// One pointer with everything it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
