@@ -208,7 +208,8 @@ fn reads(view: &View, stage: &StageView) -> Vec<ReadValue> {
         if matches!(share.strategy, Strategy::Stage { shown: 0, .. }) {
             continue;
         }
-        if seen.files.len() > 1 && (1..=LISTED_FILES).contains(&shown.len()) {
+        let wildcard = seen.files.first().is_none_or(|file| file.as_str() != path);
+        if wildcard && (1..=LISTED_FILES).contains(&shown.len()) {
             let cut = |whole: bool| if whole { None } else { note.clone() };
             reads.extend(shown.iter().map(|file| read(file.path.to_string(), cut(file.whole))));
         } else {
