@@ -264,7 +264,7 @@ impl Resolver {
             }
         }
         let filled = pattern.fill(binding);
-        if let Some(open) = filled.holes().find(|h| !ACTOR_HOLES.contains(h) && !(names.contains(*h) && self.of_units.contains(*h))) {
+        if let Some(open) = filled.holes().find(|h| !ACTOR_HOLES.contains(h) && !self.of_units.contains(*h)) {
             self.fault(
                 source,
                 text.span(),
