@@ -7,7 +7,7 @@ use crate::actor::Actor;
 use crate::contract::Contract;
 use crate::fault::Place;
 use crate::path::ProjectPath;
-use crate::pattern::Binding;
+use crate::pattern::{Binding, Pattern};
 use crate::role::Role;
 
 /// Why a role may not.
@@ -15,6 +15,14 @@ use crate::role::Role;
 pub struct Denial {
     pub what: String,
     pub place: Place,
+}
+
+/// How much of a file a role may read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Readable {
+    Whole,
+    /// Only these sections, by their anchors.
+    Sections(Vec<String>),
 }
 
 /// What an actor was granted: nothing to say for people, the role otherwise.
@@ -77,13 +85,27 @@ impl Grant<'_> {
         Err(Denial { what, place: role.place.clone() })
     }
 
-    pub fn may_read(&self, path: &ProjectPath, binding: &Binding) -> Result<(), Denial> {
-        let Some(role) = self.role else { return Ok(()) };
-        let reads = role.reads.iter().map(|r| &r.path).chain(role.writes.iter().map(|w| &w.path));
-        if reads.into_iter().any(|pattern| is_bound(pattern, path, binding)) {
-            return Ok(());
+    /// What of a file the actor may read. A pointer that names the very path stands; one with a
+    /// wildcard yields to the role's deny list.
+    pub fn may_read(&self, path: &ProjectPath, binding: &Binding) -> Result<Readable, Denial> {
+        let Some(role) = self.role else { return Ok(Readable::Whole) };
+        let deny = role.denies.iter().find(|d| d.path.fill(binding).matches(path.as_str()).is_some());
+        let stands =
+            |pattern: &Pattern| is_bound(pattern, path, binding) && (deny.is_none() || pattern.fill(binding).as_literal().is_some());
+        if role.writes.iter().any(|w| stands(&w.path)) {
+            return Ok(Readable::Whole);
         }
-        if let Some(deny) = role.denies.iter().find(|d| d.path.fill(binding).matches(path.as_str()).is_some()) {
+        let mut sections = Vec::new();
+        for read in role.reads.iter().filter(|r| stands(&r.path)) {
+            match &read.section {
+                None => return Ok(Readable::Whole),
+                Some(section) => sections.push(fill_text(section, binding)),
+            }
+        }
+        if !sections.is_empty() {
+            return Ok(Readable::Sections(sections));
+        }
+        if let Some(deny) = deny {
             let why = deny.why.in_language(crate::Language::En);
             return Err(Denial { what: format!("role `{}` does not read `{path}`: {why}", role.name), place: deny.place.clone() });
         }
@@ -91,9 +113,14 @@ impl Grant<'_> {
     }
 }
 
+/// A section's name with the actor's holes filled.
+fn fill_text(text: &str, binding: &Binding) -> String {
+    binding.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}
+
 /// Whether a pointer names a path once the actor's holes are filled. A hole that stays open (a role
 /// without a unit) names nothing: it must not become a wildcard.
-fn is_bound(pattern: &crate::pattern::Pattern, path: &ProjectPath, binding: &Binding) -> bool {
+fn is_bound(pattern: &Pattern, path: &ProjectPath, binding: &Binding) -> bool {
     let filled = pattern.fill(binding);
     filled.holes().next().is_none() && filled.matches(path.as_str()).is_some()
 }

@@ -101,7 +101,8 @@ impl Contract {
         if self.rule(path).is_some() {
             return None;
         }
-        self.files.iter().find(|rule| rule.path.looks_like(path.as_str()))
+        // A path that a pattern names but whose unit is unknown is spelled right: it is merely free.
+        self.files.iter().find(|rule| rule.path.looks_like(path.as_str()) && rule.path.matches(path.as_str()).is_none())
     }
 
     /// The declared unit, or one whose id has the shape of a profile's units.

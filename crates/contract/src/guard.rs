@@ -1,9 +1,12 @@
 //! Guards on what is written: lost text, placeholders for text, credentials.
 //!
 //! Each finding names its line. A person or agent who means it says so with `--force` (shrink and
-//! placeholder) or in the contract (credentials). Scanners are tables of prefixes rather than
-//! regular expressions: they run on every write and must cost microseconds.
+//! placeholder) or in the contract (credentials). Scanners are tables of words rather than regular
+//! expressions: they run on every write and must cost microseconds.
 
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
 use serde::Serialize;
 
 use crate::pattern::Pattern;
@@ -183,11 +186,12 @@ fn credential_in(line: &str) -> Option<(&'static str, &str)> {
     assigned_secret(line)
 }
 
+const SECRET_NAMES: [&str; 7] = ["api_key", "apikey", "api-key", "secret", "password", "access_token", "auth_token"];
+
 /// `api_key = "…"`, `password: …` with a long random-looking value.
 fn assigned_secret(line: &str) -> Option<(&'static str, &str)> {
-    const NAMES: [&str; 7] = ["api_key", "apikey", "api-key", "secret", "password", "access_token", "auth_token"];
     let lower = line.to_ascii_lowercase();
-    for name in NAMES {
+    for name in SECRET_NAMES {
         let Some(at) = lower.find(name) else { continue };
         let rest = lower[at + name.len()..].trim_start_matches(['"', '\'', '`', ' ']);
         if !rest.starts_with(['=', ':']) {

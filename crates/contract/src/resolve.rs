@@ -622,6 +622,8 @@ mod tests {
                 "about = \"n\"\n[unit]\nname = \"chapter\"\nid = \"ch##\"\n[vars.root]\nabout = \"r\"\ndefault = \"src\"\n\
                  [[files]]\npath = \"meta/*.md\"\nclass = \"append\"\n[[files]]\npath = \"drafts/{unit}.md\"\nclass = \"overwrite\"\n\
                  [roles.writer]\ntitle = \"Writer\"\nduty = \"writing\"\n[[roles.writer.read]]\npath = \"meta/a.md\"\n\
+                 [[roles.writer.read]]\npath = \"outline.md\"\nsection = \"{unit}\"\n[[roles.writer.read]]\npath = \"wild/*\"\n\
+                 [[roles.writer.deny]]\npath = \"wild/secret.md\"\nwhy = \"s\"\n\
                  [[roles.writer.write]]\npath = \"drafts/{unit}.md\"\nmarker = \"DONE\"\n[[roles.writer.deny]]\npath = \"{root}/**\"\nwhy = \"facts come from research\"\n"
             }
             ("other", "profile.toml") => "[[files]]\npath = \"meta/log.md\"\nclass = \"record\"\n",
@@ -706,7 +708,10 @@ mod tests {
             grant.may_write(&path("drafts/ch06.md"), &binding).unwrap_err().what,
             "role `writer` writes `drafts/ch05.md`, not `drafts/ch06.md`"
         );
-        assert!(grant.may_read(&path("meta/a.md"), &binding).is_ok());
+        assert_eq!(grant.may_read(&path("meta/a.md"), &binding), Ok(crate::Readable::Whole));
+        assert_eq!(grant.may_read(&path("outline.md"), &binding), Ok(crate::Readable::Sections(vec!["ch05".into()])));
+        assert!(grant.may_read(&path("wild/open.md"), &binding).is_ok());
+        assert!(grant.may_read(&path("wild/secret.md"), &binding).is_err(), "a wildcard yields to the deny list");
         assert!(grant.may_read(&path("meta/b.md"), &binding).is_err());
         assert!(grant.may_read(&path("src/lib.rs"), &binding).unwrap_err().what.ends_with("facts come from research"));
 

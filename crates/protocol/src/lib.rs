@@ -20,7 +20,7 @@ pub use eject::{EjectError, Ejected, eject_profile};
 pub use init::{InitError, Laid, Layout, lay_out};
 pub use library::{Library, ProfileSummary};
 pub use project::{Project, ProjectError};
-pub use reading::{ReadError, Reading, may_read, read_pointer};
+pub use reading::{ReadError, Reading, may_read_whole, read_pointer};
 pub use template::{TemplateError, render_template};
 pub use view::{
     Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Seen, ShownFile, StageView, Topic, Verdict, View, ViewError,

@@ -1,8 +1,8 @@
 //! Reading a file, or one section of it, as an actor.
 
-use quipu_contract::{Actor, BadPath, Denial, ProjectPath};
+use quipu_contract::{Actor, BadPath, Denial, ProjectPath, Readable};
 use quipu_store::{At, StoreError, Version};
-use quipu_text::{Document, Miss};
+use quipu_text::{Document, Miss, Section};
 use thiserror::Error;
 
 use crate::project::Project;
@@ -17,6 +17,8 @@ pub enum ReadError {
     UnknownActor(String),
     #[error("`{0}` is not there")]
     NotFound(ProjectPath),
+    #[error("of `{path}` this role reads only the section {}", sections.iter().map(|s| format!("`{s}`")).collect::<Vec<_>>().join(", "))]
+    OnlySections { path: ProjectPath, sections: Vec<String> },
     #[error("`{path}` has no section `{}`", miss.anchor)]
     NoSection { path: ProjectPath, miss: Miss },
     #[error("`{0}` is not text, so it has no sections")]
@@ -25,6 +27,14 @@ pub enum ReadError {
     BadVersion(String),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// The same for operations that show a whole file.
+pub fn may_read_whole(project: &Project, actor: &Actor, path: &ProjectPath) -> Result<(), ReadError> {
+    match may_read(project, actor, path)? {
+        Readable::Whole => Ok(()),
+        Readable::Sections(sections) => Err(ReadError::OnlySections { path: path.clone(), sections }),
+    }
 }
 
 /// What was read.
@@ -44,7 +54,7 @@ pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<
         None => (pointer, None),
     };
     let path = ProjectPath::parse(path)?;
-    may_read(project, actor, &path)?;
+    let readable = may_read(project, actor, &path)?;
     let (bytes, version) = match at {
         None => project.store.read(&path)?.ok_or_else(|| ReadError::NotFound(path.clone()))?,
         Some(at) => {
@@ -54,17 +64,38 @@ pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<
         }
     };
     let Some(anchor) = section else {
-        return Ok(Reading { path, section: None, line: 1, version, bytes });
+        return match readable {
+            Readable::Whole => Ok(Reading { path, section: None, line: 1, version, bytes }),
+            Readable::Sections(sections) => Err(ReadError::OnlySections { path, sections }),
+        };
     };
     let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::NotText(path.clone()))?;
     let document = Document::parse(text);
-    let found = document.find(&anchor).map_err(|miss| ReadError::NoSection { path: path.clone(), miss })?;
+    let found = find_section(&document, &anchor).map_err(|miss| ReadError::NoSection { path: path.clone(), miss })?;
+    if let Readable::Sections(sections) = readable {
+        // The section asked for must be one of them, or lie inside one.
+        let inside = |outer: &str| {
+            find_section(&document, outer).is_ok_and(|s| s.range.start <= found.range.start && found.range.end <= s.range.end)
+        };
+        if !sections.iter().any(|s| inside(s)) {
+            return Err(ReadError::OnlySections { path, sections });
+        }
+    }
     let body = document.slice(&found.range).as_bytes().to_vec();
     Ok(Reading { line: found.line, section: Some(document.anchor_of(found).to_owned()), version, bytes: body, path })
 }
 
-/// Whether an actor's pointers name a path.
-pub fn may_read(project: &Project, actor: &Actor, path: &ProjectPath) -> Result<(), ReadError> {
+/// Whether an actor's pointers name a path, and how much of it.
+pub fn may_read(project: &Project, actor: &Actor, path: &ProjectPath) -> Result<Readable, ReadError> {
     let grant = project.contract.grant(actor).map_err(ReadError::UnknownActor)?;
     grant.may_read(path, &project.contract.actor_binding(actor)).map_err(ReadError::Denied)
+}
+
+/// The section that an anchor names, or the first whose heading begins with it: `ch10` finds `## ch10: Leases`.
+pub(crate) fn find_section<'d>(document: &'d Document<'_>, anchor: &str) -> Result<&'d Section, Miss> {
+    let begins = |section: &&Section| {
+        let rest = section.title.strip_prefix(anchor);
+        rest.is_some_and(|rest| rest.chars().next().is_some_and(|c| !c.is_alphanumeric() && c != '-' && c != '_'))
+    };
+    document.find(anchor).or_else(|miss| document.sections().iter().find(begins).ok_or(miss))
 }

@@ -149,6 +149,10 @@ impl From<ReadError> for Failure {
                 mend: Some("quipu contract show --role NAME     (what it may read)".into()),
                 exit: exit::REFUSED,
             },
+            ReadError::OnlySections { path, sections } => {
+                let section = sections.first().cloned().unwrap_or_default();
+                Failure::new(exit::REFUSED, what, format!("quipu read '{path}#{section}'"))
+            }
             ReadError::UnknownActor(_) => Failure::new(exit::USAGE, what, "quipu contract show"),
             ReadError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu status"),
             ReadError::NoSection { path, miss } => match miss.nearest.first() {

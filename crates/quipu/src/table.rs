@@ -36,10 +36,11 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 }
 
 /// The groups of two-word operations, with what they are about.
-pub const GROUPS: [(&str, &str); 3] = [
+pub const GROUPS: [(&str, &str); 4] = [
     ("contract", "The resolved rules of a project"),
     ("profile", "The built-in profiles"),
     ("lease", "The right to write some paths for longer than one commit"),
+    ("git", "Merging branches of memory"),
 ];
 
 /// Every operation, in the order that help shows.
@@ -70,5 +71,7 @@ pub const TABLE: &[Operation] = &[
     row::<ops::lease::LeaseRenew>(),
     row::<ops::lease::LeaseRelease>(),
     row::<ops::lease::LeaseList>(),
+    row::<ops::git::GitSetup>(),
+    row::<ops::git::GitMerge>(),
     row::<ops::demo::Demo>(),
 ];

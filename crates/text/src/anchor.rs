@@ -8,8 +8,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use crate::link::find_marks;
 use crate::section::{Section, SectionId};
@@ -77,7 +77,15 @@ pub fn slug(heading: &str) -> String {
 
 /// The form under which anchors are compared.
 pub(crate) fn fold(anchor: &str) -> String {
-    percent_decoded(anchor.trim()).nfkc().flat_map(char::to_lowercase).collect()
+    let decoded = percent_decoded(anchor.trim());
+    if decoded.is_ascii() {
+        return decoded.to_ascii_lowercase();
+    }
+    // Most text is in normal form already, and finding that out is much cheaper than normalising.
+    match is_nfkc_quick(decoded.chars()) {
+        IsNormalized::Yes => decoded.chars().flat_map(char::to_lowercase).collect(),
+        _ => decoded.nfkc().flat_map(char::to_lowercase).collect(),
+    }
 }
 
 /// Decodes `%E5…`; text that is not a valid encoding stays as it is.
@@ -283,6 +291,14 @@ mod tests {
         assert_eq!(strip_marks("奥托 [arc] [⊣ characters.md#卡莲]"), "奥托");
         assert_eq!(strip_marks("[arc]"), "[arc]");
         assert_eq!(strip_marks("Array [0]  x"), "Array [0]  x");
+    }
+
+    #[test]
+    fn folding_ignores_case_and_unicode_form() {
+        assert_eq!(fold("Chapter"), "chapter");
+        assert_eq!(fold("E\u{301}tude"), fold("étude"));
+        assert_eq!(fold("Ａ：一"), "a:一");
+        assert_eq!(fold("Ωmega 林"), "ωmega 林");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! order. Parsing is linear. The text is not changed here; see `splice`.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::anchor::{AnchorIndex, Miss, preferred};
 use crate::entry::{Cell, Item, Row, Table, within};
@@ -23,7 +24,8 @@ pub struct Document<'t> {
     front: Option<FrontMatter>,
     lines: LineIndex,
     sections: Vec<Section>,
-    anchors: AnchorIndex,
+    /// Built when first asked: most readers of a document never look a section up.
+    anchors: OnceLock<AnchorIndex>,
     items: Vec<Item>,
     tables: Vec<Table>,
     rows: Vec<Row>,
@@ -44,7 +46,6 @@ impl<'t> Document<'t> {
         found.holes.sort_by_key(|hole| hole.start);
 
         let sections = plan_sections(text, base, found.headings, &lines);
-        let anchors = AnchorIndex::new(&sections);
         let (links, tags) = plan_links(text, &found.runs, &found.holes, found.links);
         let mut keyed = plan_keyed(text, &found.runs, &found.holes);
         for one in &mut keyed {
@@ -64,7 +65,7 @@ impl<'t> Document<'t> {
             front,
             lines,
             sections,
-            anchors,
+            anchors: OnceLock::new(),
             items: found.items,
             tables: found.tables,
             rows: found.rows,
@@ -135,7 +136,8 @@ impl<'t> Document<'t> {
 
     /// The section that an anchor, a heading or a heading path names.
     pub fn find(&self, anchor: &str) -> Result<&Section, Miss> {
-        self.anchors.find(&self.sections, anchor)
+        let index = self.anchors.get_or_init(|| AnchorIndex::new(&self.sections));
+        index.find(&self.sections, anchor)
     }
 
     /// The anchor to write when linking to a section: explicit id, CJK heading or slug.

@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use crate::yaml::parse_yaml;
+
 /// The language of a front matter block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
@@ -88,13 +90,9 @@ fn unclosed(text: &str, base: usize, start: usize, syntax: Syntax, fence: &str) 
 
 fn parse_value(content: &str, syntax: Syntax, first_line: usize) -> Result<Value, FrontError> {
     match syntax {
-        Syntax::Yaml if content.trim().is_empty() => Ok(Value::Null),
-        Syntax::Yaml => serde_saphyr::from_str::<Value>(content).map_err(|error| {
-            let line = error.location().map_or(0, |at| at.line() as usize);
-            FrontError {
-                line: first_line + line.saturating_sub(1),
-                reason: format!("is not valid YAML: {}", first_sentence_of(&error.to_string())),
-            }
+        Syntax::Yaml => parse_yaml(content).map_err(|error| FrontError {
+            line: first_line + error.line.saturating_sub(1),
+            reason: format!("is not valid YAML: {}", error.reason),
         }),
         Syntax::Toml => content.parse::<toml::Table>().map(|table| toml_to_json(toml::Value::Table(table))).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start.min(content.len()));
@@ -104,11 +102,6 @@ fn parse_value(content: &str, syntax: Syntax, first_line: usize) -> Result<Value
             }
         }),
     }
-}
-
-/// Parser messages may carry a drawn excerpt; the first line says what is wrong.
-fn first_sentence_of(message: &str) -> &str {
-    message.lines().find(|line| !line.trim().is_empty()).unwrap_or(message).trim()
 }
 
 /// Dates become strings; everything else keeps its kind.

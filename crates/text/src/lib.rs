@@ -9,6 +9,7 @@ mod anchor;
 mod document;
 mod entry;
 mod front;
+mod html;
 mod keyed;
 mod lines;
 mod link;
@@ -18,6 +19,7 @@ mod section;
 mod sentence;
 mod splice;
 pub mod tokens;
+mod yaml;
 
 pub use anchor::{Miss, Slugger, slug};
 pub use document::Document;

@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 
 use quipu_contract::{Binding, Class, Contract, Need, Pattern, Place, Pointer, ProjectPath, Role};
 use quipu_store::Version;
-use quipu_text::{Document, Section};
+use quipu_text::Document;
 use serde::Serialize;
 
 use super::ViewError;
 use crate::project::Project;
+use crate::reading::find_section;
 
 /// A pointer with the texts it names.
 #[derive(Debug, Clone)]
@@ -84,7 +85,7 @@ pub fn resolve_pointers<'c>(
         let mut target = Target { pointer, name, class: Class::Free, order: Order::Static, files: Vec::new() };
         let mut fault = "is not there".to_owned();
         let mut repeated = false;
-        for path in list(&path, all) {
+        for path in list(&path, role, binding, all) {
             target.class = project.contract.class(&path);
             let whole = (path.clone(), None);
             let own = (path.clone(), section.clone());
@@ -133,12 +134,14 @@ fn fill_text(text: &str, role: &Role, pointer: &Pointer, binding: &Binding) -> R
     }
 }
 
-/// The files a filled pattern names.
-fn list(pattern: &Pattern, all: &[ProjectPath]) -> Vec<ProjectPath> {
-    match pattern.as_literal() {
-        Some(literal) => ProjectPath::parse(literal).into_iter().collect(),
-        None => all.iter().filter(|path| pattern.matches(path.as_str()).is_some()).cloned().collect(),
+/// The files a filled pattern names. A wildcard yields to the role's deny list, as it does for every read.
+fn list(pattern: &Pattern, role: &Role, binding: &Binding, all: &[ProjectPath]) -> Vec<ProjectPath> {
+    if let Some(literal) = pattern.as_literal() {
+        return ProjectPath::parse(literal).into_iter().collect();
     }
+    let denies: Vec<Pattern> = role.denies.iter().map(|d| d.path.fill(binding)).collect();
+    let denied = |path: &ProjectPath| denies.iter().any(|d| d.matches(path.as_str()).is_some());
+    all.iter().filter(|path| pattern.matches(path.as_str()).is_some() && !denied(path)).cloned().collect()
 }
 
 /// A text, or the words that complete "`path` …" when there is none.
@@ -157,14 +160,10 @@ fn load(project: &Project, path: &ProjectPath, section: Option<&str>) -> Result<
     })
 }
 
-/// The section that an anchor names, or the first whose heading begins with it: `ch10` finds `## ch10: Leases`.
+/// The text of a section.
 pub fn slice_section(text: &str, anchor: &str) -> Option<String> {
     let document = Document::parse(text);
-    let begins = |section: &&Section| {
-        let rest = section.title.strip_prefix(anchor);
-        rest.is_some_and(|rest| rest.chars().next().is_some_and(|c| !c.is_alphanumeric()))
-    };
-    let found = document.find(anchor).ok().or_else(|| document.sections().iter().find(begins))?;
+    let found = find_section(&document, anchor).ok()?;
     Some(document.slice(&found.range).to_owned())
 }
 

@@ -30,7 +30,7 @@ impl Operate for Amend {
         let project = session.project()?;
         let bytes = if self.input.is_given() { Some(self.input.lines()?) } else { None };
         let mut change = Change::by(&session.actor).why(self.why).op(Op::Amend { path, bytes });
-        change.force = self.force;
+        (change.force, change.lease) = (self.force, session.lease.clone());
         Ok(receipt::answer(&project.store.judge(change)?.publish()?))
     }
 }

@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_protocol::may_read;
+use quipu_protocol::may_read_whole;
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
@@ -19,7 +19,7 @@ impl Operate for Blame {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
-        may_read(&project, &session.actor, &path)?;
+        may_read_whole(&project, &session.actor, &path)?;
         let lines = project.store.blame(&path)?;
         let width = lines.iter().map(|l| l.who.to_string().chars().count()).max().unwrap_or(0);
         let text = lines

@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_protocol::{may_read, read_pointer, render_difference};
+use quipu_protocol::{may_read_whole, read_pointer, render_difference};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
@@ -25,7 +25,7 @@ impl Operate for Diff {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
-        may_read(&project, &session.actor, &path)?;
+        may_read_whole(&project, &session.actor, &path)?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let (old_name, old) = match &self.from {
             Some(from) => {

@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_protocol::may_read;
+use quipu_protocol::may_read_whole;
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
@@ -33,7 +33,7 @@ impl Operate for Log {
             return Ok(Answer::new(json!(entries), text));
         };
         let path = Session::path(path)?;
-        may_read(&project, &session.actor, &path)?;
+        may_read_whole(&project, &session.actor, &path)?;
         let mut events = project.store.events(&path)?;
         if events.is_empty() {
             return Err(Failure::new(exit::NOT_FOUND, format!("`{path}` has no history"), "quipu log"));

@@ -9,6 +9,7 @@ pub mod contract;
 pub mod demo;
 pub mod diff;
 pub mod doctor;
+pub mod git;
 pub mod init;
 pub mod lease;
 pub mod log;

@@ -27,7 +27,7 @@ impl Operate for Show {
         let project = session.project()?;
         if self.aside {
             let path = Session::path(&self.pointer)?;
-            quipu_protocol::may_read(&project, &session.actor, &path)?;
+            quipu_protocol::may_read_whole(&project, &session.actor, &path)?;
             let seq = self.at.trim_start_matches('@').parse().map_err(|_| Failure::usage("--aside goes with --at @N", "quipu log"))?;
             let bytes = project
                 .store

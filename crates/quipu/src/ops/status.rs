@@ -33,14 +33,16 @@ impl Operate for Status {
         let survey = project.store.survey()?;
         let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
         let names = project.contract.profiles.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
-        let mut text = format!("{}  ({names}, {})\n", project.store.root().display(), project.contract.language.as_str());
+        let about: Vec<&str> = [names.as_str(), project.contract.language.as_str()].into_iter().filter(|n| !n.is_empty()).collect();
+        let mut text = format!("{}  ({})\n", project.store.root().display(), about.join(", "));
 
         let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
         for file in &survey.files {
             *classes.entry(file.class.as_str()).or_default() += 1;
         }
         let counted = classes.iter().map(|(class, count)| format!("{count} {class}")).collect::<Vec<_>>().join(", ");
-        text.push_str(&format!("{} files under the contract: {counted}\n", survey.files.len()));
+        let files = if survey.files.len() == 1 { "file" } else { "files" };
+        text.push_str(&format!("{} {files} under the contract: {counted}\n", survey.files.len()));
         for adopted in &survey.adopted {
             text.push_str(&format!("  adopted  {} ({})\n", adopted.path, adopted.how));
         }

@@ -10,6 +10,7 @@ mod plan;
 use std::ops::Range;
 
 use crate::document::Document;
+use crate::marker::marker;
 use crate::section::{Section, SectionId};
 
 /// A byte range and the text to put there.
@@ -37,6 +38,8 @@ pub enum SpliceError {
     Swallows,
     #[error("the end of the section is inside a code block that is never closed")]
     InCode,
+    #[error("the completion marker would no longer be read as one")]
+    LosesMarker,
     #[error("`{text}` must be a single line")]
     NotOneLine { text: String },
     #[error("`{key}: {value}` would not be read back as written")]
@@ -102,7 +105,7 @@ impl Document<'_> {
     /// The text with a new section.
     pub fn insert_section(&self, place: Place, level: u8, title: &str, body: &str) -> Result<String, SpliceError> {
         let (splice, after) = self.plan_insert_section(place, level, title, body)?;
-        let edited = splice.apply(self.text());
+        let edited = self.applied(&splice)?;
         let parsed = Document::parse(&edited);
         let old: Vec<&Section> = self.headed().collect();
         let new: Vec<&Section> = parsed.headed().collect();
@@ -130,13 +133,20 @@ impl Document<'_> {
         Err(SpliceError::Unreadable { key: key.to_owned(), value: value.to_owned() })
     }
 
+    /// Applies a splice, if a completion marker survives it.
+    fn applied(&self, splice: &Splice) -> Result<String, SpliceError> {
+        let edited = splice.apply(self.text());
+        let kept = marker(self.text()).is_none_or(|old| marker(&edited).is_some_and(|new| new.name == old.name));
+        if kept { Ok(edited) } else { Err(SpliceError::LosesMarker) }
+    }
+
     fn headed(&self) -> impl Iterator<Item = &Section> {
         self.sections().iter().filter(|section| section.level > 0)
     }
 
     /// Applies a splice inside one section's body, if the outline around it stays the same.
     fn checked(&self, section: &Section, splice: &Splice) -> Result<String, SpliceError> {
-        let edited = splice.apply(self.text());
+        let edited = self.applied(splice)?;
         let parsed = Document::parse(&edited);
         let old: Vec<&Section> = self.headed().collect();
         let new: Vec<&Section> = parsed.headed().collect();
@@ -217,6 +227,15 @@ mod tests {
         assert_eq!(edited, "# A\n\n- x\n\n## B\n\ntext\n\n<!-- DONE -->\n");
         let bare = Document::parse("# A\n<!-- DONE -->");
         assert_eq!(bare.append_entry(&bare.sections()[0], "- y").unwrap(), "# A\n\n- y\n\n<!-- DONE -->");
+    }
+
+    #[test]
+    fn a_marker_that_would_turn_into_code_is_protected() {
+        let text = "| a | b |\n|---|---|\n| c |\n1. **Key:** value\n        <!-- DONE -->\n";
+        let doc = Document::parse(text);
+        let section = &doc.sections()[0];
+        assert_eq!(doc.replace_body(section, "# A"), Err(SpliceError::LosesMarker));
+        assert_eq!(doc.append_entry(section, "- a\n\n  ***"), Err(SpliceError::LosesMarker));
     }
 
     #[test]

@@ -1,0 +1,101 @@
+//! Commits a second at 1, 8 and 32 writers, as threads and as processes, beside the rivals.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Barrier};
+use std::time::Instant;
+
+use quipu_store::{Options, Store};
+
+use crate::machine::{describe, median};
+use crate::writers::{Rival, Work, Writer, contract, prepare, wait_ready};
+
+pub fn run(arguments: &[&str]) {
+    let rounds: usize = arguments.first().and_then(|a| a.parse().ok()).unwrap_or(3);
+    println!("commits/s, median of {rounds} rounds; in brackets: Quipu's speed as a multiple of the rival's");
+    println!("{}\n", describe());
+    for work in [Work::OneAppend, Work::FourFiles] {
+        println!(
+            "| {} | writers | quipu | quipu, files behind | sqlite WAL FULL | raw fdatasync append | temp+fsync+rename |",
+            work.name()
+        );
+        println!("|---|---|---|---|---|---|---|");
+        for (kind, threads) in [("threads", true), ("processes", false)] {
+            for writers in [1, 8, 32] {
+                let mut speeds: Vec<Vec<f64>> = vec![Vec::new(); Rival::ALL.len()];
+                for _ in 0..rounds {
+                    // The rivals take turns within a round: a slow moment of the disk hits all.
+                    for (index, rival) in Rival::ALL.into_iter().enumerate() {
+                        speeds[index].push(measure(rival, work, writers, threads));
+                    }
+                }
+                let speeds: Vec<f64> = speeds.into_iter().map(median).collect();
+                let rivals = speeds[2..].iter().map(|s| format!("{s:.0} ({:.2})", speeds[0] / s)).collect::<Vec<_>>().join(" | ");
+                println!("| {kind} | {writers} | {:.0} | {:.0} | {rivals} |", speeds[0], speeds[1]);
+            }
+        }
+        println!();
+    }
+}
+
+fn measure(rival: Rival, work: Work, writers: usize, threads: bool) -> f64 {
+    let folder = tempfile::tempdir_in(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| ".".into())).unwrap();
+    prepare(rival, folder.path());
+    let each = rival.commits(work) / writers;
+    let seconds = if threads {
+        by_threads(rival, work, folder.path(), writers, each)
+    } else {
+        by_processes(rival, work, folder.path(), writers, each)
+    };
+    (each * writers) as f64 / seconds
+}
+
+fn by_threads(rival: Rival, work: Work, folder: &Path, writers: usize, each: usize) -> f64 {
+    let shared =
+        matches!(rival, Rival::Quipu | Rival::QuipuBehind).then(|| Arc::new(Store::open(folder, contract(), Options::default()).unwrap()));
+    let barrier = Barrier::new(writers + 1);
+    std::thread::scope(|scope| {
+        for index in 0..writers {
+            let (shared, barrier) = (&shared, &barrier);
+            scope.spawn(move || {
+                let mut writer = Writer::open(rival, folder, shared.as_ref());
+                barrier.wait();
+                for number in 0..each {
+                    writer.commit(work, index, number);
+                }
+                writer.finish();
+                barrier.wait();
+            });
+        }
+        barrier.wait();
+        let start = Instant::now();
+        barrier.wait();
+        start.elapsed().as_secs_f64()
+    })
+}
+
+fn by_processes(rival: Rival, work: Work, folder: &Path, writers: usize, each: usize) -> f64 {
+    let program = std::env::current_exe().unwrap();
+    let mut children: Vec<_> = (0..writers)
+        .map(|index| {
+            Command::new(&program)
+                .args(["commits-writer", rival.name(), work.name()])
+                .arg(folder)
+                .args([index.to_string(), each.to_string()])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    children.iter_mut().for_each(wait_ready);
+    let start = Instant::now();
+    for child in &mut children {
+        child.stdin.take().unwrap().write_all(b"g").unwrap();
+    }
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    start.elapsed().as_secs_f64()
+}

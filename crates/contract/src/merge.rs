@@ -1,0 +1,206 @@
+//! Merging two branches of one file, by its class.
+//!
+//! An append file keeps every entry of both sides. A state file in JSON merges key by key, lists of
+//! items by their id. Anything else is merged by lines. Where both sides changed the same thing
+//! differently, no one is guessed to be right: it stays a conflict for a person.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+use similar::TextMerge;
+
+use crate::class::Class;
+
+/// What a merge of three texts came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    pub text: String,
+    /// Where both sides changed the same thing differently.
+    pub conflicts: Vec<String>,
+}
+
+/// Merges two branches that began at `base`.
+pub fn merge_branches(class: Class, path: &str, base: &str, ours: &str, theirs: &str) -> Merged {
+    match class {
+        Class::Append => Merged { text: merge_append(base, ours, theirs), conflicts: Vec::new() },
+        Class::State if path.ends_with(".json") => merge_json(base, ours, theirs).unwrap_or_else(|| merge_lines(base, ours, theirs)),
+        _ => merge_lines(base, ours, theirs),
+    }
+}
+
+/// All of ours, then what is only theirs. Both sides only ever grew, so nothing else can be lost.
+fn merge_append(base: &str, ours: &str, theirs: &str) -> String {
+    if let (Some(our_tail), Some(their_tail)) = (ours.strip_prefix(base), theirs.strip_prefix(base)) {
+        if our_tail == their_tail || their_tail.is_empty() {
+            return ours.to_owned();
+        }
+        if our_tail.is_empty() {
+            return theirs.to_owned();
+        }
+        return format!("{}{their_tail}", with_newline(ours));
+    }
+    // A side that was itself merged before: keep the order of ours, add their lines where they stand.
+    let merge = TextMerge::from_lines(base, ours, theirs);
+    let mut text = String::new();
+    for region in merge.regions() {
+        let lines =
+            |range: std::ops::Range<usize>, line: &dyn Fn(usize) -> Option<String>| -> Vec<String> { range.filter_map(line).collect() };
+        let our = lines(region.ours_range(), &|i| merge.ours_line(i).map(str::to_owned));
+        let their = lines(region.theirs_range(), &|i| merge.theirs_line(i).map(str::to_owned));
+        let old = lines(region.base_range(), &|i| merge.base_line(i).map(str::to_owned));
+        let known: BTreeSet<&String> = our.iter().chain(&old).collect();
+        for line in our.iter().chain(their.iter().filter(|l| !known.contains(l))) {
+            text = with_newline(&text).into_owned();
+            text.push_str(line);
+        }
+    }
+    text
+}
+
+fn with_newline(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.is_empty() || text.ends_with('\n') { text.into() } else { format!("{text}\n").into() }
+}
+
+fn merge_lines(base: &str, ours: &str, theirs: &str) -> Merged {
+    let mut merge = TextMerge::from_lines(base, ours, theirs);
+    merge.labels("base", "ours", "theirs");
+    let conflicts = merge.conflicts().map(|c| format!("line {}", c.ours_range().start + 1)).collect();
+    let mut bytes = Vec::new();
+    merge.to_writer(&mut bytes).expect("writing to memory cannot fail");
+    Merged { text: String::from_utf8_lossy(&bytes).into_owned(), conflicts }
+}
+
+fn merge_json(base: &str, ours: &str, theirs: &str) -> Option<Merged> {
+    let read = |text: &str| if text.trim().is_empty() { Some(Value::Null) } else { serde_json::from_str(text).ok() };
+    let (base, ours, theirs) = (read(base)?, read(ours)?, read(theirs)?);
+    let mut conflicts = Vec::new();
+    let merged = merge_values(Some(&base), &ours, &theirs, "", &mut conflicts);
+    let mut text = serde_json::to_string_pretty(&merged).expect("a JSON value can be written");
+    text.push('\n');
+    Some(Merged { text, conflicts })
+}
+
+fn merge_values(base: Option<&Value>, ours: &Value, theirs: &Value, at: &str, conflicts: &mut Vec<String>) -> Value {
+    if ours == theirs || base == Some(theirs) {
+        return ours.clone();
+    }
+    if base == Some(ours) {
+        return theirs.clone();
+    }
+    match (ours, theirs) {
+        (Value::Object(our), Value::Object(their)) => {
+            let empty = Map::new();
+            let old = base.and_then(Value::as_object).unwrap_or(&empty);
+            Value::Object(merge_objects(old, our, their, at, conflicts))
+        }
+        (Value::Array(our), Value::Array(their)) => {
+            let empty = Vec::new();
+            let old = base.and_then(Value::as_array).unwrap_or(&empty);
+            Value::Array(merge_lists(old, our, their, at, conflicts))
+        }
+        _ => {
+            conflicts.push(if at.is_empty() { "/".into() } else { at.to_owned() });
+            ours.clone()
+        }
+    }
+}
+
+fn merge_objects(
+    old: &Map<String, Value>,
+    our: &Map<String, Value>,
+    their: &Map<String, Value>,
+    at: &str,
+    conflicts: &mut Vec<String>,
+) -> Map<String, Value> {
+    let mut merged = Map::new();
+    for key in our.keys().chain(their.keys().filter(|k| !our.contains_key(*k))) {
+        let place = format!("{at}/{key}");
+        match (our.get(key), their.get(key), old.get(key)) {
+            (Some(o), Some(t), base) => {
+                merged.insert(key.clone(), merge_values(base, o, t, &place, conflicts));
+            }
+            // One side removed what the other left alone; what it changed is kept and told.
+            (Some(kept), None, Some(base)) | (None, Some(kept), Some(base)) => {
+                if kept != base {
+                    conflicts.push(place);
+                    merged.insert(key.clone(), kept.clone());
+                }
+            }
+            (Some(new), None, None) | (None, Some(new), None) => {
+                merged.insert(key.clone(), new.clone());
+            }
+            (None, None, _) => {}
+        }
+    }
+    merged
+}
+
+/// Items with an `id` are merged by it, others by what they are.
+fn merge_lists(old: &[Value], our: &[Value], their: &[Value], at: &str, conflicts: &mut Vec<String>) -> Vec<Value> {
+    let name = |item: &Value| item.get("id").map_or_else(|| item.to_string(), ToString::to_string);
+    let find = |list: &[Value], wanted: &str| list.iter().find(|i| name(i) == wanted).cloned();
+    let mut merged = Vec::new();
+    for item in our.iter().chain(their.iter().filter(|t| !our.iter().any(|o| name(o) == name(t)))) {
+        let id = name(item);
+        match (find(our, &id), find(their, &id), find(old, &id)) {
+            (Some(o), Some(t), base) => merged.push(merge_values(base.as_ref(), &o, &t, &format!("{at}/{id}"), conflicts)),
+            (Some(kept), None, Some(base)) | (None, Some(kept), Some(base)) => {
+                if kept != base {
+                    conflicts.push(format!("{at}/{id}"));
+                    merged.push(kept);
+                }
+            }
+            (Some(new), None, None) | (None, Some(new), None) => merged.push(new),
+            (None, None, _) => {}
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Outside, judge_outside};
+    use proptest::prelude::*;
+
+    #[test]
+    fn append_files_keep_both_sides() {
+        let merged = merge_branches(Class::Append, "g.md", "a\n", "a\nb\n", "a\nc\n");
+        assert_eq!((merged.text.as_str(), merged.conflicts.len()), ("a\nb\nc\n", 0));
+        assert_eq!(merge_branches(Class::Append, "g.md", "a", "a\nb", "a\nc\n").text, "a\nb\n\nc\n");
+        assert_eq!(merge_branches(Class::Append, "g.md", "a\n", "a\nb\n", "a\nb\n").text, "a\nb\n");
+    }
+
+    #[test]
+    fn json_merges_by_key_and_by_id() {
+        let base = r#"{"phase":"planning","todos":[{"id":"1","status":"pending"}],"x":1}"#;
+        let ours = r#"{"phase":"testing","todos":[{"id":"1","status":"pending"},{"id":"2","status":"pending"}],"x":1}"#;
+        let theirs = r#"{"phase":"planning","todos":[{"id":"1","status":"completed"},{"id":"3","status":"pending"}],"x":1,"note":"n"}"#;
+        let merged = merge_branches(Class::State, "s.json", base, ours, theirs);
+        assert_eq!(merged.conflicts, Vec::<String>::new());
+        let value: Value = serde_json::from_str(&merged.text).unwrap();
+        assert_eq!(value["phase"], "testing");
+        assert_eq!(value["note"], "n");
+        let ids: Vec<_> =
+            value["todos"].as_array().unwrap().iter().map(|t| (t["id"].as_str().unwrap(), t["status"].as_str().unwrap())).collect();
+        assert_eq!(ids, [("1", "completed"), ("2", "pending"), ("3", "pending")]);
+    }
+
+    #[test]
+    fn a_key_changed_on_both_sides_is_a_conflict() {
+        let merged = merge_branches(Class::State, "s.json", r#"{"a":{"b":1}}"#, r#"{"a":{"b":2}}"#, r#"{"a":{"b":3}}"#);
+        assert_eq!(merged.conflicts, ["/a/b"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_entry_of_either_side_is_lost(base in "([abc]\n){0,4}", our in "([d-f]\n){0,4}", their in "([g-i]\n){0,4}") {
+            let (ours, theirs) = (format!("{base}{our}"), format!("{base}{their}"));
+            let merged = merge_branches(Class::Append, "g.md", &base, &ours, &theirs);
+            for side in [&ours, &theirs] {
+                let judged = judge_outside(Class::Append, "g.md", Some(side.as_bytes()), Some(merged.text.as_bytes()));
+                prop_assert!(!matches!(judged, Outside::Flagged { .. }), "{merged:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Git: a merge driver that joins two branches of memory without losing an entry.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+use quipu_contract::{Class, ProjectPath, merge_branches};
+use quipu_protocol::Project;
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct GitSetup {}
+
+impl Operate for GitSetup {
+    const NAME: &'static str = "git setup";
+    const ABOUT: &'static str = "Have git merge append and state files by the contract (.gitattributes, git config)";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let root = Project::find_root(&session.folder)?;
+        let contract = Project::load_contract(&root)?;
+        let mut lines = Vec::new();
+        for rule in contract.files.iter().filter(|r| matches!(r.class, Class::Append | Class::State)) {
+            // Git's patterns know no names in braces.
+            let mut pattern = rule.path.as_str().to_owned();
+            for hole in rule.path.holes() {
+                pattern = pattern.replace(&format!("{{{hole}}}"), "*");
+            }
+            lines.push(format!("/{} merge=quipu", pattern.replace(' ', "[[:space:]]")));
+        }
+        let attributes = root.join(".gitattributes");
+        let old = std::fs::read_to_string(&attributes).unwrap_or_default();
+        let io = |e: std::io::Error| Failure::new(exit::IO, format!("cannot set git up: {e}"), "");
+        std::fs::write(&attributes, with_block(&old, &lines)).map_err(io)?;
+        let driver = "quipu git merge %O %A %B %P";
+        for (key, value) in [("merge.quipu.name", "Quipu: join memory by its class"), ("merge.quipu.driver", driver)] {
+            let done = Command::new("git").args(["config", key, value]).current_dir(&root).status().map_err(io)?;
+            if !done.success() {
+                return Err(Failure::new(exit::NO, "this folder is in no git repository", "git init; then quipu git setup"));
+            }
+        }
+        Ok(Answer::new(json!({"attributes": lines, "driver": driver}), lines.join("\n"))
+            .say("written to .gitattributes; the driver is in this clone's git config"))
+    }
+}
+
+const BEGIN: &str = "# quipu: begin";
+const END: &str = "# quipu: end";
+
+/// The text with Quipu's block replaced or added; everything else stays.
+fn with_block(old: &str, lines: &[String]) -> String {
+    let mut kept = String::new();
+    let mut inside = false;
+    for line in old.split_inclusive('\n') {
+        match line.trim_end() {
+            BEGIN => inside = true,
+            END => inside = false,
+            _ if !inside => kept.push_str(line),
+            _ => {}
+        }
+    }
+    if !kept.is_empty() && !kept.ends_with('\n') {
+        kept.push('\n');
+    }
+    format!("{kept}{BEGIN}\n{}\n{END}\n", lines.join("\n"))
+}
+
+#[derive(Debug, Args)]
+pub struct GitMerge {
+    /// The common beginning (%O)
+    base: PathBuf,
+    /// Ours, which becomes the result (%A)
+    ours: PathBuf,
+    /// Theirs (%B)
+    theirs: PathBuf,
+    /// The path in the project (%P)
+    path: String,
+}
+
+impl Operate for GitMerge {
+    const NAME: &'static str = "git merge";
+    const ABOUT: &'static str = "The merge driver that git calls; exit 1 leaves the file as a conflict";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let root = Project::find_root(&session.folder)?;
+        let contract = Project::load_contract(&root)?;
+        let io = |e: std::io::Error| Failure::new(exit::IO, format!("cannot merge `{}`: {e}", self.path), "");
+        let read = |file: &Path| std::fs::read_to_string(file);
+        let (base, ours, theirs) = (read(&self.base).map_err(io)?, read(&self.ours).map_err(io)?, read(&self.theirs).map_err(io)?);
+        let class = ProjectPath::parse(&self.path).map_or(Class::Free, |p| contract.class(&p));
+        let merged = merge_branches(class, &self.path, &base, &ours, &theirs);
+        std::fs::write(&self.ours, &merged.text).map_err(io)?;
+        let mut answer = Answer::new(json!({"path": self.path, "conflicts": merged.conflicts}), "");
+        for conflict in &merged.conflicts {
+            answer = answer.say(format!("{}: both sides changed {conflict}; ours is kept until you decide", self.path));
+        }
+        answer.exit = if merged.conflicts.is_empty() { exit::FINE } else { exit::NO };
+        Ok(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_block_is_replaced_and_the_rest_stays() {
+        let once = with_block("*.png binary", &["/a merge=quipu".to_owned()]);
+        assert_eq!(once, "*.png binary\n# quipu: begin\n/a merge=quipu\n# quipu: end\n");
+        assert_eq!(with_block(&once, &["/a merge=quipu".to_owned()]), once);
+    }
+}
