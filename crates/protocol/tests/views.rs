@@ -285,6 +285,14 @@ path = "own/{unit}.md"
 [[roles.clerk.write]]
 path = "own/{unit}.md"
 
+[[roles.clerk.read]]
+path = "mixed/*.md"
+need = "if-room"
+
+[[roles.clerk.deny]]
+path = "mixed/private.md"
+why = "a wildcard yields to this"
+
 [[roles.clerk.deny]]
 path = "secret/**"
 why = "not for clerks"
@@ -311,6 +319,8 @@ fn small() -> TempDir {
         ("shelves/all.md", "All.\n"),
         ("notes/a.md", "A.\n"),
         ("notes/b.md", "B.\n"),
+        ("mixed/open.md", "Open.\n"),
+        ("mixed/private.md", "Private.\n"),
         ("secret/x.md", "X.\n"),
         ("secret/y.md", "Y.\n"),
     ] {
@@ -332,6 +342,7 @@ fn pointers_are_resolved_with_variables_wildcards_and_sections() {
     assert_eq!(
         names(&view),
         [
+            owned("mixed/*.md", &["mixed/open.md"]),
             owned("notes/a.md", &["notes/a.md"]),
             owned("notes/*.md", &["notes/b.md"]),
             owned("log.md#u1", &["log.md"]),
@@ -339,9 +350,9 @@ fn pointers_are_resolved_with_variables_wildcards_and_sections() {
         ],
         "the unit's own shelf; of two pointers to one path the first wins; what is bound to the unit comes last"
     );
-    assert_eq!(view.stages[0].files[2].text, "## u1: leases\nA lease ends by itself.\n\n");
+    assert_eq!(view.stages[0].files[3].text, "## u1: leases\nA lease ends by itself.\n\n");
     assert_eq!(view.absent.iter().map(|a| (a.name.as_str(), a.own)).collect::<Vec<_>>(), [("own/u1.md", true)]);
-    assert_eq!((view.denied[0].path.as_str(), view.denied[0].files), ("secret/**", 2));
+    assert_eq!((view.denied[1].path.as_str(), view.denied[1].files), ("secret/**", 2));
 }
 
 #[test]

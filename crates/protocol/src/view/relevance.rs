@@ -27,8 +27,9 @@ const COMMON: &[&str] = &[
 ];
 
 impl Relevance for Lexical {
-    fn scores(&self, topic: &Topic, _: &ProjectPath, pieces: &[&str]) -> Vec<u32> {
+    fn scores(&self, topic: &Topic, path: &ProjectPath, pieces: &[&str]) -> Vec<u32> {
         let wanted = words(&topic.0);
+        let named = if names_path(&topic.0, path) { NAMED } else { 0 };
         let held: Vec<BTreeSet<String>> = pieces.iter().map(|text| words(text)).collect();
         let mut spread: BTreeMap<&str, u32> = BTreeMap::new();
         for word in held.iter().flatten().filter(|w| wanted.contains(*w)) {
@@ -42,13 +43,31 @@ impl Relevance for Lexical {
                 let length = f64::from(u32::try_from(words.len()).unwrap_or(u32::MAX));
                 let score = 100.0 * sum / (1.0 + 0.25 * length.ln_1p());
                 // Rounded, so that the last bits of a logarithm decide nothing; any shared word counts.
-                if sum > 0.0 { (score.round() as u32).max(1) } else { 0 }
+                named + if sum > 0.0 { (score.round() as u32).max(1) } else { 0 }
             })
             .collect()
     }
 }
 
-/// The words of a text: English ones without their plural, Chinese ones as pairs of characters.
+/// What a file scores for being named by the topic: more than shared words ever give.
+const NAMED: u32 = 100_000;
+
+/// Whether a text names a path, whole or by its last parts, or a folder above it: `src/lease.rs`, `lease.rs:12`, `src/store/`.
+fn names_path(text: &str, path: &ProjectPath) -> bool {
+    let rooted = format!("/{path}");
+    let apart = |c: char| {
+        c.is_whitespace() || matches!(c, '|' | '`' | '"' | '\'' | '(' | ')' | '[' | ']' | '<' | '>' | ',' | ';' | '，' | '、' | '；')
+    };
+    text.split(apart).filter(|word| word.contains(['/', '.'])).any(|word| {
+        let word = word.split(':').next().unwrap_or_default().trim_start_matches("./").trim_end_matches('.');
+        match word.strip_suffix('/') {
+            Some(folder) => !folder.is_empty() && rooted.contains(&format!("/{folder}/")),
+            None => !word.is_empty() && rooted.ends_with(&format!("/{word}")),
+        }
+    })
+}
+
+/// The words of a text: English ones without their endings, Chinese ones as pairs of characters.
 fn words(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut word = String::new();
@@ -79,7 +98,9 @@ fn kept(word: &str) -> Option<String> {
         return None;
     }
     let stem = ["ing", "ies", "es", "ed", "s"].iter().find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() > 3));
-    Some(stem.unwrap_or(word).to_owned())
+    let stem = stem.unwrap_or(word);
+    // `leases` loses `es`, so `lease` loses its `e`.
+    Some(stem.strip_suffix('e').filter(|short| short.len() > 2).unwrap_or(stem).to_owned())
 }
 
 fn is_han(c: char) -> bool {
@@ -99,6 +120,20 @@ mod tests {
         let found = scores("How leases expire", &["| lease | ends by itself |", "| journal | a log |", "| lease expiry | expired |"]);
         assert!(found[2] > found[0] && found[0] > 0, "{found:?}");
         assert_eq!(found[1], 0);
+    }
+
+    #[test]
+    fn a_file_that_the_topic_names_matters_most() {
+        let path = ProjectPath::parse("source/src/lease.rs").unwrap();
+        for (topic, yes) in [
+            ("| src/lease.rs | leases |", true),
+            ("see `lease.rs:12`.", true),
+            ("all of source/src/", true),
+            ("src/release.rs and please.rs", false),
+            ("A sentence. Another.", false),
+        ] {
+            assert_eq!(Lexical.scores(&Topic(topic.into()), &path, &["xyz"])[0] > 0, yes, "{topic}");
+        }
     }
 
     #[test]
