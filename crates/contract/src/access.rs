@@ -13,6 +13,7 @@ use crate::role::Role;
 /// Why a role may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
+    pub role: String,
     pub what: String,
     pub place: Place,
 }
@@ -82,7 +83,8 @@ impl Grant<'_> {
             [] => format!("role `{}` writes nothing; `{path}` is not for it", role.name),
             own => format!("role `{}` writes {}, not `{path}`", role.name, join(own)),
         };
-        Err(Denial { what, place: role.place.clone() })
+        let hint = unsaid(role.writes.iter().map(|w| &w.path), path, binding);
+        Err(Denial { role: role.name.clone(), what: what + &hint, place: role.place.clone() })
     }
 
     /// What of a file the actor may read. A pointer that names the very path stands; one with a
@@ -107,9 +109,12 @@ impl Grant<'_> {
         }
         if let Some(deny) = deny {
             let why = deny.why.in_language(crate::Language::En);
-            return Err(Denial { what: format!("role `{}` does not read `{path}`: {why}", role.name), place: deny.place.clone() });
+            let what = format!("role `{}` does not read `{path}`: {why}", role.name);
+            return Err(Denial { role: role.name.clone(), what, place: deny.place.clone() });
         }
-        Err(Denial { what: format!("no pointer of role `{}` names `{path}`", role.name), place: role.place.clone() })
+        let pointers = role.reads.iter().map(|r| &r.path).chain(role.writes.iter().map(|w| &w.path));
+        let what = format!("no pointer of role `{}` names `{path}`", role.name) + &unsaid(pointers, path, binding);
+        Err(Denial { role: role.name.clone(), what, place: role.place.clone() })
     }
 }
 
@@ -123,6 +128,13 @@ fn fill_text(text: &str, binding: &Binding) -> String {
 fn is_bound(pattern: &Pattern, path: &ProjectPath, binding: &Binding) -> bool {
     let filled = pattern.fill(binding);
     filled.holes().next().is_none() && filled.matches(path.as_str()).is_some()
+}
+
+/// What the actor did not say, where a pointer would name the path if it had.
+fn unsaid<'p>(pointers: impl Iterator<Item = &'p Pattern>, path: &ProjectPath, binding: &Binding) -> String {
+    let open = pointers.map(|p| p.fill(binding)).find(|p| p.holes().next().is_some() && p.matches(path.as_str()).is_some());
+    let flags: Vec<String> = open.iter().flat_map(|p| p.holes().map(|hole| format!("--{hole}"))).collect();
+    if flags.is_empty() { String::new() } else { format!(": say for which, with {}", flags.join(" and ")) }
 }
 
 fn join(paths: &[String]) -> String {

@@ -58,6 +58,10 @@ pub struct Refusal {
     pub mend: &'static str,
 }
 
+const AMEND: &str = "quipu amend {path} --why \"…\" --file FILE     (a person's act)";
+const ADD: &str = "quipu append {path} --text \"…\"     (a correction supersedes, it does not edit)";
+const REPLACE: &str = "quipu read {path} --json     (for its version; then: quipu write {path} --expect VERSION --file FILE)";
+
 impl Class {
     /// The classes a contract may name.
     pub const NAMED: [Class; 6] = [Class::Sealed, Class::Append, Class::Record, Class::Overwrite, Class::State, Class::Derived];
@@ -84,7 +88,10 @@ impl Class {
             (_, Act::Create) if exists => refuse("exists already", "quipu read {path}"),
             (Class::Derived, Act::Derive) if *actor == Actor::Runtime => Ok(()),
             (Class::Derived, Act::RestoreHead) => Ok(()),
-            (Class::Derived, _) => refuse("is derived: Quipu alone writes it, from other files", "quipu doctor"),
+            (Class::Derived, _) => refuse(
+                "is derived: Quipu alone writes it, from other files",
+                "quipu contract show     (change what it is made from instead)",
+            ),
             (_, Act::Derive) => refuse("is not a derived file", "quipu contract show"),
 
             (_, Act::RestoreHead) => Ok(()),
@@ -95,33 +102,31 @@ impl Class {
             (Class::Sealed, Act::Amend) if *actor == Actor::Person => Ok(()),
             (Class::Sealed, Act::RestoreOlder) if *actor == Actor::Person => Ok(()),
             (Class::Sealed, Act::Amend | Act::RestoreOlder) => {
-                refuse("is sealed: only a person may amend it", "quipu amend {path} --why \"…\"     (as a person, without --as or --agent)")
+                refuse("is sealed: only a person may amend it", "ask a person for: quipu amend {path} --why \"…\" --file FILE")
             }
-            (Class::Sealed, _) => refuse("is sealed: it was written once and stays", "quipu amend {path} --why \"…\"     (a person's act)"),
-
-            (_, Act::Amend) => refuse("is not sealed, so there is nothing to amend", "quipu write {path}"),
+            (Class::Sealed, Act::Remove) => refuse("is sealed: it may be amended, but not removed", AMEND),
+            (Class::Sealed, _) => refuse("is sealed: it was written once and stays", AMEND),
 
             (Class::Append, Act::Append) => Ok(()),
-            (Class::Append, Act::Remove) => refuse("is append-only: it may not be removed", "quipu read {path}"),
-            (Class::Append, _) => refuse(
-                "is append-only: existing bytes never change",
-                "quipu append {path} --text \"…\"     (a correction supersedes, it does not edit)",
-            ),
+            (Class::Append, Act::Remove) => refuse("is append-only: it may not be removed", ADD),
+            (Class::Append, _) => refuse("is append-only: existing bytes never change", ADD),
 
-            (Class::Record, _) if exists => refuse("is a record: created once, never changed", "quipu write {path}     (under a new name)"),
+            (Class::Record, _) if exists => {
+                refuse("is a record: created once, never changed", "quipu write NEW_NAME --file FILE     (this one stays)")
+            }
             (Class::Record, Act::Append) => Ok(()),
-            (Class::Record, _) => refuse("does not exist", "quipu write {path}"),
+            (Class::Record, _) => refuse("does not exist", "quipu write {path} --file FILE"),
+
+            (Class::State, Act::Amend) => refuse("is not sealed, so there is nothing to amend", REPLACE),
+            (_, Act::Amend) => refuse("is not sealed, so there is nothing to amend", "quipu write {path} --file FILE"),
 
             (Class::State, Act::Replace { expected: true } | Act::Merge | Act::RestoreOlder) => Ok(()),
-            (Class::State, Act::Replace { expected: false }) => refuse(
-                "is a state file: it is replaced only on the version that was read",
-                "quipu read {path} --json     (then: quipu write {path} --expect VERSION)",
-            ),
-            (Class::State, Act::Append) => {
-                refuse("is a state file: it is replaced or merged, not appended to", "quipu write {path} --expect VERSION")
+            (Class::State, Act::Replace { expected: false }) => {
+                refuse("is a state file: it is replaced only on the version that was read", REPLACE)
             }
+            (Class::State, Act::Append) => refuse("is a state file: it is replaced or merged, not appended to", REPLACE),
             (Class::State, Act::Remove) if *actor == Actor::Person => Ok(()),
-            (Class::State, Act::Remove) => refuse("is a state file: only a person may remove it", "quipu write {path} --expect VERSION"),
+            (Class::State, Act::Remove) => refuse("is a state file: only a person may remove it", "ask a person for: quipu remove {path}"),
 
             (Class::Overwrite | Class::Free, _) => Ok(()),
         }

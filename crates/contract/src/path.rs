@@ -72,7 +72,7 @@ impl ProjectPath {
             return Err(BadPath::Reserved { path: shown(), folder: ".git" });
         }
         if !is_nfc(text) {
-            return Err(BadPath::NotNormal { path: shown(), normal: text.nfc().collect() });
+            return Err(BadPath::NotNormal { path: show_marks(text), normal: text.nfc().collect() });
         }
         Ok(ProjectPath(text.to_owned()))
     }
@@ -106,6 +106,12 @@ impl fmt::Display for ProjectPath {
 /// Compatibility-normalised and lower-cased, the coarsest equality a file system uses.
 pub(crate) fn fold(text: &str) -> String {
     text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+}
+
+/// With combining marks spelled out: the two forms look the same on a screen.
+fn show_marks(text: &str) -> String {
+    let spelled = |c: char| unicode_normalization::char::is_combining_mark(c);
+    text.chars().map(|c| if spelled(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
 }
 
 fn is_odd(c: char) -> bool {
@@ -159,7 +165,7 @@ mod tests {
     #[test]
     fn unnormalised_unicode_names_the_normal_form() {
         let error = ProjectPath::parse("cafe\u{301}.md").unwrap_err();
-        assert_eq!(error, BadPath::NotNormal { path: "cafe\u{301}.md".escape_debug().to_string(), normal: "café.md".into() });
+        assert_eq!(error, BadPath::NotNormal { path: "cafe\\u{301}.md".into(), normal: "café.md".into() });
     }
 
     #[test]

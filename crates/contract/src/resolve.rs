@@ -269,7 +269,7 @@ impl Resolver {
                 source,
                 text.span(),
                 format!("variable `{open}` has no value"),
-                format!("set it in quipu.toml under [vars]: {open} = \"…\""),
+                format!("set it in quipu.toml under [vars]: {open} = \"…\"     (quipu init: --var {open}=…)"),
             );
             return None;
         }

@@ -1,6 +1,6 @@
 //! A change as a JSON file: several operations, committed whole or not at all.
 
-use quipu_contract::{Actor, ProjectPath};
+use quipu_contract::{Actor, BadPath, ProjectPath};
 use quipu_store::{Change, Expect, Op, Version};
 use serde::Deserialize;
 use thiserror::Error;
@@ -11,6 +11,10 @@ pub enum ChangeFileError {
     Malformed { file: String, line: usize, what: String },
     #[error("{file}, operation {number}: {what}")]
     BadOp { file: String, number: usize, what: String },
+    #[error("{file}, operation {number}: {source}")]
+    BadPath { file: String, number: usize, source: BadPath },
+    #[error("{file}: there is no operation")]
+    NoOp { file: String },
 }
 
 #[derive(Deserialize)]
@@ -46,14 +50,18 @@ pub fn parse_change(file: &str, text: &str, actor: &Actor) -> Result<Change, Cha
     let parsed: ChangeFile = serde_json::from_str(text).map_err(|error| ChangeFileError::Malformed {
         file: file.to_owned(),
         line: error.line(),
-        what: error.to_string(),
+        what: without_place(&error),
     })?;
     let mut change = Change::by(actor);
     change.why = parsed.why;
     change.key = parsed.key;
     for (index, entry) in parsed.ops.into_iter().enumerate() {
         let bad = |what: String| ChangeFileError::BadOp { file: file.to_owned(), number: index + 1, what };
-        let path = ProjectPath::parse(&entry.path).map_err(|e| bad(e.to_string()))?;
+        let path = ProjectPath::parse(&entry.path).map_err(|source| ChangeFileError::BadPath {
+            file: file.to_owned(),
+            number: index + 1,
+            source,
+        })?;
         let wants_text = matches!(entry.op, OpName::Append | OpName::Write | OpName::Create);
         let bytes = match (wants_text, entry.text) {
             (true, Some(text)) => text.into_bytes(),
@@ -79,9 +87,18 @@ pub fn parse_change(file: &str, text: &str, actor: &Actor) -> Result<Change, Cha
         });
     }
     if change.ops.is_empty() {
-        return Err(ChangeFileError::BadOp { file: file.to_owned(), number: 0, what: "there is no operation".into() });
+        return Err(ChangeFileError::NoOp { file: file.to_owned() });
     }
     Ok(change)
+}
+
+/// The parser's words without " at line 2 column 16": the place is told first.
+fn without_place(error: &serde_json::Error) -> String {
+    let told = error.to_string();
+    match told.rfind(" at line ") {
+        Some(at) => told[..at].to_owned(),
+        None => told,
+    }
 }
 
 #[cfg(test)]

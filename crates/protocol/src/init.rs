@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use quipu_contract::{Actor, Class, Contract, Language, ProjectPath};
 use quipu_store::{Change, Expect, Op, Options, Store, StoreError};
@@ -40,6 +41,8 @@ pub enum InitError {
     Exists,
     #[error("name at least one profile: {}", Library::built_in().join(", "))]
     NoProfile,
+    #[error("{0}")]
+    UnknownProfile(String),
     #[error(transparent)]
     Project(#[from] ProjectError),
     #[error(transparent)]
@@ -63,22 +66,26 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
     let text = render_manifest(layout, root);
     // The contract is resolved before anything is written: a faulty one leaves no trace.
     let library = Library::of(root);
+    for name in &layout.profiles {
+        library.load(name, "profile.toml").map_err(InitError::UnknownProfile)?;
+    }
     let source = quipu_contract::Source { file: "quipu.toml".into(), text: text.clone() };
     let contract = quipu_contract::resolve_contract(&source, &|name, file| library.load(name, file)).map_err(ProjectError::Faulty)?;
     let files = plan_files(&contract, &library)?;
 
     std::fs::create_dir_all(root).map_err(io(format!("cannot make `{}`", root.display())))?;
-    let mut replaced = Vec::new();
     if manifest.exists() {
-        // The old contract is journalled under its own rules before the new one holds.
-        let old = Project::open(root, options.clone())?;
-        old.store.survey()?;
-        replaced.push("quipu.toml".to_owned());
+        // What the old contract allows is journalled under its own rules before the new one holds.
+        match Project::open(root, options.clone()) {
+            Ok(old) => drop(old.store.survey()?),
+            Err(ProjectError::Faulty(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     Store::init(root)?;
-    std::fs::write(&manifest, &text).map_err(io("cannot write `quipu.toml`".into()))?;
-    let project = Project::open(root, options)?;
-    let survey = project.store.survey()?;
+    let contract = Arc::new(contract);
+    let store = Store::open(root, Arc::clone(&contract), options)?;
+    let survey = store.survey()?;
     let adopted: Vec<String> = survey.adopted.into_iter().map(|a| a.path).filter(|p| p != "quipu.toml").collect();
 
     let mut folders = Vec::new();
@@ -90,9 +97,13 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
             }
         }
     }
-    let mut created = Vec::new();
+    let (mut created, mut replaced) = (Vec::new(), Vec::new());
     let mut by_person = Change::by(&Actor::Person).why("laid out by quipu init");
     by_person.force = true;
+    // The contract and the files it asks for are one commit: a crash leaves no half of it.
+    let path = ProjectPath::parse("quipu.toml").expect("it is a plain name");
+    if manifest.exists() { &mut replaced } else { &mut created }.push(path.as_str().to_owned());
+    by_person = by_person.write(&path, text, Expect::Any);
     let mut by_quipu = Change::by(&Actor::Runtime).why("laid out by quipu init");
     for (path, class, text) in files {
         let exists = root.join(path.as_str()).exists();
@@ -108,7 +119,7 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
         if class == Class::Derived {
             by_quipu = by_quipu.op(Op::Derive { path, bytes: text.into_bytes() });
         } else {
-            let expect = match project.store.read(&path)? {
+            let expect = match store.read(&path)? {
                 Some((_, version)) => Expect::Version(version),
                 None => Expect::Any,
             };
@@ -117,14 +128,17 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
     }
     for change in [by_person, by_quipu] {
         if !change.ops.is_empty() {
-            project.store.judge(change)?.publish()?;
+            store.judge(change)?.publish()?;
         }
     }
     let mut welcome = Vec::new();
     let values = template_values(&contract.binding(), jiff::Timestamp::now());
     for profile in &contract.profiles {
         let text = profile.welcome.in_language(contract.language);
-        welcome.push(render_template(&format!("profiles/{}/profile.toml", profile.name), text, &values)?.trim_end().to_owned());
+        let text = render_template(&Library::shown(&profile.name, "profile.toml"), text, &values)?.trim_end().to_owned();
+        if !text.is_empty() {
+            welcome.push(text);
+        }
     }
     Ok(Laid { created, adopted, replaced, folders, welcome })
 }
@@ -138,7 +152,7 @@ fn plan_files(contract: &Contract, library: &Library) -> Result<Vec<(ProjectPath
         let Ok(path) = ProjectPath::parse(literal) else { continue };
         let template = format!("templates/{}/{literal}", contract.language.as_str());
         let text = library.read(profile, &template).unwrap_or_default();
-        files.push((path, rule.class, render_template(&format!("profiles/{profile}/{template}"), &text, &values)?));
+        files.push((path, rule.class, render_template(&Library::shown(profile, &template), &text, &values)?));
     }
     Ok(files)
 }

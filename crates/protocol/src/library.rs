@@ -47,17 +47,18 @@ impl Library {
     /// A contract file of a profile, under the name that messages show.
     pub fn load(&self, name: &str, file: &str) -> Result<Source, String> {
         match self.read(name, file) {
-            Some(text) => {
-                let shown = if Self::is_folder(name) {
-                    format!("{}/{file}", name.trim_start_matches("./").trim_end_matches('/'))
-                } else {
-                    format!("profiles/{name}/{file}")
-                };
-                Ok(Source { file: shown, text })
-            }
+            Some(text) => Ok(Source { file: Self::shown(name, file), text }),
             None if Self::is_folder(name) => Err(format!("no file `{name}/{file}`")),
             None if Self::built_in().iter().any(|n| n == name) => Err(format!("profile `{name}` has no file `{file}`")),
             None => Err(format!("no profile `{name}`: built in are {}; a folder is written ./NAME", Self::built_in().join(", "))),
+        }
+    }
+
+    /// A file of a profile as messages name it.
+    pub(crate) fn shown(name: &str, file: &str) -> String {
+        match Self::is_folder(name) {
+            true => format!("{}/{file}", name.trim_start_matches("./").trim_end_matches('/')),
+            false => format!("profiles/{name}/{file}"),
         }
     }
 

@@ -33,7 +33,8 @@ pub struct Project {
 impl Project {
     /// The nearest folder with a `quipu.toml`, from here upwards.
     pub fn find_root(from: &Path) -> Result<PathBuf, ProjectError> {
-        let from = std::path::absolute(from).map_err(|source| ProjectError::Unreadable { path: from.to_owned(), source })?;
+        // Not only made absolute: above `project/..` lies the parent, not the project.
+        let from = std::fs::canonicalize(from).map_err(|source| ProjectError::Unreadable { path: from.to_owned(), source })?;
         from.ancestors()
             .find(|folder| folder.join("quipu.toml").is_file())
             .map(Path::to_owned)

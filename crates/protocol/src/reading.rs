@@ -19,12 +19,12 @@ pub enum ReadError {
     NotFound(ProjectPath),
     #[error("of `{path}` this role reads only the section {}", sections.iter().map(|s| format!("`{s}`")).collect::<Vec<_>>().join(", "))]
     OnlySections { path: ProjectPath, sections: Vec<String> },
-    #[error("`{path}` has no section `{}`", miss.anchor)]
-    NoSection { path: ProjectPath, miss: Miss },
+    #[error("`{path}` has no section `{}`{}", miss.anchor, render_known(known))]
+    NoSection { path: ProjectPath, miss: Miss, known: Vec<String> },
     #[error("`{0}` is not text, so it has no sections")]
     NotText(ProjectPath),
-    #[error("`{0}` is no version: write a1b2c3…, @12, ~1 or a time")]
-    BadVersion(String),
+    #[error("`{at}` is no version: write a1b2c3…, @12, ~1 or a time such as 2026-01-31T12:00:00Z")]
+    BadVersion { path: ProjectPath, at: String },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -58,7 +58,7 @@ pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<
     let (bytes, version) = match at {
         None => project.store.read(&path)?.ok_or_else(|| ReadError::NotFound(path.clone()))?,
         Some(at) => {
-            let at = At::parse(at).ok_or_else(|| ReadError::BadVersion(at.to_owned()))?;
+            let at = At::parse(at).ok_or_else(|| ReadError::BadVersion { path: path.clone(), at: at.to_owned() })?;
             let (bytes, event) = project.store.text_at(&path, &at)?;
             (bytes, event.version)
         }
@@ -71,7 +71,17 @@ pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<
     };
     let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::NotText(path.clone()))?;
     let document = Document::parse(text);
-    let found = find_section(&document, &anchor).map_err(|miss| ReadError::NoSection { path: path.clone(), miss })?;
+    let found = find_section(&document, &anchor).map_err(|miss| match &readable {
+        // The names of other sections are not for this reader either.
+        Readable::Sections(sections) if !sections.contains(&anchor) => {
+            ReadError::OnlySections { path: path.clone(), sections: sections.clone() }
+        }
+        Readable::Sections(_) => ReadError::NoSection { path: path.clone(), miss: Miss { nearest: Vec::new(), ..miss }, known: Vec::new() },
+        Readable::Whole => {
+            let known = document.sections().iter().map(|s| document.anchor_of(s).to_owned()).filter(|a| !a.is_empty()).collect();
+            ReadError::NoSection { path: path.clone(), miss, known }
+        }
+    })?;
     if let Readable::Sections(sections) = readable {
         // The section asked for must be one of them, or lie inside one.
         let inside = |outer: &str| {
@@ -83,6 +93,18 @@ pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<
     }
     let body = document.slice(&found.range).as_bytes().to_vec();
     Ok(Reading { line: found.line, section: Some(document.anchor_of(found).to_owned()), version, bytes: body, path })
+}
+
+/// So many sections are named before the rest is only counted.
+const SECTIONS_NAMED: usize = 12;
+
+fn render_known(known: &[String]) -> String {
+    let named = known.iter().take(SECTIONS_NAMED).map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
+    match known.len() {
+        0 => String::new(),
+        more if more > SECTIONS_NAMED => format!("; it has {named} and {} more", more - SECTIONS_NAMED),
+        _ => format!("; it has {named}"),
+    }
 }
 
 /// Whether an actor's pointers name a path, and how much of it.

@@ -80,6 +80,9 @@ fn called(matches: &ArgMatches) -> (&'static Operation, &ArgMatches) {
 fn session(matches: &ArgMatches) -> Result<Session, Failure> {
     let flag = |name: &str| matches.get_one::<String>(name).cloned();
     let folder = flag("folder").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    if !folder.is_dir() {
+        return Err(Failure::new(exit::NOT_FOUND, format!("there is no folder `{}`", folder.display()), ""));
+    }
     let flags = Names { role: flag("as"), unit: flag("unit"), agent: flag("agent"), lease: flag("lease") };
     let variable = |name: &str| std::env::var(name).ok();
     let environment = Names {

@@ -26,6 +26,10 @@ pub fn run(folder: Option<PathBuf>) -> Result<Answer, Failure> {
         None => tempfile::Builder::new().prefix("quipu-demo-").tempdir().map_err(io)?.keep(),
     };
     std::fs::create_dir_all(&root).map_err(io)?;
+    if root.join("quipu.toml").exists() {
+        let what = format!("`{}` holds a project already", root.display());
+        return Err(Failure::new(exit::REFUSED, what, "quipu demo DIR     (a folder of its own)"));
+    }
     let mut demo = Demo { program: std::env::current_exe().map_err(io)?, root: root.clone(), told: String::new() };
 
     demo.say("1. A project: its files, their classes, who may write what.");

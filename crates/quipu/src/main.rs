@@ -6,8 +6,11 @@ mod answer;
 mod cli;
 mod demo;
 mod ops;
+#[cfg(test)]
+mod reference;
 mod session;
 mod table;
+mod unseen;
 
 fn main() -> std::process::ExitCode {
     cli::run(std::env::args_os())

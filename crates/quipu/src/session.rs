@@ -1,6 +1,6 @@
 //! Who calls, where: what every operation is given besides its own arguments.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use quipu_contract::{Actor, ActorName, ProjectPath, UnitId};
 use quipu_protocol::Project;
@@ -54,12 +54,23 @@ impl Session {
 
     pub fn project(&self) -> Result<Project, Failure> {
         let root = Project::find_root(&self.folder)?;
-        Ok(Project::open(&root, Options::default())?)
+        let project = Project::open(&root, Options::default())?;
+        // Whoever the contract does not know is told so, whatever it came for.
+        project.contract.grant(&self.actor).map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
+        Ok(project)
     }
 
     /// A path as the caller wrote it: relative to the project root.
     pub fn path(text: &str) -> Result<ProjectPath, Failure> {
-        ProjectPath::parse(text).map_err(|e| Failure::new(exit::REFUSED, e.to_string(), "name a path below the project root"))
+        Ok(ProjectPath::parse(text)?)
+    }
+
+    /// A file outside the project's rules that an argument names: relative to the folder of the call.
+    pub fn load_file(&self, file: &Path) -> Result<Vec<u8>, Failure> {
+        std::fs::read(self.folder.join(file)).map_err(|error| {
+            let code = if error.kind() == std::io::ErrorKind::NotFound { exit::NOT_FOUND } else { exit::IO };
+            Failure::new(code, format!("cannot read `{}`: {error}", file.display()), "")
+        })
     }
 }
 

@@ -28,7 +28,7 @@ impl Operate for Append {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
-        let mut change = Change::by(&session.actor).op(Op::Append { path, bytes: self.input.lines()? });
+        let mut change = Change::by(&session.actor).op(Op::Append { path, bytes: self.input.lines(session)? });
         (change.key, change.why, change.lease) = (self.key, self.why, session.lease.clone());
         Ok(receipt::answer(&project.store.judge(change)?.publish()?))
     }

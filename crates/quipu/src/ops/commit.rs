@@ -1,3 +1,4 @@
+use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -26,9 +27,14 @@ impl Operate for Commit {
     const ABOUT: &'static str = "Change several files at once: all of them or none";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let name = self.file.display().to_string();
-        let text = if name == "-" { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(&self.file) };
-        let text = text.map_err(|e| Failure::new(exit::IO, format!("cannot read `{name}`: {e}"), ""))?;
+        let (name, bytes) = if self.file.as_os_str() == "-" {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes).map_err(|e| Failure::new(exit::IO, format!("cannot read stdin: {e}"), ""))?;
+            ("stdin".to_owned(), bytes)
+        } else {
+            (self.file.display().to_string(), session.load_file(&self.file)?)
+        };
+        let text = String::from_utf8(bytes).map_err(|_| Failure::usage(format!("`{name}` is not text"), ""))?;
         let mut change = parse_change(&name, &text, &session.actor)?;
         (change.force, change.lease) = (self.force, session.lease.clone());
         let project = session.project()?;

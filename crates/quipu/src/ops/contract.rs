@@ -25,7 +25,8 @@ impl Operate for ContractShow {
         if let Some(name) = &self.role {
             let role = contract.roles.get(name).ok_or_else(|| {
                 let known = contract.roles.keys().cloned().collect::<Vec<_>>().join(", ");
-                Failure::new(exit::NOT_FOUND, format!("no role `{name}`: there are {known}"), "quipu contract show")
+                let known = if known.is_empty() { "there is none".to_owned() } else { format!("there are {known}") };
+                Failure::new(exit::NOT_FOUND, format!("no role `{name}`: {known}"), "quipu contract show")
             })?;
             let mut text =
                 format!("{} ({})  {}\n{}\n", role.title.in_language(language), role.name, role.place, role.duty.in_language(language));
@@ -49,9 +50,10 @@ impl Operate for ContractShow {
         }
         if !contract.roles.is_empty() {
             text.push_str("roles\n");
+            let width = contract.roles.keys().map(|n| n.chars().count()).max().unwrap_or(0);
             for role in contract.roles.values() {
                 let writes = role.writes.iter().map(|w| w.path.as_str()).collect::<Vec<_>>().join(", ");
-                text.push_str(&format!("  {:<12} writes {writes}  {}\n", role.name, role.place));
+                text.push_str(&format!("  {:<width$}  writes {writes}  {}\n", role.name, role.place));
             }
         }
         if !contract.units.is_empty() {
@@ -67,7 +69,9 @@ impl Operate for ContractShow {
                 text.push_str(&format!("  {:<20} {after}  {}\n", step.name, step.place));
             }
         }
-        text.push_str("vars\n");
+        if !contract.vars.is_empty() {
+            text.push_str("vars\n");
+        }
         for (name, var) in &contract.vars {
             text.push_str(&format!("  {name} = {}\n", var.value.as_deref().unwrap_or("(none)")));
         }

@@ -1,5 +1,7 @@
 use clap::Args;
-use quipu_protocol::{may_read_whole, read_pointer, render_difference};
+use quipu_contract::ProjectPath;
+use quipu_protocol::{Project, ReadError, may_read_whole, read_pointer, render_difference};
+use quipu_store::{At, PathEvent};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
@@ -10,7 +12,7 @@ use crate::table::Operate;
 pub struct Diff {
     /// The file
     path: String,
-    /// From this version: a1b2c3…, @12, ~1 or a time; without it the newest journalled one
+    /// From this version: a1b2c3…, @12, ~1 or a time; without it the newest, or the one before outside edits that were adopted
     #[arg(long, value_name = "VERSION")]
     from: Option<String>,
     /// To this version; without it what is on disk now
@@ -20,31 +22,53 @@ pub struct Diff {
 
 impl Operate for Diff {
     const NAME: &'static str = "diff";
-    const ABOUT: &'static str = "What changed in a file: between versions, or on disk since the last commit";
+    const ABOUT: &'static str = "What changed in a file: between versions, or on disk behind Quipu's back";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
         may_read_whole(&project, &session.actor, &path)?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        let (old_name, old) = match &self.from {
-            Some(from) => {
-                let reading = read_pointer(&project, &session.actor, &self.path, Some(from))?;
-                (format!("{path} {}", reading.version), text(reading.bytes))
+        let events = project.store.events(&path)?;
+        let known = !events.is_empty();
+        let (old_version, old) = match (&self.from, known) {
+            (None, false) => (None, String::new()),
+            (from, _) => {
+                let from = match from {
+                    Some(from) => from.clone(),
+                    None => before_outside_edits(&project, &path, &events)?,
+                };
+                let reading = read_pointer(&project, &session.actor, &self.path, Some(&from))?;
+                (Some(reading.version.to_string()), text(reading.bytes))
             }
-            None => match project.store.read(&path)? {
-                Some((bytes, version)) => (format!("{path} {version}"), text(bytes)),
-                None => (format!("{path} (none)"), String::new()),
-            },
         };
-        let (new_name, new) = match &self.to {
+        let (new_version, new) = match &self.to {
             Some(to) => {
                 let reading = read_pointer(&project, &session.actor, &self.path, Some(to))?;
-                (format!("{path} {}", reading.version), text(reading.bytes))
+                (Some(reading.version.to_string()), text(reading.bytes))
             }
-            None => (format!("{path} (on disk)"), text(project.store.on_disk(&path)?.unwrap_or_default())),
+            None => match project.store.on_disk(&path)? {
+                Some(bytes) => (None, text(bytes)),
+                None if known => (None, String::new()),
+                None => return Err(ReadError::NotFound(path).into()),
+            },
         };
+        let old_name = format!("{path} {}", old_version.as_deref().unwrap_or("(not journalled)"));
+        let new_name = format!("{path} {}", new_version.as_deref().unwrap_or("(on disk)"));
         let diff = render_difference(&old_name, &old, &new_name, &new);
-        Ok(Answer::new(json!({"path": path, "from": old_name, "to": new_name, "diff": diff}), diff))
+        let answer = Answer::new(json!({"path": path, "from": old_version, "to": new_version, "diff": diff}), diff);
+        Ok(if answer.text.is_empty() { answer.say("no difference") } else { answer })
     }
+}
+
+/// An allowed outside edit is adopted as soon as anything looks at it, and would never show. Where
+/// nothing else differs, the version before it is what the caller wants to see.
+fn before_outside_edits(project: &Project, path: &ProjectPath, events: &[PathEvent]) -> Result<String, Failure> {
+    let on_disk = project.store.on_disk(path)?;
+    let (newest, _) = project.store.text_at(path, &At::Back(0))?;
+    let back = match on_disk.unwrap_or_default() == newest {
+        true => events.iter().position(|e| e.kind.as_str() != "adopt").unwrap_or(events.len() - 1),
+        false => 0,
+    };
+    Ok(format!("~{back}"))
 }

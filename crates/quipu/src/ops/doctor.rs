@@ -1,7 +1,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -10,7 +10,7 @@ pub struct Doctor {}
 
 impl Operate for Doctor {
     const NAME: &'static str = "doctor";
-    const ABOUT: &'static str = "Mend what can be mended and say what was done";
+    const ABOUT: &'static str = "Mend what can be mended and say what was done; exit 1 if anything is left";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -20,6 +20,8 @@ impl Operate for Doctor {
         for problem in &found.problems {
             text.push_str(&format!("left: {}: {}\n  do    {}\n", problem.place, problem.what, problem.mend));
         }
-        Ok(Answer::new(json!({"mended": mended, "left": found.problems}), text))
+        let mut answer = Answer::new(json!({"mended": mended, "left": found.problems}), text);
+        answer.exit = if found.problems.is_empty() { exit::FINE } else { exit::NO };
+        Ok(answer)
     }
 }

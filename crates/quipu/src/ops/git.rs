@@ -29,7 +29,14 @@ impl Operate for GitSetup {
             for hole in rule.path.holes() {
                 pattern = pattern.replace(&format!("{{{hole}}}"), "*");
             }
-            lines.push(format!("/{} merge=quipu", pattern.replace(' ', "[[:space:]]")));
+            let line = format!("/{} merge=quipu", pattern.replace(' ', "[[:space:]]"));
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        let inside = Command::new("git").args(["rev-parse", "--git-dir"]).current_dir(&root).output();
+        if !inside.map_err(|e| Failure::new(exit::IO, format!("cannot start git: {e}"), ""))?.status.success() {
+            return Err(Failure::new(exit::NOT_FOUND, "this folder is in no git repository", "git init; then quipu git setup"));
         }
         let attributes = root.join(".gitattributes");
         let old = std::fs::read_to_string(&attributes).unwrap_or_default();
@@ -39,7 +46,7 @@ impl Operate for GitSetup {
         for (key, value) in [("merge.quipu.name", "Quipu: join memory by its class"), ("merge.quipu.driver", driver)] {
             let done = Command::new("git").args(["config", key, value]).current_dir(&root).status().map_err(io)?;
             if !done.success() {
-                return Err(Failure::new(exit::NO, "this folder is in no git repository", "git init; then quipu git setup"));
+                return Err(Failure::new(exit::IO, format!("git did not take `{key}`"), ""));
             }
         }
         Ok(Answer::new(json!({"attributes": lines, "driver": driver}), lines.join("\n"))

@@ -50,10 +50,10 @@ impl Operate for Init {
         };
         let layout = Layout { profiles: self.profile, language: Language::parse(&self.lang).unwrap_or_default(), vars, force: self.force };
         let laid = lay_out(&root, &layout, Options::default())?;
-        let mut text = laid.welcome.join("\n\n");
-        text.push('\n');
-        let mut answer = Answer::new(json!(laid), text);
-        for (what, paths) in [("created", &laid.created), ("replaced", &laid.replaced), ("adopted as it is", &laid.adopted)] {
+        let mut answer = Answer::new(json!(laid), laid.welcome.join("\n\n"));
+        let told =
+            [("created", &laid.created), ("replaced", &laid.replaced), ("adopted as it is", &laid.adopted), ("folders", &laid.folders)];
+        for (what, paths) in told {
             if !paths.is_empty() {
                 answer = answer.say(format!("{what}: {}", paths.join(" ")));
             }

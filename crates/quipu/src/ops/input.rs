@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::answer::{Failure, exit};
+use crate::session::Session;
 
 #[derive(Debug, Args)]
 pub struct Input {
@@ -19,21 +20,19 @@ pub struct Input {
 
 impl Input {
     /// The text with which a line of a file ends: what `--text` leaves out is added.
-    pub fn lines(self) -> Result<Vec<u8>, Failure> {
+    pub fn lines(self, session: &Session) -> Result<Vec<u8>, Failure> {
         let typed = self.text.is_some();
-        let mut bytes = self.bytes()?;
+        let mut bytes = self.bytes(session)?;
         if typed && !bytes.ends_with(b"\n") {
             bytes.push(b'\n');
         }
         Ok(bytes)
     }
 
-    pub fn bytes(self) -> Result<Vec<u8>, Failure> {
+    pub fn bytes(self, session: &Session) -> Result<Vec<u8>, Failure> {
         match (self.text, self.file) {
             (Some(text), _) => Ok(text.into_bytes()),
-            (None, Some(file)) if file.as_os_str() != "-" => {
-                std::fs::read(&file).map_err(|e| Failure::new(exit::IO, format!("cannot read `{}`: {e}", file.display()), ""))
-            }
+            (None, Some(file)) if file.as_os_str() != "-" => session.load_file(&file),
             _ => {
                 let mut bytes = Vec::new();
                 std::io::stdin()

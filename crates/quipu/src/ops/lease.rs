@@ -9,13 +9,16 @@ use crate::table::Operate;
 /// Long enough for one agent's call, short enough that a dead one does not block a day.
 const DEFAULT_SECONDS: u64 = 15 * 60;
 
+/// The store lets none last longer without renewal.
+const LONGEST_SECONDS: u64 = 24 * 60 * 60;
+
 #[derive(Debug, Args)]
 pub struct LeaseTake {
     /// Paths, wildcards allowed
     #[arg(required = true)]
     paths: Vec<String>,
-    /// How long, in seconds
-    #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS)]
+    /// How long, in seconds: at most a day
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS, value_parser = clap::value_parser!(u64).range(1..=LONGEST_SECONDS))]
     seconds: u64,
 }
 
@@ -31,10 +34,11 @@ impl Operate for LeaseTake {
 
 #[derive(Debug, Args)]
 pub struct LeaseRenew {
+    /// The lease, as `lease take` printed it
     #[arg(value_name = "ID:FENCE")]
     token: String,
-    /// How long from now, in seconds
-    #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS)]
+    /// How long from now, in seconds: at most a day
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS, value_parser = clap::value_parser!(u64).range(1..=LONGEST_SECONDS))]
     seconds: u64,
 }
 
@@ -51,7 +55,7 @@ impl Operate for LeaseRenew {
 
 #[derive(Debug, Args)]
 pub struct LeaseRelease {
-    /// A person may leave the number out
+    /// The lease, as `lease take` printed it; a person may leave the number out
     #[arg(value_name = "ID[:FENCE]")]
     token: String,
 }
@@ -81,7 +85,8 @@ impl Operate for LeaseList {
         let leases = session.project()?.store.leases()?;
         let text =
             leases.iter().map(|l| format!("{}  {}  until {}  {}\n", l.token(), l.holder, l.until, l.paths.join(" "))).collect::<String>();
-        Ok(Answer::new(json!(leases), text))
+        let answer = Answer::new(json!(leases.iter().map(described).collect::<Vec<_>>()), text);
+        Ok(if leases.is_empty() { answer.say("no lease is held") } else { answer })
     }
 }
 
@@ -90,5 +95,15 @@ fn parse(text: &str) -> Result<LeaseToken, Failure> {
 }
 
 fn told(lease: &Lease) -> Answer {
-    Answer::new(json!({"lease": lease, "token": lease.token().to_string()}), lease.token().to_string())
+    Answer::new(described(lease), lease.token().to_string())
+}
+
+/// A lease as others may rely on it; what the store keeps beside this is its own.
+pub fn described(lease: &Lease) -> serde_json::Value {
+    json!({
+        "token": lease.token().to_string(),
+        "holder": lease.holder,
+        "paths": lease.paths,
+        "until": lease.until,
+    })
 }

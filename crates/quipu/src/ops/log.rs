@@ -26,9 +26,12 @@ impl Operate for Log {
                 return Err(Failure::new(exit::REFUSED, format!("role `{role}` sees the history of its own files only"), "quipu log PATH"));
             }
             let entries = project.store.log(self.most)?;
+            let who: Vec<String> = entries.iter().map(|e| e.who.to_string()).collect();
+            let width = width(&who);
             let text = entries
                 .iter()
-                .map(|e| line(e.seq, &e.at, e.kind.as_str(), &e.who.to_string(), &e.paths.join(" "), e.why.as_deref()))
+                .zip(&who)
+                .map(|(e, who)| line(e.seq, &e.at, e.kind.as_str(), who, width, &e.paths.join(" "), e.why.as_deref()))
                 .collect::<String>();
             return Ok(Answer::new(json!(entries), text));
         };
@@ -39,16 +42,23 @@ impl Operate for Log {
             return Err(Failure::new(exit::NOT_FOUND, format!("`{path}` has no history"), "quipu log"));
         }
         events.truncate(self.most);
+        let who: Vec<String> = events.iter().map(|e| e.who.to_string()).collect();
+        let width = width(&who);
         let text = events
             .iter()
-            .map(|e| line(e.seq, &e.at, e.kind.as_str(), &e.who.to_string(), &format!("{} {} bytes", e.version, e.len), e.why.as_deref()))
+            .zip(&who)
+            .map(|(e, who)| line(e.seq, &e.at, e.kind.as_str(), who, width, &format!("{} {} bytes", e.version, e.len), e.why.as_deref()))
             .collect::<String>();
         Ok(Answer::new(json!(events), text))
     }
 }
 
-fn line(seq: u64, at: &str, kind: &str, who: &str, what: &str, why: Option<&str>) -> String {
+fn width(who: &[String]) -> usize {
+    who.iter().map(|w| w.chars().count()).max().unwrap_or(0)
+}
+
+fn line(seq: u64, at: &str, kind: &str, who: &str, width: usize, what: &str, why: Option<&str>) -> String {
     let at = at.get(..19).unwrap_or(at);
     let why = why.map(|w| format!("  {w}")).unwrap_or_default();
-    format!("@{seq:<6} {at}  {kind:<8} {who:<16} {what}{why}\n")
+    format!("@{seq:<6} {at}  {kind:<8} {who:<width$}  {what}{why}\n")
 }

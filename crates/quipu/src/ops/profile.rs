@@ -23,6 +23,7 @@ impl Operate for ProfileList {
 
 #[derive(Debug, Args)]
 pub struct ProfileShow {
+    /// The profile
     name: String,
     /// One file of it; without it the contract files
     file: Option<String>,
@@ -45,7 +46,7 @@ impl Operate for ProfileShow {
         if chosen.is_empty() {
             let known = files.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join("\n  ");
             let what = format!("profile `{}` has no such file; it has\n  {known}", self.name);
-            return Err(Failure::new(exit::NOT_FOUND, what, ""));
+            return Err(Failure::new(exit::NOT_FOUND, what, format!("quipu profile show {} FILE", self.name)));
         }
         let text = match chosen.as_slice() {
             [(_, text)] => text.clone(),
@@ -58,6 +59,7 @@ impl Operate for ProfileShow {
 
 #[derive(Debug, Args)]
 pub struct ProfileEject {
+    /// The profile
     name: String,
 }
 

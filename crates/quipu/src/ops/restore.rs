@@ -1,4 +1,5 @@
 use clap::Args;
+use quipu_protocol::ReadError;
 use quipu_store::At;
 
 use super::receipt;
@@ -25,9 +26,7 @@ impl Operate for Restore {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let at = match &self.at {
-            Some(text) => {
-                Some(At::parse(text).ok_or_else(|| Failure::usage(format!("`{text}` is no version"), format!("quipu log {path}")))?)
-            }
+            Some(text) => Some(At::parse(text).ok_or_else(|| ReadError::BadVersion { path: path.clone(), at: text.clone() })?),
             None => None,
         };
         let project = session.project()?;

@@ -1,9 +1,10 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use quipu_contract::Class;
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, count, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -27,7 +28,7 @@ impl Operate for Status {
             return Err(Failure::new(
                 exit::REFUSED,
                 format!("role `{role}` sees its own pointers, not the whole project"),
-                "quipu contract show --role NAME",
+                format!("quipu contract show --role {role}"),
             ));
         }
         let survey = project.store.survey()?;
@@ -41,18 +42,19 @@ impl Operate for Status {
             *classes.entry(file.class.as_str()).or_default() += 1;
         }
         let counted = classes.iter().map(|(class, count)| format!("{count} {class}")).collect::<Vec<_>>().join(", ");
-        let files = if survey.files.len() == 1 { "file" } else { "files" };
-        text.push_str(&format!("{} {files} under the contract: {counted}\n", survey.files.len()));
+        text.push_str(&format!("{} under the contract: {counted}\n", count(survey.files.len(), "file")));
         for adopted in &survey.adopted {
             text.push_str(&format!("  adopted  {} ({})\n", adopted.path, adopted.how));
         }
         for file in survey.flagged() {
             let flag = file.flag.as_ref().expect("flagged files have a flag");
             let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
-            text.push_str(&format!(
-                "  flagged  {} {}{line}\n           do  quipu diff {}; then quipu restore {}\n",
-                file.path, flag.what, file.path, file.path
-            ));
+            let path = &file.path;
+            text.push_str(&format!("  flagged  {path} {}{line}\n           do  quipu diff {path}; then quipu restore {path}", flag.what));
+            if file.class == Class::Sealed {
+                text.push_str(&format!("; or keep it: quipu amend {path} --why \"…\""));
+            }
+            text.push('\n');
         }
         for (path, why) in &survey.strange {
             text.push_str(&format!("  strange  {path}: {why}\n"));
@@ -76,7 +78,10 @@ impl Operate for Status {
             }
             text.push('\n');
         }
-        let mut answer = Answer::new(json!({"root": project.store.root(), "survey": survey, "leases": leases}), text);
+        let mut answer = Answer::new(
+            json!({"root": project.store.root(), "survey": survey, "leases": leases.iter().map(super::lease::described).collect::<Vec<_>>()}),
+            text,
+        );
         if project.began_anew {
             answer = answer.say("there was no journal: what is on disk is its beginning");
         }

@@ -1,7 +1,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, count, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -19,13 +19,14 @@ impl Operate for Verify {
         for problem in &found.problems {
             text.push_str(&format!("{}: {}\n  do    {}\n", problem.place, problem.what, problem.mend));
         }
-        let summary = format!("{} records, {} files, {} leases: ", found.records, found.files, found.leases);
-        text.push_str(&summary);
-        text.push_str(&match found.problems.len() {
-            0 => "all is well\n".to_owned(),
-            1 => "1 problem\n".to_owned(),
-            many => format!("{many} problems\n"),
-        });
+        let number = |n: u64, of| count(usize::try_from(n).unwrap_or(usize::MAX), of);
+        text.push_str(&format!(
+            "{}, {}, {}: {}\n",
+            number(found.records, "record"),
+            number(found.files, "file"),
+            number(found.leases, "lease"),
+            if found.problems.is_empty() { "all is well".to_owned() } else { count(found.problems.len(), "problem") }
+        ));
         let mut answer = Answer::new(json!(found), text);
         answer.exit = if found.problems.is_empty() { exit::FINE } else { exit::NO };
         Ok(answer)

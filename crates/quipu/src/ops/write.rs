@@ -35,7 +35,7 @@ impl Operate for Write {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
         let expect = self.expect.map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
-        let mut change = Change::by(&session.actor).op(Op::Write { path, bytes: self.input.lines()?, expect });
+        let mut change = Change::by(&session.actor).op(Op::Write { path, bytes: self.input.lines(session)?, expect });
         (change.key, change.why, change.lease, change.force) = (self.key, self.why, session.lease.clone(), self.force);
         Ok(receipt::answer(&project.store.judge(change)?.publish()?))
     }

@@ -1,0 +1,111 @@
+//! Scenarios: files before, a transcript of commands with what they print, the exact tree after.
+//!
+//! ```text
+//! tests/scenarios/<profile>/<name>/before/      files, optional
+//!                                 /transcript   commands and their output
+//!                                 /after/       the tree without `.quipu/`; missing where nothing changes
+//! ```
+//!
+//! `QUIPU_RECORD=1 cargo test -p quipu --test scenarios` records them anew; the diff is read in review.
+//! `QUIPU_SCENARIO=book/` runs those whose name contains it.
+//!
+//! trycmd was tried for this: it starts only programs that it was told of and no shell, so there is
+//! no edit behind Quipu's back (`echo … >>`), no pipe that closes early, and no lease kept in a
+//! variable for the next command. Hence a small runner, with `similar` for the differences.
+
+#![allow(clippy::unwrap_used)]
+
+mod redact;
+mod run;
+mod transcript;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn folder_of_scenarios() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/scenarios").canonicalize().unwrap()
+}
+
+#[test]
+fn scenarios() {
+    let root = folder_of_scenarios();
+    let record = std::env::var_os("QUIPU_RECORD").is_some();
+    let only = std::env::var("QUIPU_SCENARIO").unwrap_or_default();
+    let mut folders = Vec::new();
+    for profile in tree::subfolders(&root).unwrap() {
+        folders.extend(tree::subfolders(&profile).unwrap());
+    }
+    folders.retain(|f| f.to_string_lossy().contains(&only));
+    assert!(!folders.is_empty(), "no scenario is named `{only}`");
+
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                while let Some(folder) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(what) = run::run(folder, record) {
+                        let name = folder.strip_prefix(&root).unwrap().display();
+                        failures.lock().unwrap().push(format!("── {name}\n{what}"));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort();
+    let advice = "read the differences; if they are meant: QUIPU_RECORD=1 cargo test -p quipu --test scenarios";
+    assert!(failures.is_empty(), "\n{}\n{} of {} scenarios failed; {advice}", failures.join("\n"), failures.len(), folders.len());
+}
+
+/// The runner itself: what it must not let pass.
+mod runner {
+    use super::*;
+
+    fn scenario(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    fn fails_with(files: &[(&str, &str)], what: &str) {
+        let error = run::run(scenario(files).path(), false).unwrap_err();
+        assert!(error.contains(what), "{error}");
+    }
+
+    #[test]
+    fn a_malformed_scenario_fails() {
+        fails_with(&[("before/a", "")], "there is no `transcript`");
+        fails_with(&[("transcript", "// nothing is done\n")], "no line begins with `$ `");
+        fails_with(&[("transcript", "stray\n$ true\n")], "line 1: output before the first command");
+        fails_with(&[("transcript", "$ true\n"), ("befor/a", "")], "`befor` is neither");
+    }
+
+    #[test]
+    fn what_differs_is_shown() {
+        fails_with(&[("transcript", "$ echo a\nb\n")], "-b\n+a\n");
+        fails_with(&[("transcript", "$ echo a >&2\na\n")], "-a\n+! a\n");
+        fails_with(&[("transcript", "$ false\n")], "+[exit 1]");
+        fails_with(&[("transcript", "$ true\n[exit 3]\n")], "-[exit 3]");
+        fails_with(&[("transcript", "$ echo b > f\n"), ("before/f", "a\n"), ("after/f", "a\n")], "-a\n+b\n");
+        fails_with(&[("transcript", "$ touch new\n")], "`new` is there, but not in the scenario");
+        fails_with(&[("transcript", "$ rm f\n"), ("before/f", "a\n")], "`f` is missing");
+    }
+
+    #[test]
+    fn recording_makes_it_pass() {
+        let folder =
+            scenario(&[("transcript", "// A note.\n$ cat <<'END' > f; sh -c 'exit 4'\n> one\n> END\n$ cat f\n"), ("after/old", "")]);
+        run::run(folder.path(), true).unwrap();
+        run::run(folder.path(), false).unwrap();
+        let told = std::fs::read_to_string(folder.path().join("transcript")).unwrap();
+        assert_eq!(told, "// A note.\n$ cat <<'END' > f; sh -c 'exit 4'\n> one\n> END\n[exit 4]\n\n$ cat f\none\n");
+        assert_eq!(std::fs::read_to_string(folder.path().join("after/f")).unwrap(), "one\n");
+        assert!(!folder.path().join("after/old").exists());
+    }
+}

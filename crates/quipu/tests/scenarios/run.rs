@@ -1,0 +1,111 @@
+//! Running one scenario in a folder of its own.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::redact::redact;
+use crate::transcript::{self, Step};
+use crate::tree::{Tree, difference};
+
+/// Quipu's own folder and git's: times, ids and a database, described by what the commands say of them.
+const NOT_COMPARED: [&str; 2] = [".quipu", ".git"];
+
+/// Runs a scenario and tells what differs. With `record` the scenario becomes what happened.
+pub fn run(folder: &Path, record: bool) -> Result<(), String> {
+    let io = |what: &str| {
+        let what = what.to_owned();
+        move |e: std::io::Error| format!("{what}: {e}")
+    };
+    for entry in std::fs::read_dir(folder).map_err(io("the scenario"))?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !["before", "transcript", "after"].contains(&name.as_str()) {
+            return Err(format!("`{name}` is neither `before/`, `transcript` nor `after/`"));
+        }
+    }
+    let file = folder.join("transcript");
+    let told = std::fs::read_to_string(&file).map_err(|_| "there is no `transcript`".to_owned())?;
+    let steps = transcript::parse(&told)?;
+    let before = Tree::load(&folder.join("before"), &[]).map_err(io("before/"))?;
+
+    let temp = tempfile::tempdir().map_err(io("a temporary folder"))?;
+    let root = temp.path().canonicalize().map_err(io("a temporary folder"))?;
+    // Its name is the project's, so it must not change from run to run.
+    let project = root.join("project");
+    std::fs::create_dir(&project).map_err(io("the project"))?;
+    before.write(&project).map_err(io("the project"))?;
+    let happened = perform(&root, &project, &steps)?;
+    let left = Tree::load(&project, &NOT_COMPARED).map_err(io("the project"))?.redacted(&root);
+
+    let after = folder.join("after");
+    if record {
+        std::fs::write(&file, transcript::render(&happened)?).map_err(io("transcript"))?;
+        if after.exists() {
+            std::fs::remove_dir_all(&after).map_err(io("after/"))?;
+        }
+        if left != before {
+            std::fs::create_dir(&after).and_then(|()| left.write(&after)).map_err(io("after/"))?;
+        }
+        return Ok(());
+    }
+    let wanted = if after.exists() { Tree::load(&after, &[]).map_err(io("after/"))? } else { before };
+    let mut differs = String::new();
+    for (step, happened) in steps.iter().zip(&happened).filter(|(a, b)| a != b) {
+        differs.push_str(&format!("$ {}\n{}", step.command.join("\n> "), difference("output", &ended(step), &ended(happened))));
+    }
+    differs.push_str(&left.difference(&wanted));
+    if differs.is_empty() { Ok(()) } else { Err(differs) }
+}
+
+fn ended(step: &Step) -> String {
+    if step.output.is_empty() { String::new() } else { format!("{}\n", step.output) }
+}
+
+/// All commands in one shell, each with its own output.
+fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, String> {
+    let outputs = root.join("outputs");
+    std::fs::create_dir(&outputs).map_err(|e| format!("outputs: {e}"))?;
+    let name = |number: usize, kind: &str| outputs.join(format!("{number}.{kind}"));
+    let mut script = String::new();
+    for (number, step) in steps.iter().enumerate() {
+        let [out, err, code] = ["out", "err", "code"].map(|kind| name(number, kind).display().to_string());
+        script.push_str(&format!("{{ {}\n}} >{out} 2>{err}\necho $? >{code}\n", step.command.join("\n")));
+    }
+    let file = root.join("script");
+    std::fs::write(&file, script).map_err(|e| format!("script: {e}"))?;
+
+    let quipu = Path::new(env!("CARGO_BIN_EXE_quipu"));
+    let bin = root.join("bin");
+    std::fs::create_dir(&bin).map_err(|e| format!("bin: {e}"))?;
+    std::os::unix::fs::symlink(quipu, bin.join("quipu")).map_err(|e| format!("bin: {e}"))?;
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let mut shell = Command::new("sh");
+    shell.arg(&file).current_dir(project).stdin(Stdio::null()).env("PATH", path).env("LC_ALL", "C.UTF-8").env_remove("HOME");
+    shell.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    for (variable, _) in std::env::vars_os() {
+        if variable.to_string_lossy().starts_with("QUIPU_") {
+            shell.env_remove(variable);
+        }
+    }
+    let output = shell.output().map_err(|e| format!("sh: {e}"))?;
+    let mut happened = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        let read = |kind: &str| std::fs::read(name(number, kind)).map(|b| redact(&String::from_utf8_lossy(&b), root));
+        let Ok(code) = read("code") else {
+            return Err(format!("the shell ended at `$ {}`: {}", step.command[0], String::from_utf8_lossy(&output.stderr)));
+        };
+        let mut told = read("out").unwrap_or_default();
+        if !told.is_empty() && !told.ends_with('\n') {
+            told.push('\n');
+        }
+        for line in read("err").unwrap_or_default().lines() {
+            told.push_str(&format!("! {line}\n"));
+        }
+        // Blank lines at the end do not count, an exit code does.
+        told.truncate(told.trim_end_matches('\n').len());
+        if code.trim() != "0" {
+            told.push_str(&format!("{}[exit {}]", if told.is_empty() { "" } else { "\n" }, code.trim()));
+        }
+        happened.push(Step { notes: step.notes.clone(), command: step.command.clone(), output: told });
+    }
+    Ok(happened)
+}

@@ -1,0 +1,112 @@
+//! Trees of files: copied, read, compared, recorded.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::redact::redact;
+
+/// The files below a folder by their relative paths. A symbolic link is its target.
+#[derive(Debug, Default, PartialEq)]
+pub struct Tree(BTreeMap<PathBuf, Entry>);
+
+#[derive(Debug, PartialEq, Clone)]
+enum Entry {
+    File(Vec<u8>),
+    Link(PathBuf),
+}
+
+impl Tree {
+    /// Everything but the folders that `skip` names; nothing where there is no folder.
+    pub fn load(folder: &Path, skip: &[&str]) -> io::Result<Tree> {
+        let mut tree = Tree::default();
+        if folder.is_dir() {
+            tree.walk(folder, Path::new(""), skip)?;
+        }
+        Ok(tree)
+    }
+
+    fn walk(&mut self, root: &Path, at: &Path, skip: &[&str]) -> io::Result<()> {
+        for entry in std::fs::read_dir(root.join(at))? {
+            let (kind, name) = entry.and_then(|e| Ok((e.file_type()?, e.file_name())))?;
+            if kind.is_dir() && skip.iter().any(|s| name == **s) {
+                continue;
+            }
+            let path = at.join(name);
+            if kind.is_dir() {
+                self.walk(root, &path, skip)?;
+            } else if kind.is_symlink() {
+                let target = std::fs::read_link(root.join(&path))?;
+                self.0.insert(path, Entry::Link(target));
+            } else {
+                let bytes = std::fs::read(root.join(&path))?;
+                self.0.insert(path, Entry::File(bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// With everything that no test can fix named instead.
+    pub fn redacted(mut self, root: &Path) -> Tree {
+        for entry in self.0.values_mut() {
+            if let Entry::File(bytes) = entry
+                && let Ok(text) = std::str::from_utf8(bytes)
+            {
+                *bytes = redact(text, root).into_bytes();
+            }
+        }
+        self
+    }
+
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        for (path, entry) in &self.0 {
+            let path = folder.join(path);
+            std::fs::create_dir_all(path.parent().expect("it lies in the folder"))?;
+            match entry {
+                Entry::File(bytes) => std::fs::write(path, bytes)?,
+                Entry::Link(target) => std::os::unix::fs::symlink(target, path)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What differs from the expected tree, file by file; empty if nothing does.
+    pub fn difference(&self, expected: &Tree) -> String {
+        let mut told = String::new();
+        for (path, entry) in &self.0 {
+            match expected.0.get(path) {
+                None => told.push_str(&format!("`{}` is there, but not in the scenario\n", path.display())),
+                Some(wanted) if wanted != entry => told.push_str(&difference(&path.display().to_string(), &wanted.text(), &entry.text())),
+                Some(_) => {}
+            }
+        }
+        for path in expected.0.keys().filter(|p| !self.0.contains_key(*p)) {
+            told.push_str(&format!("`{}` is missing\n", path.display()));
+        }
+        told
+    }
+}
+
+impl Entry {
+    fn text(&self) -> String {
+        match self {
+            Entry::File(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => text.to_owned(),
+                Err(_) => format!("{} bytes that are no text: {}\n", bytes.len(), bytes.escape_ascii()),
+            },
+            Entry::Link(target) => format!("a link to {}\n", target.display()),
+        }
+    }
+}
+
+pub fn difference(name: &str, wanted: &str, found: &str) -> String {
+    let diff = similar::TextDiff::from_lines(wanted, found);
+    diff.unified_diff().context_radius(3).header(&format!("{name} in the scenario"), &format!("{name} now")).to_string()
+}
+
+pub fn subfolders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    let mut folders: Vec<PathBuf> = entries.into_iter().map(|e| e.path()).filter(|p| p.is_dir()).collect();
+    folders.sort();
+    Ok(folders)
+}
