@@ -113,11 +113,14 @@ pub fn may_read(project: &Project, actor: &Actor, path: &ProjectPath) -> Result<
     grant.may_read(path, &project.contract.actor_binding(actor)).map_err(ReadError::Denied)
 }
 
-/// The section that an anchor names, or the first whose heading begins with it: `ch10` finds `## ch10: Leases`.
+/// The section that an anchor names, or the only one whose heading begins with it: `ch10` finds `## ch10: Leases`.
 pub(crate) fn find_section<'d>(document: &'d Document<'_>, anchor: &str) -> Result<&'d Section, Miss> {
     let begins = |section: &&Section| {
         let rest = section.title.strip_prefix(anchor);
         rest.is_some_and(|rest| rest.chars().next().is_some_and(|c| !c.is_alphanumeric() && c != '-' && c != '_'))
     };
-    document.find(anchor).or_else(|miss| document.sections().iter().find(begins).ok_or(miss))
+    document.find(anchor).or_else(|miss| {
+        let mut alike = document.sections().iter().filter(begins);
+        alike.next().filter(|_| alike.next().is_none()).ok_or(miss)
+    })
 }
