@@ -27,7 +27,7 @@ impl From<ViewError> for Failure {
                 Failure { rule, ..Failure::new(exit::NOT_FOUND, what, mend_absent(&absent)) }
             }
             ViewError::Overflow { overflow, places } => {
-                let rule = places.into_iter().next().zip(overflow.stuck.first().map(|s| told_shrink(s)));
+                let rule = places.into_iter().next().zip(overflow.stuck.first().map(told_shrink));
                 Failure { rule, ..Failure::new(exit::NO, what, mend_overflow(&overflow)) }
             }
             ViewError::Store(error) => error.into(),

@@ -133,7 +133,7 @@ impl SampleBook {
         while (text.chars().count() as f64) < tokens as f64 * per_token {
             let sentence = said[n % 8].replace("{a}", words[n % 5]).replace("{b}", words[(n / 5 + n + 1) % 5]);
             text.push_str(&sentence);
-            text.push_str(if n % 5 == 0 {
+            text.push_str(if n.is_multiple_of(5) {
                 "\n\n"
             } else if self.tongue == Tongue::English {
                 " "
