@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::budget::Budgets;
 use crate::class::Class;
 use crate::fault::Place;
 use crate::flow::Step;
@@ -61,6 +62,7 @@ pub struct Contract {
     pub files: Vec<FileRule>,
     pub roles: BTreeMap<String, Role>,
     pub steps: Vec<Step>,
+    pub budgets: Budgets,
     #[serde(skip)]
     pub guards: GuardRules,
 }

@@ -7,6 +7,7 @@
 
 mod access;
 mod actor;
+mod budget;
 mod class;
 mod contract;
 mod fault;
@@ -18,13 +19,16 @@ mod merge;
 mod outside;
 mod path;
 mod pattern;
+pub mod plan;
 mod pointer;
 mod resolve;
 mod role;
+mod tokens;
 mod unit;
 
 pub use access::{Denial, Grant, Readable};
 pub use actor::{Actor, ActorName, BadName};
+pub use budget::{Budget, Budgets};
 pub use class::{Act, Class, Refusal};
 pub use contract::{Contract, FileRule, Profile, Var};
 pub use fault::{Fault, Faults, Place};
@@ -39,4 +43,5 @@ pub use pattern::{Binding, Pattern};
 pub use pointer::{Need, Pointer, Shrink, WritePointer};
 pub use resolve::{Source, resolve_contract};
 pub use role::{AgentKind, Role};
+pub use tokens::Tokens;
 pub use unit::{Unit, UnitId, UnitKind};

@@ -48,6 +48,10 @@ pub struct Manifest {
     #[serde(default)]
     #[schemars(with = "Vec<StepTable>")]
     pub steps: Vec<Spanned<StepTable>>,
+    /// How much text an agent's window has room for.
+    #[serde(default)]
+    #[schemars(with = "BudgetTable")]
+    pub budget: Option<Spanned<BudgetTable>>,
     /// What is refused when it is written.
     #[serde(default)]
     pub guards: GuardTable,
@@ -92,6 +96,10 @@ pub struct ProfileFile {
     #[serde(default)]
     #[schemars(with = "Vec<StepTable>")]
     pub steps: Vec<Spanned<StepTable>>,
+    /// How much text an agent's window has room for.
+    #[serde(default)]
+    #[schemars(with = "BudgetTable")]
+    pub budget: Option<Spanned<BudgetTable>>,
 }
 
 /// The kind of a profile's units.
@@ -269,6 +277,39 @@ pub struct StepTable {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub marker: Option<Spanned<String>>,
+}
+
+/// The room in an agent's window, in tokens: the window less the system prompt less the reserve is for reading.
+#[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct BudgetTable {
+    /// Everything the agent can hold at once. Default 128,000 for `explore`, 200,000 for `general-purpose`.
+    #[serde(default)]
+    pub window: Option<u64>,
+    /// Kept free for what the agent writes. Default 8,000 for `explore`, 16,000 for `general-purpose`.
+    #[serde(default)]
+    pub reserve: Option<u64>,
+    /// The system prompt: the host's own, and the brief. Default 4,000.
+    #[serde(default)]
+    pub system: Option<u64>,
+    /// Numbers for agents that explore, before those above.
+    #[serde(default)]
+    pub explore: BudgetNumbers,
+    /// Numbers for general-purpose agents, before those above.
+    #[serde(default)]
+    pub general_purpose: BudgetNumbers,
+}
+
+/// The room in the window of one kind of agent.
+#[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BudgetNumbers {
+    #[serde(default)]
+    pub window: Option<u64>,
+    #[serde(default)]
+    pub reserve: Option<u64>,
+    #[serde(default)]
+    pub system: Option<u64>,
 }
 
 /// What is refused when it is written.

@@ -7,16 +7,18 @@ use std::ops::Range;
 
 use toml::Spanned;
 
+use crate::budget::{Budget, Budgets};
 use crate::class::Class;
 use crate::contract::{Contract, FileRule, Profile, Var};
 use crate::fault::{Fault, Faults, Place};
 use crate::flow::Step;
 use crate::guard::GuardRules;
 use crate::language::Said;
-use crate::manifest::{FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, StepTable, UnitTable};
+use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, StepTable, UnitTable};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::{Need, Pointer, Shrink, WritePointer};
-use crate::role::Role;
+use crate::role::{AgentKind, Role};
+use crate::tokens::Tokens;
 use crate::unit::{Unit, UnitId, UnitKind};
 
 /// A contract file: the name shown in messages, and its text.
@@ -62,6 +64,8 @@ struct Loaded {
 #[derive(Default)]
 struct Resolver {
     found: Vec<Fault>,
+    /// Variables that a unit sets: they stay open in the pointers of roles until the unit is known.
+    of_units: BTreeSet<String>,
 }
 
 impl Resolver {
@@ -135,10 +139,13 @@ impl Resolver {
             files: Vec::new(),
             roles: BTreeMap::new(),
             steps: Vec::new(),
+            budgets: Budgets::default(),
             guards: GuardRules::default(),
         };
         let binding = contract.binding();
         let names: BTreeSet<String> = contract.vars.keys().cloned().chain(ACTOR_HOLES.map(str::to_owned)).collect();
+        let unit_tables = loaded.iter().flat_map(|p| &p.files).flat_map(|(_, file)| file.units.values()).chain(parsed.units.values());
+        self.of_units = unit_tables.flat_map(|unit| unit.get_ref().vars.keys().cloned()).collect();
 
         contract.files.extend(self.contract_files(manifest, &parsed));
         for rule in &parsed.files {
@@ -196,6 +203,12 @@ impl Resolver {
         self.units(manifest, &parsed.units, &mut contract.units);
         self.check_units(&contract.units);
         self.check_steps(&contract);
+        let said = loaded.iter().rev().flat_map(|p| p.files.iter().rev()).map(|(source, file)| (source, &file.budget));
+        for (source, table) in said.chain([(manifest, &parsed.budget)]) {
+            if let Some(table) = table {
+                self.budgets(source, table, &mut contract.budgets);
+            }
+        }
         contract.guards = self.guards(manifest, &parsed.guards, &binding, &names);
         contract
     }
@@ -251,7 +264,7 @@ impl Resolver {
             }
         }
         let filled = pattern.fill(binding);
-        if let Some(open) = filled.holes().find(|h| !ACTOR_HOLES.contains(h)) {
+        if let Some(open) = filled.holes().find(|h| !ACTOR_HOLES.contains(h) && !self.of_units.contains(*h)) {
             self.fault(
                 source,
                 text.span(),
@@ -352,6 +365,8 @@ impl Resolver {
         names: &BTreeSet<String>,
     ) -> Role {
         let table = role.get_ref();
+        let names = &(names | &self.of_units);
+        let binding = &binding.iter().filter(|(name, _)| !self.of_units.contains(*name)).map(|(n, v)| (n.clone(), v.clone())).collect();
         if crate::ActorName::parse(name).is_err() {
             self.fault(source, role.span(), format!("`{name}` is no role name"), "letters, digits, `-` and `_`".into());
         }
@@ -523,6 +538,32 @@ impl Resolver {
         }
     }
 
+    fn budgets(&mut self, source: &Source, table: &Spanned<BudgetTable>, budgets: &mut Budgets) {
+        let all = table.get_ref();
+        for (kind, budget, own) in [
+            (AgentKind::Explore, &mut budgets.explore, all.explore),
+            (AgentKind::GeneralPurpose, &mut budgets.general_purpose, all.general_purpose),
+        ] {
+            let pick = |own: Option<u64>, all: Option<u64>, so_far: Tokens| own.or(all).map_or(so_far, Tokens);
+            *budget = Budget {
+                window: pick(own.window, all.window, budget.window),
+                system: pick(own.system, all.system, budget.system),
+                reserve: pick(own.reserve, all.reserve, budget.reserve),
+            };
+            if budget.room() == Tokens::ZERO {
+                let Budget { window, system, reserve } = budget;
+                self.fault(
+                    source,
+                    table.span(),
+                    format!(
+                        "the window of {window} tokens has no room for reading beside {system} of system prompt and {reserve} of reserve"
+                    ),
+                    format!("a larger `window`, or a smaller `reserve`, for {kind:?} agents"),
+                );
+            }
+        }
+    }
+
     fn guards(&mut self, source: &Source, table: &GuardTable, binding: &Binding, names: &BTreeSet<String>) -> GuardRules {
         let mut rules = GuardRules { credentials: table.credentials.clone(), ..GuardRules::default() };
         if let Some(share) = &table.shrink_below {
@@ -643,6 +684,17 @@ mod tests {
             assert!(faults.0[0].what.starts_with(what), "{text}: {faults:?}");
             assert_eq!(faults.0[0].place.line, line, "{text}: {faults:?}");
         }
+    }
+
+    #[test]
+    fn a_budget_is_said_for_all_or_for_one_kind() {
+        let budgets = |text: &str| resolve(&format!("quipu = 1\n{text}")).map(|c| c.budgets);
+        assert_eq!(budgets("").unwrap(), Budgets::default());
+        let said = budgets("[budget]\nwindow = 60000\nreserve = 10000\n[budget.explore]\nwindow = 30000\n").unwrap();
+        assert_eq!((said.explore.window, said.explore.reserve), (Tokens(30_000), Tokens(10_000)));
+        assert_eq!(said.general_purpose.room(), Tokens(46_000));
+        let faults = budgets("[budget]\nwindow = 9000\n").unwrap_err();
+        assert!(faults.0[0].what.contains("no room for reading"), "{faults}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod brief;
 mod change_file;
 mod difference;
 mod eject;
@@ -10,7 +11,9 @@ mod library;
 mod project;
 mod reading;
 mod template;
+mod view;
 
+pub use brief::{Brief, BriefError, BriefOptions, make_brief, render_brief};
 pub use change_file::{ChangeFileError, parse_change};
 pub use difference::render_difference;
 pub use eject::{EjectError, Ejected, eject_profile};
@@ -19,3 +22,7 @@ pub use library::{Library, ProfileSummary};
 pub use project::{Project, ProjectError};
 pub use reading::{ReadError, Reading, may_read_whole, read_pointer};
 pub use template::{TemplateError, render_template};
+pub use view::{
+    Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Seen, ShownFile, StageView, Topic, Verdict, View, ViewError,
+    ViewRequest, Writer, make_view, materialise_view, render_explanation, verify_view,
+};

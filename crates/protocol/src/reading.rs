@@ -2,7 +2,7 @@
 
 use quipu_contract::{Actor, BadPath, Denial, ProjectPath, Readable};
 use quipu_store::{At, StoreError, Version};
-use quipu_text::{Document, Miss};
+use quipu_text::{Document, Miss, Section};
 use thiserror::Error;
 
 use crate::project::Project;
@@ -71,7 +71,7 @@ pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<
     };
     let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::NotText(path.clone()))?;
     let document = Document::parse(text);
-    let found = document.find(&anchor).map_err(|miss| match &readable {
+    let found = find_section(&document, &anchor).map_err(|miss| match &readable {
         // The names of other sections are not for this reader either.
         Readable::Sections(sections) if !sections.contains(&anchor) => {
             ReadError::OnlySections { path: path.clone(), sections: sections.clone() }
@@ -84,7 +84,9 @@ pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<
     })?;
     if let Readable::Sections(sections) = readable {
         // The section asked for must be one of them, or lie inside one.
-        let inside = |outer: &str| document.find(outer).is_ok_and(|s| s.range.start <= found.range.start && found.range.end <= s.range.end);
+        let inside = |outer: &str| {
+            find_section(&document, outer).is_ok_and(|s| s.range.start <= found.range.start && found.range.end <= s.range.end)
+        };
         if !sections.iter().any(|s| inside(s)) {
             return Err(ReadError::OnlySections { path, sections });
         }
@@ -109,4 +111,16 @@ fn render_known(known: &[String]) -> String {
 pub fn may_read(project: &Project, actor: &Actor, path: &ProjectPath) -> Result<Readable, ReadError> {
     let grant = project.contract.grant(actor).map_err(ReadError::UnknownActor)?;
     grant.may_read(path, &project.contract.actor_binding(actor)).map_err(ReadError::Denied)
+}
+
+/// The section that an anchor names, or the only one whose heading begins with it: `ch10` finds `## ch10: Leases`.
+pub(crate) fn find_section<'d>(document: &'d Document<'_>, anchor: &str) -> Result<&'d Section, Miss> {
+    let begins = |section: &&Section| {
+        let rest = section.title.strip_prefix(anchor);
+        rest.is_some_and(|rest| rest.chars().next().is_some_and(|c| !c.is_alphanumeric() && c != '-' && c != '_'))
+    };
+    document.find(anchor).or_else(|miss| {
+        let mut alike = document.sections().iter().filter(begins);
+        alike.next().filter(|_| alike.next().is_none()).ok_or(miss)
+    })
 }

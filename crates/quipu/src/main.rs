@@ -10,6 +10,7 @@ mod ops;
 mod reference;
 mod session;
 mod table;
+mod unseen;
 
 fn main() -> std::process::ExitCode {
     cli::run(std::env::args_os())

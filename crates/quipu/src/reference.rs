@@ -127,7 +127,7 @@ fn every_argument_says_what_it_is() {
 }
 
 /// Commands of the design that profiles may already name.
-const COMING: [&str; 3] = ["view", "brief", "ask"];
+const COMING: [&str; 1] = ["ask"];
 
 /// The commands that a line of text tells the reader to type.
 fn named(line: &str) -> impl Iterator<Item = &str> {

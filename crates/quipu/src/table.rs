@@ -47,6 +47,8 @@ pub const GROUPS: [(&str, &str); 4] = [
 pub const TABLE: &[Operation] = &[
     row::<ops::init::Init>(),
     row::<ops::status::Status>(),
+    row::<ops::view::View>(),
+    row::<ops::brief::Brief>(),
     row::<ops::read::Read>(),
     row::<ops::append::Append>(),
     row::<ops::write::Write>(),

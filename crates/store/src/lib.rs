@@ -21,6 +21,7 @@ mod ident;
 mod journal;
 mod judge;
 mod lease;
+mod list;
 mod live;
 mod lock;
 mod merge;

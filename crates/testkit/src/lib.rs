@@ -4,6 +4,8 @@
 
 mod failing;
 mod playground;
+mod sample;
 
 pub use failing::{FailingDisk, Failure};
 pub use playground::{CONTRACT, Playground, contract};
+pub use sample::{SampleBook, Tongue};

@@ -3,6 +3,7 @@
 pub mod amend;
 pub mod append;
 pub mod blame;
+pub mod brief;
 pub mod commit;
 pub mod contract;
 pub mod demo;
@@ -19,7 +20,9 @@ pub mod restore;
 pub mod show;
 pub mod status;
 pub mod verify;
+pub mod view;
 pub mod write;
 
+mod asked;
 mod input;
 mod receipt;

@@ -1,0 +1,170 @@
+//! View plans: which parts of which texts an agent is shown within a budget.
+//!
+//! Pure. Texts come as pieces with token counts, never as text; ages and scores come from outside. The same input
+//! always gives the same plan. A plan never exceeds its budget, every `must` is in it in some form, and a larger
+//! budget never shows less of a `must`: see [`ladder`] for why. What does not fit is an [`Overflow`], a value that names
+//! the pointers in the way.
+
+mod ladder;
+mod overflow;
+mod stages;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::class::Class;
+use crate::pointer::{Need, Shrink};
+use crate::tokens::Tokens;
+
+pub use ladder::plan_view;
+pub use overflow::{Overflow, Stuck};
+
+/// A text is split into at most this many stages: beyond it, splitting a task costs more than it shows.
+pub const MOST_STAGES: usize = 24;
+
+/// With `auto`, so many of the newest sections of a growing file stay whole.
+pub const AUTO_RECENT: u32 = 3;
+
+/// A piece matters if it scores at least the best score divided by this.
+pub const MATTERS: u32 = 3;
+
+/// One pointer with everything it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// What messages call it: `meta/glossary.md`, `outline-final.md#ch10`.
+    pub name: String,
+    pub class: Class,
+    pub need: Need,
+    pub shrink: Shrink,
+    /// The files it names, in order; one unless the pointer has a wildcard.
+    pub files: Vec<AskFile>,
+}
+
+/// One file of a pointer, or the section that the pointer names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskFile {
+    /// The text as it stands.
+    pub whole: Tokens,
+    /// The lines that say what was cut, at their longest. They are shown with every cut.
+    pub note: Tokens,
+    pub pieces: Vec<Piece>,
+}
+
+/// The smallest part that is shown or cut: a section, a table row, a paragraph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    pub tokens: Tokens,
+    /// Its heading and first sentence as one line; none where that would say nothing.
+    pub overview: Option<Tokens>,
+    /// Title, preamble, table header: shown whenever anything of the file is.
+    pub frame: bool,
+    /// 0 is the newest of the pointer.
+    pub age: u32,
+    /// How much it matters to the unit; 0 is not at all.
+    pub score: u32,
+}
+
+/// How a piece is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shown {
+    Whole,
+    Overview,
+    Hidden,
+}
+
+/// By which strategy a pointer's text was fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "name")]
+pub enum Strategy {
+    /// Nothing was cut.
+    Whole,
+    /// Only the section that the pointer names, and that whole.
+    Section,
+    /// The newest whole, one sentence of the older.
+    Recent { whole: usize, overview: usize, hidden: usize },
+    /// What matters to the unit.
+    Relevant { shown: usize, of: usize },
+    /// From the beginning.
+    Head { shown: usize, of: usize },
+    /// A part for this stage, other parts for others.
+    Stage { number: usize, of: usize, shown: usize },
+    /// Left out: `if-room`, and there is none.
+    Trimmed,
+}
+
+impl Strategy {
+    /// Whether something of the text is missing from it.
+    pub fn cuts(self) -> bool {
+        !matches!(self, Strategy::Whole | Strategy::Section)
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Strategy::Whole => f.write_str("whole"),
+            Strategy::Section => f.write_str("section, whole"),
+            Strategy::Recent { whole, overview, hidden } => {
+                write!(f, "recent({whole}): {overview} older as one sentence")?;
+                if *hidden > 0 { write!(f, ", {hidden} not shown") } else { Ok(()) }
+            }
+            Strategy::Relevant { shown, of } => write!(f, "relevant: {shown} of {of}"),
+            Strategy::Head { shown, of } => write!(f, "head: first {shown} of {of}"),
+            Strategy::Stage { number, of, shown } => write!(f, "stage {number} of {of}: {shown} here"),
+            Strategy::Trimmed => f.write_str("trimmed: no room"),
+        }
+    }
+}
+
+/// What goes in, for each stage. One stage is the ordinary case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    pub budget: Tokens,
+    pub stages: Vec<Stage>,
+}
+
+/// One stage: a share for each pointer, in the order of the pointers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stage {
+    pub shares: Vec<Share>,
+    pub tokens: Tokens,
+}
+
+/// What one pointer contributes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Share {
+    pub strategy: Strategy,
+    /// Tokens of the pointer's whole text.
+    pub whole: Tokens,
+    /// Tokens of what is shown, the lines about cuts included.
+    pub shown: Tokens,
+    /// For each file, how each of its pieces is shown.
+    #[serde(skip)]
+    pub files: Vec<Vec<Shown>>,
+}
+
+impl Ask {
+    pub fn whole(&self) -> Tokens {
+        self.files.iter().map(|f| f.whole).sum()
+    }
+
+    /// The pieces that may be cut, as (file, piece).
+    fn entries(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.files.iter().enumerate().flat_map(|(f, file)| (0..file.pieces.len()).filter(|p| file.is_entry(*p)).map(move |p| (f, p)))
+    }
+
+    fn piece(&self, (file, piece): (usize, usize)) -> &Piece {
+        &self.files[file].pieces[piece]
+    }
+}
+
+impl AskFile {
+    /// Whether a piece may be cut. A file that is all frame is one whole.
+    fn is_entry(&self, piece: usize) -> bool {
+        !self.pieces[piece].frame || self.pieces.iter().all(|p| p.frame)
+    }
+}

@@ -1,0 +1,122 @@
+//! Stages: one large text over several smaller tasks.
+//!
+//! The pieces of staged pointers keep their order and are packed, as many as fit, into one stage after another. More
+//! room never needs more stages.
+
+use super::ladder::{Ladder, Part};
+use super::{MOST_STAGES, Share, Shown, Stage, Strategy};
+use crate::tokens::Tokens;
+
+/// The pieces of one stage, as (pointer, file, piece).
+pub(super) type Packed = Vec<Vec<(usize, usize, usize)>>;
+
+/// Packs the staged pieces, or says that a piece is larger than the room or that there would be too many stages.
+pub(super) fn pack_stages(ladder: &Ladder<'_>, room: Tokens) -> Option<Packed> {
+    let mut stages: Packed = Vec::new();
+    let mut left = Tokens::ZERO;
+    let mut last_file = None;
+    for (ask, file, piece, tokens) in staged_pieces(ladder) {
+        let opening = opening_cost(ladder, ask, file);
+        let here = if last_file == Some((ask, file)) { tokens } else { tokens + opening };
+        if stages.is_empty() || here > left {
+            if tokens + opening > room || stages.len() == MOST_STAGES {
+                return None;
+            }
+            stages.push(Vec::new());
+            left = room.saturating_sub(tokens + opening);
+        } else {
+            left = left.saturating_sub(here);
+        }
+        last_file = Some((ask, file));
+        if let Some(stage) = stages.last_mut() {
+            stage.push((ask, file, piece));
+        }
+    }
+    Some(stages)
+}
+
+/// The least room that the staged pieces need.
+pub(super) fn least_room(ladder: &Ladder<'_>) -> Tokens {
+    let (mut low, mut high) = (0, staged_pieces(ladder).map(|(a, f, _, t)| t + opening_cost(ladder, a, f)).sum::<Tokens>().0);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match pack_stages(ladder, Tokens(middle)) {
+            Some(_) => high = middle,
+            None => low = middle + 1,
+        }
+    }
+    Tokens(low)
+}
+
+/// What it costs to show anything of a file: its frame, and the line that tells which part this is.
+pub(super) fn opening_cost(ladder: &Ladder<'_>, ask: usize, file: usize) -> Tokens {
+    let file = &ladder.asks[ask].files[file];
+    let frames: Tokens = (0..file.pieces.len()).filter(|p| !file.is_entry(*p)).map(|p| file.pieces[p].tokens).sum();
+    frames + file.note
+}
+
+fn staged_pieces<'l>(ladder: &'l Ladder<'_>) -> impl Iterator<Item = (usize, usize, usize, Tokens)> + 'l {
+    (0..ladder.asks.len()).filter(|i| ladder.parts[*i] == Part::Staged).flat_map(move |ask| {
+        let shown = ladder.shown(ask);
+        let entries: Vec<_> = ladder.asks[ask].entries().collect();
+        entries.into_iter().filter_map(move |(f, p)| {
+            let piece = &ladder.asks[ask].files[f].pieces[p];
+            match shown[f][p] {
+                Shown::Whole => Some((ask, f, p, piece.tokens)),
+                Shown::Overview => Some((ask, f, p, piece.overview.unwrap_or(piece.tokens))),
+                Shown::Hidden => None,
+            }
+        })
+    })
+}
+
+/// The stages with a share for every pointer.
+pub(super) fn packed_shares(ladder: &Ladder<'_>, packed: &Packed) -> Vec<Stage> {
+    let of = packed.len().max(1);
+    let empty = Vec::new();
+    let parts = if packed.is_empty() { vec![&empty] } else { packed.iter().collect() };
+    parts
+        .into_iter()
+        .enumerate()
+        .map(|(index, pieces)| {
+            let shares: Vec<Share> = (0..ladder.asks.len())
+                .map(|ask| match ladder.parts[ask] {
+                    Part::Staged => staged_share(ladder, ask, pieces, index + 1, of),
+                    _ => ladder.share(ask),
+                })
+                .collect();
+            Stage { tokens: shares.iter().map(|s| s.shown).sum(), shares }
+        })
+        .collect()
+}
+
+fn staged_share(ladder: &Ladder<'_>, ask: usize, pieces: &[(usize, usize, usize)], number: usize, of: usize) -> Share {
+    let all = ladder.shown(ask);
+    let mut files: Vec<Vec<Shown>> = all.iter().map(|f| vec![Shown::Hidden; f.len()]).collect();
+    let mut shown = Tokens::ZERO;
+    let mut count = 0;
+    for (f, file) in ladder.asks[ask].files.iter().enumerate() {
+        let here: Vec<usize> = pieces.iter().filter(|(a, g, _)| *a == ask && *g == f).map(|(_, _, p)| *p).collect();
+        if here.is_empty() {
+            continue;
+        }
+        count += here.len();
+        let mut cost = opening_cost(ladder, ask, f);
+        for (p, piece) in file.pieces.iter().enumerate() {
+            if !file.is_entry(p) {
+                files[f][p] = Shown::Whole;
+            }
+            if here.contains(&p) {
+                files[f][p] = all[f][p];
+                cost += if all[f][p] == Shown::Overview { piece.overview.unwrap_or(piece.tokens) } else { piece.tokens };
+            }
+        }
+        // A file that this stage holds complete carries no line about parts.
+        let whole = files[f].iter().all(|s| *s == Shown::Whole);
+        shown += if whole { file.whole.min(cost) } else { cost };
+    }
+    let whole = ladder.asks[ask].whole();
+    let strategy =
+        if files.iter().flatten().all(|s| *s == Shown::Whole) { Strategy::Whole } else { Strategy::Stage { number, of, shown: count } };
+    Share { strategy, whole, shown, files }
+}

@@ -1,0 +1,228 @@
+//! Briefs: the prompt that sends a role to work.
+//!
+//! The frame and the instructions are data of the profile; a contract without a profile has a plain frame of its own.
+//! The order never changes (who, how, standards, what not to read, contents, then the task), so that two briefs of
+//! one role begin alike and prompt caches hold.
+
+use std::collections::BTreeMap;
+
+use quipu_contract::plan::Strategy;
+use quipu_contract::{Language, Tokens};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::project::Project;
+use crate::template::{TemplateError, render_template};
+use crate::view::{Relevance, StageView, View, ViewError, ViewRequest, make_view, render_strategy_note, resolve_actor};
+
+/// A pointer that names more files than this is listed once, not file by file.
+const LISTED_FILES: usize = 20;
+
+/// A brief with the view it was made from.
+#[derive(Debug, Clone, Serialize)]
+pub struct Brief {
+    pub text: String,
+    /// Tokens of the text, contents included where they are inline.
+    pub tokens: Tokens,
+    pub stage: usize,
+    pub view: View,
+}
+
+/// What a brief is made of, besides the view.
+#[derive(Debug, Clone, Copy)]
+pub struct BriefOptions {
+    /// Carry the contents, for agents without file tools.
+    pub inline: bool,
+    /// Which stage, from 1.
+    pub stage: usize,
+}
+
+#[derive(Debug, Error)]
+pub enum BriefError {
+    #[error(transparent)]
+    View(#[from] ViewError),
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error("there is no stage {wanted}: the view has {count}")]
+    NoStage { wanted: usize, count: usize },
+}
+
+/// What a frame may use.
+#[derive(Serialize)]
+struct Values<'v> {
+    role: RoleValue<'v>,
+    project: String,
+    unit: Option<UnitValue>,
+    agent: Option<&'v str>,
+    stage: Option<StageValue>,
+    vars: BTreeMap<String, String>,
+    instructions: String,
+    standards: Vec<&'v str>,
+    metrics: Vec<&'v str>,
+    denies: Vec<DenyValue<'v>>,
+    reads: Vec<ReadValue>,
+    writes: Vec<WriteValue<'v>>,
+    inline: Vec<FileValue<'v>>,
+}
+
+#[derive(Serialize)]
+struct RoleValue<'v> {
+    name: &'v str,
+    title: &'v str,
+    duty: &'v str,
+}
+
+#[derive(Serialize)]
+struct UnitValue {
+    id: String,
+    title: String,
+}
+
+#[derive(Serialize)]
+struct StageValue {
+    number: usize,
+    count: usize,
+}
+
+#[derive(Serialize)]
+struct DenyValue<'v> {
+    path: &'v str,
+    why: &'v str,
+}
+
+#[derive(Serialize)]
+struct ReadValue {
+    path: String,
+    section: Option<String>,
+    why: String,
+    need: quipu_contract::Need,
+    note: Option<String>,
+}
+
+#[derive(Serialize)]
+struct WriteValue<'v> {
+    path: String,
+    format: &'v str,
+    marker: Option<&'v str>,
+}
+
+#[derive(Serialize)]
+struct FileValue<'v> {
+    path: String,
+    text: &'v str,
+}
+
+/// Makes the brief of a role.
+pub fn make_brief(project: &Project, request: &ViewRequest, options: BriefOptions, relevance: &dyn Relevance) -> Result<Brief, BriefError> {
+    let view = make_view(project, request, relevance)?;
+    let text = render_brief(project, request, &view, options)?;
+    Ok(Brief { tokens: request.counter.count(&text), text, stage: options.stage, view })
+}
+
+/// Renders the brief of a view that is already made.
+pub fn render_brief(project: &Project, request: &ViewRequest, view: &View, options: BriefOptions) -> Result<String, BriefError> {
+    let count = view.stages.len();
+    let Some(stage) = options.stage.checked_sub(1).and_then(|i| view.stages.get(i)) else {
+        return Err(BriefError::NoStage { wanted: options.stage, count });
+    };
+    let contract = &project.contract;
+    let language = view.language;
+    let (role, actor) = resolve_actor(contract, request)?;
+    let vars = contract.actor_binding(&actor);
+    let declared = actor.unit().and_then(|id| contract.units.iter().find(|u| u.id == *id));
+    let profile = profile_of(project, &role.profile, &role.name, language);
+    let instructions = profile.as_deref().and_then(|p| project.library.read(p, &instructions_file(language, &role.name)));
+    let values = Values {
+        role: RoleValue { name: &role.name, title: role.title.in_language(language), duty: role.duty.in_language(language) },
+        project: vars.get("project").cloned().unwrap_or_else(|| folder_name(project)),
+        unit: actor.unit().map(|id| UnitValue {
+            id: id.to_string(),
+            title: declared.map_or_else(|| id.to_string(), |unit| unit.title.in_language(language).to_owned()),
+        }),
+        agent: view.agent.as_deref(),
+        stage: (count > 1).then_some(StageValue { number: options.stage, count }),
+        instructions: instructions.unwrap_or_default().trim().to_owned(),
+        standards: role.standards.iter().map(|s| s.in_language(language)).collect(),
+        metrics: role.metrics.iter().map(|m| m.in_language(language)).collect(),
+        denies: view.denied.iter().map(|d| DenyValue { path: &d.path, why: &d.why }).collect(),
+        reads: reads(view, stage),
+        writes: role
+            .writes
+            .iter()
+            .map(|w| WriteValue {
+                path: w.path.fill(&vars).as_str().to_owned(),
+                format: w.format.in_language(language),
+                marker: w.marker.as_deref(),
+            })
+            .collect(),
+        inline: if options.inline { inline(stage) } else { Vec::new() },
+        vars,
+    };
+    let (file, frame) = frame(project, profile.as_deref(), language);
+    Ok(render_template(&file, &frame, &values)?)
+}
+
+fn instructions_file(language: Language, role: &str) -> String {
+    format!("briefs/{}/{role}.md", language.as_str())
+}
+
+/// The profile whose frame a role takes. A role of `quipu.toml` takes the one it replaces, else the first with a frame.
+fn profile_of(project: &Project, declared: &str, role: &str, language: Language) -> Option<String> {
+    if !declared.is_empty() {
+        return Some(declared.to_owned());
+    }
+    let names = || project.contract.profiles.iter().map(|p| p.name.clone());
+    names()
+        .find(|p| project.library.read(p, &instructions_file(language, role)).is_some())
+        .or_else(|| names().find(|p| project.library.read(p, &format!("briefs/{}.md", language.as_str())).is_some()))
+}
+
+/// The frame, under the name that messages show.
+fn frame(project: &Project, profile: Option<&str>, language: Language) -> (String, String) {
+    let file = format!("briefs/{}.md", language.as_str());
+    if let Some(source) = profile.and_then(|p| project.library.load(p, &file).ok()) {
+        return (source.file, source.text);
+    }
+    let text = match language {
+        Language::En => include_str!("../briefs/en.md"),
+        Language::Zh => include_str!("../briefs/zh.md"),
+    };
+    (file, text.to_owned())
+}
+
+fn folder_name(project: &Project) -> String {
+    project.store.root().file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn reads(view: &View, stage: &StageView) -> Vec<ReadValue> {
+    let mut reads = Vec::new();
+    for (index, (seen, share)) in view.pointers.iter().zip(&stage.shares).enumerate() {
+        let note = render_strategy_note(share.strategy, &seen.name, view.language);
+        let (path, section) = match seen.name.split_once('#') {
+            Some((path, section)) => (path.to_owned(), Some(section.to_owned())),
+            None => (seen.name.clone(), None),
+        };
+        let read =
+            |path: String, note: Option<String>| ReadValue { path, section: section.clone(), why: seen.why.clone(), need: seen.need, note };
+        let shown: Vec<_> = stage.files.iter().filter(|f| f.pointer == index).collect();
+        if matches!(share.strategy, Strategy::Stage { shown: 0, .. }) {
+            continue;
+        }
+        let wildcard = seen.files.first().is_none_or(|file| file.as_str() != path);
+        if wildcard && (1..=LISTED_FILES).contains(&shown.len()) {
+            let cut = |whole: bool| if whole { None } else { note.clone() };
+            reads.extend(shown.iter().map(|file| read(file.path.to_string(), cut(file.whole))));
+        } else {
+            reads.push(read(path, note));
+        }
+    }
+    reads
+}
+
+fn inline(stage: &StageView) -> Vec<FileValue<'_>> {
+    let name = |path: &quipu_contract::ProjectPath, section: &Option<String>| match section {
+        Some(section) => format!("{path}#{section}"),
+        None => path.to_string(),
+    };
+    stage.files.iter().map(|f| FileValue { path: name(&f.path, &f.section), text: f.text.trim_end() }).collect()
+}

@@ -1,0 +1,85 @@
+//! Token counts of texts and their pieces, kept by content.
+//!
+//! The counts of a longer text are kept under `.quipu/tokens/`, named by a hash of the text, so that looking at the
+//! same text again costs one small read. The folder is derived: whoever deletes it loses nothing but time.
+
+use std::path::{Path, PathBuf};
+
+use quipu_contract::Tokens;
+use quipu_store::Version;
+use quipu_text::Counter;
+use serde::{Deserialize, Serialize};
+
+use super::pieces::PieceText;
+
+/// Shorter texts are counted faster than their counts are read.
+const KEPT_BYTES: usize = 4096;
+
+/// Changes when texts are cut into pieces in another way.
+const SCHEME: &str = "1";
+
+/// The counts of one text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub whole: Tokens,
+    pub pieces: Vec<Tokens>,
+    pub overviews: Vec<Option<Tokens>>,
+}
+
+/// A counter with its kept counts.
+#[derive(Debug, Clone)]
+pub struct CountKeeper {
+    pub counter: Counter,
+    folder: Option<PathBuf>,
+}
+
+impl CountKeeper {
+    /// Keeps counts below a project's `.quipu`, or nowhere if it cannot be written.
+    pub fn new(counter: Counter, root: &Path, read_only: bool) -> CountKeeper {
+        let folder = root.join(".quipu").join("tokens").join(counter.name());
+        CountKeeper { counter, folder: (!read_only).then_some(folder) }
+    }
+
+    /// The counts of a text and its pieces.
+    pub fn count(&self, text: &str, pieces: &[PieceText]) -> Counts {
+        let kept = if text.len() < KEPT_BYTES { None } else { self.folder.as_ref().map(|f| f.join(self.name(text, pieces))) };
+        if let Some(counts) = kept.as_ref().and_then(|file| load(file))
+            && counts.pieces.len() == pieces.len()
+            && counts.overviews.len() == pieces.len()
+        {
+            return counts;
+        }
+        let whole = self.counter.count(text);
+        let counts = Counts {
+            whole,
+            pieces: match pieces {
+                [_] => vec![whole],
+                many => many.iter().map(|p| self.counter.count(&text[p.range.clone()])).collect(),
+            },
+            // With its line end, as it will stand in the view.
+            overviews: pieces.iter().map(|p| p.overview.as_ref().map(|line| self.counter.count(&format!("{line}\n")))).collect(),
+        };
+        if let Some(file) = kept {
+            keep(&file, &counts);
+        }
+        counts
+    }
+
+    fn name(&self, text: &str, pieces: &[PieceText]) -> String {
+        format!("{}-{SCHEME}-{}.json", Version::of(text.as_bytes()), pieces.len())
+    }
+}
+
+fn load(file: &Path) -> Option<Counts> {
+    serde_json::from_slice(&std::fs::read(file).ok()?).ok()
+}
+
+/// Best effort: a count that could not be kept is counted again.
+fn keep(file: &Path, counts: &Counts) {
+    let (Some(folder), Ok(bytes)) = (file.parent(), serde_json::to_vec(counts)) else { return };
+    let half = file.with_extension(format!("{}.tmp", std::process::id()));
+    let _ = std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&half, bytes))
+        .and_then(|()| std::fs::rename(&half, file))
+        .inspect_err(|_| drop(std::fs::remove_file(&half)));
+}

@@ -1,0 +1,359 @@
+//! Views: what one role is shown for one unit, within a budget.
+//!
+//! Pointers become texts, texts become pieces with token counts, the contract's planner decides, and the decision is
+//! rendered. Counts in a view are those of the text as shown, not of the plan: if joining pieces costs a token more
+//! than planned, the plan is made again with that much less room.
+
+mod counts;
+mod explain;
+mod folder;
+mod pieces;
+mod pointers;
+mod relevance;
+mod render;
+
+use quipu_contract::plan::{Ask, AskFile, Overflow, Piece, Plan, Share, Stage, Strategy, plan_view};
+use quipu_contract::{
+    Actor, ActorName, AgentKind, Binding, Budget, Class, Contract, Language, Need, Place, ProjectPath, Role, Tokens, UnitId,
+};
+use quipu_store::{StoreError, Version};
+use quipu_text::{Counter, Document};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::project::Project;
+use counts::CountKeeper;
+use pieces::{PieceText, plan_pieces};
+use pointers::{Target, resolve_pointers};
+
+pub use explain::render_explanation;
+pub use folder::{Drift, FolderError, Manifest, Verdict, materialise_view, verify_view};
+pub use pointers::{Absent, Order, Writer};
+pub use relevance::{Lexical, Relevance, Topic};
+pub(crate) use render::render_strategy_note;
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct ViewRequest {
+    pub role: ActorName,
+    pub unit: Option<UnitId>,
+    pub agent: Option<ActorName>,
+    /// Room for reading, in place of the contract's arithmetic.
+    pub budget: Option<Tokens>,
+    pub window: Option<Tokens>,
+    pub reserve: Option<Tokens>,
+    pub counter: Counter,
+    pub language: Option<Language>,
+    /// Whether to go on without `must` pointers that name nothing yet.
+    pub partial: bool,
+}
+
+/// What a role is shown.
+#[derive(Debug, Clone, Serialize)]
+pub struct View {
+    pub role: String,
+    pub unit: Option<String>,
+    pub agent: Option<String>,
+    pub kind: AgentKind,
+    pub counter: &'static str,
+    pub language: Language,
+    /// The arithmetic of the window; none if the budget was given outright.
+    pub window: Option<Budget>,
+    pub budget: Tokens,
+    pub pointers: Vec<Seen>,
+    pub stages: Vec<StageView>,
+    pub absent: Vec<Absent>,
+    pub denied: Vec<Denied>,
+}
+
+/// A pointer of a view.
+#[derive(Debug, Clone, Serialize)]
+pub struct Seen {
+    pub name: String,
+    pub class: Class,
+    pub order: Order,
+    pub need: Need,
+    pub why: String,
+    /// The files it names.
+    pub files: Vec<ProjectPath>,
+    pub place: Place,
+}
+
+/// One stage; most views have one.
+#[derive(Debug, Clone, Serialize)]
+pub struct StageView {
+    /// For each pointer: how it was fitted, and what that costs.
+    pub shares: Vec<Share>,
+    pub tokens: Tokens,
+    pub files: Vec<ShownFile>,
+}
+
+/// A text as shown.
+#[derive(Debug, Clone, Serialize)]
+pub struct ShownFile {
+    /// The pointer it belongs to.
+    pub pointer: usize,
+    pub path: ProjectPath,
+    pub section: Option<String>,
+    pub version: Version,
+    /// The text that the pointer names, before any cut.
+    #[serde(skip)]
+    pub source: Version,
+    #[serde(skip)]
+    pub source_bytes: usize,
+    pub whole: bool,
+    pub tokens: Tokens,
+    pub text: String,
+}
+
+/// A deny rule at work.
+#[derive(Debug, Clone, Serialize)]
+pub struct Denied {
+    pub path: String,
+    pub why: String,
+    /// How many files it keeps out.
+    pub files: usize,
+    pub place: Place,
+}
+
+#[derive(Debug, Error)]
+pub enum ViewError {
+    #[error("{0}")]
+    UnknownActor(String),
+    #[error("role `{role}` works on a unit: say which")]
+    NeedsUnit { role: String, place: Place },
+    #[error("role `{role}` has files of its own for each agent: say which agent")]
+    NeedsAgent { role: String, place: Place },
+    #[error("`{{{name}}}` has no value")]
+    NoValue { name: String, place: Place },
+    #[error("{}", render_absent(.0))]
+    Absent(Vec<Absent>),
+    #[error("{overflow}")]
+    Overflow { overflow: Overflow, places: Vec<Place> },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ViewError {
+    pub(crate) fn open_hole(role: &Role, hole: &str) -> ViewError {
+        let (role, place) = (role.name.clone(), role.place.clone());
+        match hole {
+            "unit" => ViewError::NeedsUnit { role, place },
+            "agent" => ViewError::NeedsAgent { role, place },
+            other => ViewError::NoValue { name: other.to_owned(), place },
+        }
+    }
+}
+
+fn render_absent(absent: &[Absent]) -> String {
+    absent.iter().map(|a| format!("`{}` {}{}", a.name, a.what, render_writers(&a.writers))).collect::<Vec<_>>().join("\n  and   ")
+}
+
+fn render_writers(writers: &[Writer]) -> String {
+    let told = |w: &Writer| match (&w.role, &w.step) {
+        (Some(role), Some(step)) => format!("step `{step}` (role `{role}`)"),
+        (Some(role), None) => format!("role `{role}`"),
+        (None, step) => format!("step `{}`", step.as_deref().unwrap_or_default()),
+    };
+    match writers {
+        [] => "; no role writes it, so a person has to".to_owned(),
+        many => format!("; written by {}", many.iter().map(told).collect::<Vec<_>>().join(" or ")),
+    }
+}
+
+/// Who asks: the actor that a view is made for, and the unit it works on.
+pub(crate) fn resolve_actor<'c>(contract: &'c Contract, request: &ViewRequest) -> Result<(&'c Role, Actor), ViewError> {
+    // In a panel each role is its own unit.
+    let named_like_role = || contract.units.iter().find(|u| u.id.as_str() == request.role.as_str()).map(|u| u.id.clone());
+    let unit = request.unit.clone().or_else(named_like_role);
+    let actor = Actor::Agent { role: Some(request.role.clone()), unit, agent: request.agent.clone() };
+    let grant = contract.grant(&actor).map_err(ViewError::UnknownActor)?;
+    let role = grant.role.ok_or_else(|| ViewError::UnknownActor(format!("no role `{}`", request.role)))?;
+    Ok((role, actor))
+}
+
+/// A target with everything the planner wants to know about it.
+struct Measured<'c> {
+    target: Target<'c>,
+    pieces: Vec<Vec<PieceText>>,
+    ask: Ask,
+}
+
+/// Makes the view of a role.
+pub fn make_view(project: &Project, request: &ViewRequest, relevance: &dyn Relevance) -> Result<View, ViewError> {
+    let contract = &project.contract;
+    let (role, actor) = resolve_actor(contract, request)?;
+    let binding = contract.actor_binding(&actor);
+    let language = request.language.unwrap_or(contract.language);
+    let all = project.store.list()?;
+    let (targets, absent) = resolve_pointers(project, role, &binding, &all)?;
+    let lacking: Vec<Absent> = absent.iter().filter(|a| a.need == Need::Must && !a.own).cloned().collect();
+    if !lacking.is_empty() && !request.partial {
+        return Err(ViewError::Absent(lacking));
+    }
+    let (window, budget) = budget(contract.budgets.of(role.kind), request);
+    let topic = topic(contract, role, &actor, &targets, language);
+    let keeper = CountKeeper::new(request.counter, project.store.root(), project.store.is_read_only());
+    let measured: Vec<Measured<'_>> = targets.into_iter().map(|t| measure(t, &keeper, relevance, &topic, language)).collect();
+    let stages = fit(&measured, budget, &keeper, language)?;
+    Ok(View {
+        role: role.name.clone(),
+        unit: actor.unit().map(ToString::to_string),
+        agent: actor.agent().map(ToString::to_string),
+        kind: role.kind,
+        counter: request.counter.name(),
+        language,
+        window,
+        budget,
+        pointers: measured.iter().map(|m| seen(m, language)).collect(),
+        stages,
+        absent,
+        denied: denied(role, &binding, &all, contract, &actor, language),
+    })
+}
+
+fn budget(mut window: Budget, request: &ViewRequest) -> (Option<Budget>, Tokens) {
+    window.window = request.window.unwrap_or(window.window);
+    window.reserve = request.reserve.unwrap_or(window.reserve);
+    match request.budget {
+        Some(budget) => (None, budget),
+        None => (Some(window), window.room()),
+    }
+}
+
+/// Fewer words than this say too little; then the role itself helps to tell what matters.
+const TELLING_CHARS: usize = 24;
+
+fn topic(contract: &Contract, role: &Role, actor: &Actor, targets: &[Target<'_>], language: Language) -> Topic {
+    let mut text = String::new();
+    if let Some(unit) = actor.unit() {
+        text.push_str(&format!("{unit}\n"));
+        if let Some(declared) = contract.units.iter().find(|u| u.id == *unit) {
+            text.push_str(&format!("{}\n", declared.title.in_language(language)));
+            declared.needs.iter().for_each(|need| text.push_str(&format!("{need}\n")));
+        }
+    }
+    for target in targets.iter().filter(|t| t.order == Order::Task) {
+        for file in &target.files {
+            if file.section.is_some() {
+                text.push_str(&file.text);
+            } else {
+                let document = Document::parse(&file.text);
+                document.sections().iter().for_each(|s| text.push_str(&format!("{}\n", s.title)));
+            }
+        }
+    }
+    if text.chars().count() < TELLING_CHARS {
+        for said in [&role.title, &role.duty].into_iter().chain(&role.metrics) {
+            text.push_str(&format!("{}\n", said.in_language(language)));
+        }
+    }
+    Topic(text)
+}
+
+fn measure<'c>(target: Target<'c>, keeper: &CountKeeper, relevance: &dyn Relevance, topic: &Topic, language: Language) -> Measured<'c> {
+    let pieces: Vec<Vec<PieceText>> = target.files.iter().map(|f| plan_pieces(&f.path, &f.text)).collect();
+    let mut age = u32::try_from(pieces.iter().map(Vec::len).sum::<usize>()).unwrap_or(u32::MAX);
+    let files = target.files.iter().zip(&pieces).map(|(file, pieces)| {
+        let counts = keeper.count(&file.text, pieces);
+        let texts: Vec<&str> = pieces.iter().map(|p| &file.text[p.range.clone()]).collect();
+        let scores = if pieces.len() > 1 || target.files.len() > 1 { relevance.scores(topic, &file.path, &texts) } else { vec![0] };
+        let entries = pieces.iter().filter(|p| !p.frame).count();
+        let note = render::render_longest_notes(&shown_name(file), entries, language);
+        let measured = pieces.iter().enumerate().map(|(i, piece)| {
+            age = age.saturating_sub(1);
+            let score = scores.get(i).copied().unwrap_or(0);
+            Piece { tokens: counts.pieces[i], overview: counts.overviews[i], frame: piece.frame, age, score }
+        });
+        AskFile { whole: counts.whole, note: keeper.counter.count(&note), pieces: measured.collect() }
+    });
+    let ask = Ask {
+        name: target.name.clone(),
+        class: target.class,
+        need: target.pointer.need,
+        shrink: target.pointer.shrink,
+        files: files.collect(),
+    };
+    Measured { target, pieces, ask }
+}
+
+fn shown_name(file: &pointers::TargetFile) -> String {
+    match &file.section {
+        Some(section) => format!("{}#{section}", file.path),
+        None => file.path.to_string(),
+    }
+}
+
+/// Plans, renders and counts until what is shown fits.
+fn fit(measured: &[Measured<'_>], budget: Tokens, keeper: &CountKeeper, language: Language) -> Result<Vec<StageView>, ViewError> {
+    let asks: Vec<Ask> = measured.iter().map(|m| m.ask.clone()).collect();
+    let mut room = budget;
+    loop {
+        let plan = plan_view(&asks, room).map_err(|mut overflow| {
+            overflow.budget = budget;
+            let places = overflow.stuck.iter().map(|s| measured[s.index].target.pointer.place.clone()).collect();
+            ViewError::Overflow { overflow, places }
+        })?;
+        let stages = render_stages(measured, plan, keeper, language);
+        let most = stages.iter().map(|s| s.tokens).max().unwrap_or_default();
+        if most <= budget {
+            return Ok(stages);
+        }
+        // Each round has less room, so this ends: at the latest with an overflow.
+        room = room.saturating_sub(most.saturating_sub(budget));
+    }
+}
+
+fn render_stages(measured: &[Measured<'_>], plan: Plan, keeper: &CountKeeper, language: Language) -> Vec<StageView> {
+    let count = plan.stages.len();
+    let stages = plan.stages.into_iter().enumerate();
+    stages
+        .map(|(number, Stage { mut shares, .. })| {
+            let mut files = Vec::new();
+            for (pointer, (measured, share)) in measured.iter().zip(&mut shares).enumerate() {
+                let part = matches!(share.strategy, Strategy::Stage { .. }).then_some((number + 1, count));
+                share.shown = Tokens::ZERO;
+                for (f, file) in measured.target.files.iter().enumerate() {
+                    let (pieces, shown) = (&measured.pieces[f], &share.files[f]);
+                    let Some(text) = render::render_shown(&shown_name(file), &file.text, pieces, shown, part, language) else { continue };
+                    let whole = text == file.text;
+                    let tokens = if whole { measured.ask.files[f].whole } else { keeper.counter.count(&text) };
+                    share.shown += tokens;
+                    let source = Version::of(file.text.as_bytes());
+                    let (path, section, version) = (file.path.clone(), file.section.clone(), file.version.clone());
+                    let source_bytes = file.text.len();
+                    files.push(ShownFile { pointer, path, section, version, source, source_bytes, whole, tokens, text });
+                }
+            }
+            StageView { tokens: shares.iter().map(|s| s.shown).sum(), shares, files }
+        })
+        .collect()
+}
+
+fn seen(measured: &Measured<'_>, language: Language) -> Seen {
+    let target = &measured.target;
+    Seen {
+        name: target.name.clone(),
+        class: target.class,
+        order: target.order,
+        need: target.pointer.need,
+        why: target.pointer.why.in_language(language).to_owned(),
+        files: target.files.iter().map(|f| f.path.clone()).collect(),
+        place: target.pointer.place.clone(),
+    }
+}
+
+fn denied(role: &Role, binding: &Binding, all: &[ProjectPath], contract: &Contract, actor: &Actor, language: Language) -> Vec<Denied> {
+    let Ok(grant) = contract.grant(actor) else { return Vec::new() };
+    let rules = role.denies.iter().map(|deny| {
+        let pattern = deny.path.fill(binding);
+        let kept_out = |path: &&ProjectPath| pattern.matches(path.as_str()).is_some() && grant.may_read(path, binding).is_err();
+        Denied {
+            path: pattern.as_str().to_owned(),
+            why: deny.why.in_language(language).to_owned(),
+            files: all.iter().filter(kept_out).count(),
+            place: deny.place.clone(),
+        }
+    });
+    rules.collect()
+}

@@ -1,0 +1,135 @@
+//! The text of a view: shown pieces joined, every cut marked by a line that says how to read the rest.
+
+use quipu_contract::Language;
+use quipu_contract::plan::{Shown, Strategy};
+
+use super::pieces::PieceText;
+
+/// A part of a staged text: number and count.
+pub type Part = Option<(usize, usize)>;
+
+/// Renders what is shown of a text; none if nothing is.
+pub fn render_shown(name: &str, text: &str, pieces: &[PieceText], shown: &[Shown], part: Part, language: Language) -> Option<String> {
+    if shown.iter().all(|s| *s == Shown::Whole) {
+        return Some(text.to_owned());
+    }
+    let entries = || pieces.iter().zip(shown).filter(|(piece, _)| !piece.frame);
+    if entries().all(|(_, shown)| *shown == Shown::Hidden) {
+        return None;
+    }
+    let of = entries().count();
+    let overviews = entries().filter(|(_, s)| **s == Shown::Overview).count();
+    let hidden = entries().filter(|(_, s)| **s == Shown::Hidden).count();
+    let mut rendered = String::new();
+    let mut said = false;
+    let mut in_overviews = false;
+    for (piece, shown) in pieces.iter().zip(shown) {
+        let overview = *shown == Shown::Overview;
+        if in_overviews && !overview && *shown != Shown::Hidden {
+            rendered.push('\n');
+            in_overviews = false;
+        }
+        match (shown, &piece.overview) {
+            (Shown::Hidden, _) => {}
+            (Shown::Overview, Some(line)) => {
+                if !said {
+                    rendered.push_str(&overview_note(name, overviews, language));
+                    said = true;
+                }
+                in_overviews = true;
+                rendered.push_str(line);
+                rendered.push('\n');
+            }
+            _ => {
+                rendered.push_str(&text[piece.range.clone()]);
+                if !rendered.ends_with('\n') {
+                    rendered.push('\n');
+                }
+            }
+        }
+    }
+    if hidden > 0 {
+        rendered.push_str(&hidden_note(name, hidden, of, part, language));
+    }
+    Some(rendered)
+}
+
+/// The lines about cuts at their longest, for counting before anything is cut.
+pub fn render_longest_notes(name: &str, entries: usize, language: Language) -> String {
+    let part = Some((99, 99));
+    let hidden = [part, None].map(|part| hidden_note(name, entries, entries, part, language));
+    let longest = hidden.into_iter().max_by_key(String::len).unwrap_or_default();
+    format!("{}\n{longest}", overview_note(name, entries, language))
+}
+
+fn overview_note(name: &str, count: usize, language: Language) -> String {
+    match language {
+        Language::En => format!("[{count} older, one sentence each; whole: quipu read '{name}']\n"),
+        Language::Zh => format!("[较早的 {count} 节各取一句；全文：quipu read '{name}']\n"),
+    }
+}
+
+fn hidden_note(name: &str, hidden: usize, of: usize, part: Part, language: Language) -> String {
+    match (part, language) {
+        (None, Language::En) => format!("\n[… {hidden} of {of} not shown: quipu read '{name}']\n"),
+        (None, Language::Zh) => format!("\n[……{of} 项中有 {hidden} 项未显示：quipu read '{name}']\n"),
+        (Some((number, count)), Language::En) => {
+            format!("\n[part {number} of {count}: {} of {of} of '{name}'; the rest belongs to the other parts]\n", of - hidden)
+        }
+        (Some((number, count)), Language::Zh) => {
+            format!("\n[第 {number} 部分，共 {count} 部分：'{name}' {of} 项中的 {} 项；其余在其他部分]\n", of - hidden)
+        }
+    }
+}
+
+/// What a brief says about a cut; nothing where nothing is cut.
+pub fn render_strategy_note(strategy: Strategy, name: &str, language: Language) -> Option<String> {
+    Some(match (strategy, language) {
+        (Strategy::Whole | Strategy::Section, _) => return None,
+        (Strategy::Recent { whole, overview, hidden }, Language::En) => {
+            let rest = if hidden > 0 { format!(", {hidden} left out") } else { String::new() };
+            format!("cut to size: the newest {whole} whole, {overview} as one sentence{rest}")
+        }
+        (Strategy::Recent { whole, overview, hidden }, Language::Zh) => {
+            let rest = if hidden > 0 { format!("，{hidden} 节略去") } else { String::new() };
+            format!("已裁剪：最新 {whole} 节全文，{overview} 节各取一句{rest}")
+        }
+        (Strategy::Relevant { shown, of }, Language::En) => format!("cut to size: the {shown} of {of} parts that matter here"),
+        (Strategy::Relevant { shown, of }, Language::Zh) => format!("已裁剪：{of} 项中与此相关的 {shown} 项"),
+        (Strategy::Head { shown, of }, Language::En) => format!("cut to size: the first {shown} of {of} parts"),
+        (Strategy::Head { shown, of }, Language::Zh) => format!("已裁剪：{of} 项中的前 {shown} 项"),
+        (Strategy::Stage { number, of, .. }, Language::En) => format!("part {number} of {of}"),
+        (Strategy::Stage { number, of, .. }, Language::Zh) => format!("第 {number} 部分，共 {of} 部分"),
+        (Strategy::Trimmed, Language::En) => format!("not in this view, there was no room: quipu read '{name}'"),
+        (Strategy::Trimmed, Language::Zh) => format!("篇幅所限，未列入：quipu read '{name}'"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::pieces::plan_pieces;
+
+    #[test]
+    fn every_cut_is_visible() {
+        let path = quipu_contract::ProjectPath::parse("log.md").unwrap();
+        let text = "# Log\n\n## a\nFirst. More.\n\n## b\nSecond. More.\n\n## c\nThird. More.\n";
+        let pieces = plan_pieces(&path, text);
+        let render = |shown: [Shown; 3], part: Part| {
+            let all = [&[Shown::Whole][..], &shown].concat();
+            render_shown("log.md", text, &pieces, &all, part, Language::En)
+        };
+        use Shown::{Hidden, Overview, Whole};
+        assert_eq!(render([Whole; 3], None).unwrap(), text);
+        assert_eq!(render([Hidden; 3], None), None);
+        assert_eq!(
+            render([Hidden, Overview, Whole], None).unwrap(),
+            "# Log\n\n[1 older, one sentence each; whole: quipu read 'log.md']\n- b: Second.\n\n## c\nThird. More.\n\n[… 1 of 3 not shown: quipu read 'log.md']\n"
+        );
+        assert!(
+            render([Hidden, Hidden, Whole], Some((2, 2)))
+                .unwrap()
+                .ends_with("[part 2 of 2: 1 of 3 of 'log.md'; the rest belongs to the other parts]\n")
+        );
+    }
+}

@@ -1,0 +1,106 @@
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use quipu_protocol::{Lexical, View as Shown, make_view, materialise_view, render_explanation, verify_view};
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::ops::asked::Asked;
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct View {
+    #[command(flatten)]
+    asked: Asked,
+    /// Print what goes in, what was cut, by which strategy, and what it costs
+    #[arg(long)]
+    explain: bool,
+    /// Write the view into this folder, with a manifest
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Tell whether anything a folder shows has changed since; exit 1 if so
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "explain", "role"])]
+    verify: Option<PathBuf>,
+}
+
+impl Operate for View {
+    const NAME: &'static str = "view";
+    const ABOUT: &'static str = "What a role is shown for a unit, within its budget";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        if let Some(folder) = &self.verify {
+            return verify(session, &session.folder.join(folder));
+        }
+        let project = session.project()?;
+        let view = make_view(&project, &self.asked.request(session, None)?, &Lexical)?;
+        let mut answer = Answer::new(json!(view), "");
+        if let Some(folder) = &self.out {
+            let folder = session.folder.join(folder);
+            let written = materialise_view(&view, &folder)?;
+            answer.json["written"] = json!(written);
+            for path in &written {
+                answer.text.push_str(&format!("{}\n", path.strip_prefix(&folder).unwrap_or(path).display()));
+            }
+            answer = answer.say(told(&view));
+        }
+        if self.explain {
+            answer.text.push_str(&render_explanation(&view));
+        } else if self.out.is_none() {
+            answer.text = render_contents(&view);
+            answer = answer.say(told(&view));
+        }
+        for absent in view.absent.iter().filter(|_| !self.explain) {
+            answer = answer.say(format!("`{}` {}", absent.name, absent.what));
+        }
+        Ok(answer)
+    }
+}
+
+fn told(view: &Shown) -> String {
+    let cut = view.stages.iter().flat_map(|s| &s.shares).filter(|s| s.strategy.cuts()).count();
+    let most = view.stages.iter().map(|s| s.tokens).max().unwrap_or_default();
+    let stages = if view.stages.len() > 1 { format!(", {} stages", view.stages.len()) } else { String::new() };
+    let cuts = if cut > 0 { format!("; {cut} cut to size: --explain tells how") } else { String::new() };
+    format!("{most} of {} tokens{stages}{cuts}", view.budget)
+}
+
+/// The texts one after another, each under its name.
+fn render_contents(view: &Shown) -> String {
+    let mut text = String::new();
+    for (index, stage) in view.stages.iter().enumerate() {
+        if view.stages.len() > 1 {
+            text.push_str(&format!("══ stage {} of {}\n", index + 1, view.stages.len()));
+        }
+        for file in &stage.files {
+            let section = file.section.as_ref().map(|s| format!("#{s}")).unwrap_or_default();
+            text.push_str(&format!("── {}{section}  {} tokens  {}\n", file.path, file.tokens, stage.shares[file.pointer].strategy));
+            text.push_str(&file.text);
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+fn verify(session: &Session, folder: &Path) -> Result<Answer, Failure> {
+    let project = session.project()?;
+    let verdict = verify_view(&project, folder)?;
+    if let Some(own) = session.actor.role().filter(|own| own.as_str() != verdict.role) {
+        return Err(Failure::new(exit::REFUSED, format!("the view is of role `{}`, not of `{own}`", verdict.role), ""));
+    }
+    let mut text = String::new();
+    for (name, drift) in &verdict.drifted {
+        text.push_str(&format!("{name} {}\n", drift.as_str()));
+    }
+    let unit = verdict.unit.as_ref().map(|u| format!(" for {u}")).unwrap_or_default();
+    text.push_str(&format!("{}{unit}: {} files, ", verdict.role, verdict.files));
+    text.push_str(&match verdict.drifted.len() {
+        0 => "all as shown\n".to_owned(),
+        many => format!("{many} no longer as shown\n"),
+    });
+    let mut answer = Answer::new(json!(verdict), text);
+    answer.exit = if verdict.drifted.is_empty() { exit::FINE } else { exit::NO };
+    Ok(answer)
+}

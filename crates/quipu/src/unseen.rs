@@ -1,0 +1,96 @@
+//! How a view or a brief that cannot be made is told: what is missing or too long, and what mends it.
+
+use quipu_contract::plan::{Overflow, Stuck};
+use quipu_contract::{Shrink, Tokens};
+use quipu_protocol::{Absent, BriefError, FolderError, ViewError};
+use serde_json::Value;
+
+use crate::answer::{Failure, exit};
+
+impl From<ViewError> for Failure {
+    fn from(error: ViewError) -> Failure {
+        let what = error.to_string();
+        match error {
+            ViewError::UnknownActor(_) => Failure::new(exit::NOT_FOUND, what, "quipu contract show"),
+            ViewError::NeedsUnit { place, .. } => {
+                Failure { rule: Some((place, "its pointers name `{unit}`".into())), ..Failure::usage(what, "--unit UNIT") }
+            }
+            ViewError::NeedsAgent { place, .. } => {
+                Failure { rule: Some((place, "its pointers name `{agent}`".into())), ..Failure::usage(what, "--agent NAME") }
+            }
+            ViewError::NoValue { ref name, ref place } => {
+                let mend = format!("set it in quipu.toml under [units.UNIT.vars] or [vars]: {name} = \"…\"");
+                Failure { rule: Some((place.clone(), "a pointer names it".into())), ..Failure::usage(what, mend) }
+            }
+            ViewError::Absent(absent) => {
+                let rule = absent.first().map(|a| (a.place.clone(), "need = \"must\"".to_owned()));
+                Failure { rule, ..Failure::new(exit::NOT_FOUND, what, mend_absent(&absent)) }
+            }
+            ViewError::Overflow { overflow, places } => {
+                let rule = places.into_iter().next().zip(overflow.stuck.first().map(told_shrink));
+                Failure { rule, ..Failure::new(exit::NO, what, mend_overflow(&overflow)) }
+            }
+            ViewError::Store(error) => error.into(),
+        }
+    }
+}
+
+fn mend_absent(absent: &[Absent]) -> String {
+    let writer = absent.iter().flat_map(|a| &a.writers).find_map(|w| w.role.clone());
+    match writer {
+        Some(role) => format!("quipu brief {role} …     (or --partial, to go on without)"),
+        None => "put it there, or --partial, to go on without".into(),
+    }
+}
+
+fn told_shrink(stuck: &Stuck) -> String {
+    let Stuck { whole, least, .. } = stuck;
+    let shrink = serde_json::to_value(stuck.shrink).ok();
+    let name = match shrink {
+        Some(Value::String(name)) => name,
+        Some(Value::Object(map)) => map.iter().map(|(name, n)| format!("{name}({n})")).collect(),
+        _ => String::new(),
+    };
+    format!("shrink = \"{name}\": {whole} tokens whole, {least} at the least")
+}
+
+/// Which pointer to shrink, and how, or how much room to give.
+fn mend_overflow(overflow: &Overflow) -> String {
+    let Tokens(least) = overflow.least;
+    let room = format!("--budget {least}");
+    match overflow.stuck.first() {
+        Some(stuck) if matches!(stuck.shrink, Shrink::Never | Shrink::Section) => {
+            format!(
+                "let `{}` shrink in the contract (shrink = \"relevant\", \"head\" or \"stage\"), shorten it, or give {room}",
+                stuck.name
+            )
+        }
+        Some(stuck) => format!("shorten the sections of `{}`, or give {room}", stuck.name),
+        None => format!("give {room}"),
+    }
+}
+
+impl From<FolderError> for Failure {
+    fn from(error: FolderError) -> Failure {
+        let what = error.to_string();
+        match error {
+            FolderError::NotEmpty(_) => Failure::new(exit::REFUSED, what, "name an empty or a new folder"),
+            FolderError::IsProject(_) => Failure::new(exit::REFUSED, what, "name an empty or a new folder"),
+            FolderError::NoManifest(_) => Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --out DIR"),
+            FolderError::BadManifest { .. } => Failure::new(exit::USAGE, what, "quipu view ROLE --out DIR     (make it anew)"),
+            FolderError::Io { .. } => Failure::new(exit::IO, what, ""),
+            FolderError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<BriefError> for Failure {
+    fn from(error: BriefError) -> Failure {
+        let what = error.to_string();
+        match error {
+            BriefError::View(error) => error.into(),
+            BriefError::Template(_) => Failure::usage(what, "quipu profile eject NAME     (then mend the template)"),
+            BriefError::NoStage { .. } => Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --explain"),
+        }
+    }
+}
