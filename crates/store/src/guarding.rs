@@ -26,14 +26,18 @@ pub(crate) fn guard(
         return Err(refused_by(what, rule, format!("quipu write {path}     (with valid JSON)")));
     }
     let replaces = matches!(op, Op::Write { .. } | Op::Amend { .. }) && exists;
-    if replaces && !force {
-        if let Some(what) = find_shrink(rules, usize::try_from(before_len).unwrap_or(usize::MAX), bytes.len()) {
-            return Err(refused_by(format!("`{path}` {what}"), rule, "the same command with --force, if the loss is meant".into()));
-        }
-        if let Some(found) = find_placeholder(&text) {
-            let what = format!("`{path}`, line {}: {}", found.line, found.what);
-            return Err(refused_by(what, rule, "write the whole text, or use --force if these words are meant".into()));
-        }
+    if replaces
+        && !force
+        && let Some(what) = find_shrink(rules, usize::try_from(before_len).unwrap_or(usize::MAX), bytes.len())
+    {
+        return Err(refused_by(format!("`{path}` {what}"), rule, "the same command with --force, if the loss is meant".into()));
+    }
+    if matches!(op, Op::Write { .. } | Op::Create { .. } | Op::Amend { .. })
+        && !force
+        && let Some(found) = find_placeholder(&text)
+    {
+        let what = format!("`{path}`, line {}: {}", found.line, found.what);
+        return Err(refused_by(what, rule, "write the whole text, or use --force if these words are meant".into()));
     }
     if rules.credentials_in.iter().any(|p| p.matches(path.as_str()).is_some()) {
         return Ok(());

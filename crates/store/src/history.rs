@@ -193,6 +193,10 @@ impl Store {
         let Some(index) = found else {
             return Err(StoreError::NotFound { what: format!("`{path}` has no such version"), mend: format!("quipu log {path}") });
         };
+        if events[index].op == OpKind::Remove {
+            let what = format!("`{path}` was removed by commit @{}: there is no text to show", events[index].seq);
+            return Err(StoreError::NotFound { what, mend: format!("quipu log {path}     (and name a version before that)") });
+        }
         Ok((text_of(path, &events[index..])?, events[index].clone()))
     }
 

@@ -60,12 +60,17 @@ impl Store {
         let contract = std::sync::Arc::clone(&self.contract);
         let held = self.append_lock.acquire()?;
         let mut look = self.look()?;
+        let grant = contract.grant(&change.actor).map_err(|what| StoreError::refused(what, "quipu contract show"))?;
         if let Some(key) = &change.key
             && let Some(record) = look.find_key(self, key)?
         {
+            let told = |op: &RecordOp| change.ops.iter().any(|o| o.path().as_str() == op.path);
+            if record.who != Who::from(&change.actor) || !record.ops.iter().all(told) {
+                let what = format!("key `{key}` belongs to commit @{}, which was another change", record.seq);
+                return Err(StoreError::refused(what, "a key of its own for each change"));
+            }
             return Ok(Judged::repeated(self, Receipt::of(&record, Vec::new(), true)));
         }
-        let grant = contract.grant(&change.actor).map_err(|what| StoreError::refused(what, "quipu contract show"))?;
         let binding = contract.actor_binding(&change.actor);
         let (leases, _) = look.leases(self)?;
 
@@ -93,6 +98,15 @@ impl Store {
                 denied(denial, &format!("quipu contract show --role {role}"))
             })?;
             self.check_lease(&leases, path, change.lease.as_ref())?;
+            let below =
+                |inner: &ProjectPath, outer: &ProjectPath| inner.as_str().strip_prefix(outer.as_str()).is_some_and(|r| r.starts_with('/'));
+            if let Some(other) = files.keys().find(|other| below(other, path) || below(path, other)) {
+                return Err(refused_by(
+                    format!("`{path}` and `{other}` cannot both be files"),
+                    rule,
+                    "two names, none below the other".into(),
+                ));
+            }
             if !files.contains_key(path) {
                 let class = rule.map_or(Class::Free, |r| r.class);
                 let now = self.look_at(&mut look, path, class, &mut adoptions, &mut touched)?;

@@ -67,7 +67,7 @@ pub struct Judged<'s> {
 }
 
 enum State<'s> {
-    Fresh { held: Held<'s>, look: Look, records: Vec<Record> },
+    Fresh { held: Held<'s>, look: Box<Look>, records: Vec<Record> },
     Repeated(Receipt),
 }
 
@@ -80,7 +80,7 @@ impl<'s> Judged<'s> {
         adopted: Vec<Adopted>,
         touched: Vec<(ProjectPath, Version, Option<Stamp>)>,
     ) -> Judged<'s> {
-        Judged { store, state: State::Fresh { held, look, records }, adopted, touched }
+        Judged { store, state: State::Fresh { held, look: Box::new(look), records }, adopted, touched }
     }
 
     pub(crate) fn repeated(store: &'s Store, receipt: Receipt) -> Judged<'s> {
@@ -151,7 +151,7 @@ impl<'s> Judged<'s> {
         let mut receipt = Receipt::of(last, self.adopted, false);
         receipt.seq = look.tail.seq + records.len() as u64;
         receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore);
-        let written = store.write_records(held, look, records)?;
+        let written = store.write_records(held, *look, records)?;
         store.sync_to(written.tail.at)?;
         Ok((receipt, Some(written)))
     }

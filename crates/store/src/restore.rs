@@ -20,6 +20,13 @@ pub struct Restored {
 impl Store {
     /// Brings back the newest journalled version, or an older one.
     pub fn restore(&self, actor: &Actor, path: &ProjectPath, at: Option<&At>, why: Option<String>) -> Result<Restored> {
+        let mut change = Change::by(actor);
+        change.why = why;
+        self.restore_in(change, path, at)
+    }
+
+    /// The same as part of a change that says who, why and with which lease.
+    pub fn restore_in(&self, change: Change, path: &ProjectPath, at: Option<&At>) -> Result<Restored> {
         let head = {
             self.settle()?;
             self.heads()?.head(path.as_str())?
@@ -34,8 +41,7 @@ impl Store {
             }
         };
         let version = Version::of(&bytes);
-        let mut change = Change::by(actor).op(Op::Restore { path: path.clone(), bytes, older });
-        change.why = why;
+        let change = change.op(Op::Restore { path: path.clone(), bytes, older });
         let receipt = self.judge(change)?.publish()?;
         let version = receipt.versions.get(path.as_str()).cloned().unwrap_or(version);
         Ok(Restored { receipt, version })

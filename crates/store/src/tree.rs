@@ -129,6 +129,9 @@ impl Tree {
     pub fn stamp(&self, path: &ProjectPath) -> io::Result<Option<Stamp>> {
         let (folder, name) = match self.folder(path, false) {
             Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` lies below something that is no folder")));
+            }
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(error),
         };

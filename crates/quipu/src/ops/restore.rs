@@ -1,6 +1,6 @@
 use clap::Args;
 use quipu_protocol::ReadError;
-use quipu_store::At;
+use quipu_store::{At, Change};
 
 use super::receipt;
 use crate::answer::{Answer, Failure};
@@ -30,7 +30,9 @@ impl Operate for Restore {
             None => None,
         };
         let project = session.project()?;
-        let restored = project.store.restore(&session.actor, &path, at.as_ref(), self.why)?;
+        let mut change = Change::by(&session.actor);
+        (change.why, change.lease) = (self.why, session.lease.clone());
+        let restored = project.store.restore_in(change, &path, at.as_ref())?;
         Ok(receipt::answer(&restored.receipt))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use quipu_contract::{Actor, ActorName};
-use quipu_store::{At, Change, Clock, Expect, Instant, Kind, Op, OpKind, Options, Store, StoreError};
+use quipu_store::{At, Change, Clock, Expect, Instant, Op, OpKind, Options, Store, StoreError};
 use quipu_testkit::Playground;
 
 fn agent(name: &str) -> Actor {
