@@ -209,7 +209,11 @@ impl Store {
         let mends = matches!(op, Op::Restore { .. } | Op::Amend { .. } | Op::Derive { .. });
         if let (Some((flag, _)), false) = (&now.flagged, mends) {
             let line = flag.line.map(|l| format!(" (line {l})")).unwrap_or_default();
-            return Err(refused_by(format!("`{path}` {}{line}", flag.what), rule, format!("quipu diff {path}; then quipu restore {path}")));
+            let mend = match &now.head {
+                Some(_) => format!("quipu diff {path}; then quipu restore {path}"),
+                None => "move it away or mend it by hand: memory is plain files".into(),
+            };
+            return Err(refused_by(format!("`{path}` {}{line}", flag.what), rule, mend));
         }
         let act = match op {
             Op::Append { .. } => Act::Append,

@@ -8,7 +8,7 @@ use regex::{Captures, Regex};
 
 static TIME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\d{4}-\d\d-\d\d)(T\d\d:\d\d:\d\d(?:\.\d+)?Z?)?").unwrap());
 /// Both are cut from the time-ordered kind of UUID, whose first digits are those of the clock.
-static LEASE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b01[0-9a-f]{10}\b").unwrap());
+static LEASE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{12}\b").unwrap());
 static ID: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b01[0-9a-f]{6}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b01[0-9a-f]{30}\b").unwrap());
 
