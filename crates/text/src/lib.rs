@@ -1,1 +1,5 @@
 //! text
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod recall;
