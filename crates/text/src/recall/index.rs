@@ -4,18 +4,21 @@
 //! the manifest has changed and is read again; what is open stays readable. Text that the index does
 //! not cover yet is laid over it and searched by the same rules.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::bytes::Source;
+use super::encoder::Encoder;
 use super::manifest::{Covered, Extent, Manifest, Named};
-use super::rank::{self, Ranked};
+use super::rank::{self, Meaning, Ranked};
 use super::scope::Scope;
 use super::segment::{Builder, Segment};
 use super::snippet::snippet;
 use super::terms::Reader;
+use super::vectors::{self, Direction, Vectors};
 use super::{Answer, Damage, Error, FileText, Hit, Options, weights};
 
 pub(super) const MANIFEST: &str = "manifest";
@@ -24,6 +27,17 @@ const ATTEMPTS: usize = 20;
 
 pub(super) fn segment_path(folder: &Path, id: u64) -> PathBuf {
     folder.join(format!("{id:08}.seg"))
+}
+
+pub(super) fn vectors_path(folder: &Path, id: u64) -> PathBuf {
+    folder.join(format!("{id:08}.vec"))
+}
+
+/// The vectors of a segment, if there are any of this model.
+pub(super) fn open_vectors(folder: &Path, id: u64, stamp: u64) -> Option<Vectors> {
+    let file = File::open(vectors_path(folder, id)).ok()?;
+    let len = file.metadata().ok()?.len();
+    Vectors::open(Source::Disk(file.into(), len), stamp)
 }
 
 /// The manifest and its segments as of one moment.
@@ -64,6 +78,7 @@ fn open(folder: &Path, named: &Named) -> Result<Segment, Damage> {
 pub struct Overlay {
     manifest: Manifest,
     segments: Vec<Segment>,
+    vectors: Vec<Option<Vectors>>,
     gone: HashSet<String>,
 }
 
@@ -83,7 +98,20 @@ impl Overlay {
         let segment = Segment::open(Source::Memory(builder.finish().into()))?;
         overlay.manifest.segments.push(Named { id: 0, stamp: segment.stamp() });
         overlay.segments.push(segment);
+        overlay.vectors.push(None);
         Ok(overlay)
+    }
+
+    /// Lets the encoder read up to `limit` of the fresh sections.
+    pub fn encode(&mut self, mut limit: usize) -> Result<(), Damage> {
+        for (segment, vectors) in self.segments.iter().zip(&mut self.vectors) {
+            let known = HashMap::new();
+            let (blocks, _) =
+                vectors::complete(segment, vectors.as_ref(), &known, &|_| true, &mut limit)?;
+            let bytes = vectors::render(segment.stamp(), &blocks);
+            *vectors = Vectors::open(Source::Memory(bytes.into()), segment.stamp());
+        }
+        Ok(())
     }
 
     fn hides(&self, path: &str) -> bool {
@@ -97,19 +125,26 @@ pub struct Index {
     folder: PathBuf,
     manifest: Manifest,
     segments: Vec<Segment>,
+    /// Opened by the first question that needs them.
+    vectors: OnceLock<Vec<Option<Vectors>>>,
 }
 
 impl Index {
     /// Opens the index in `folder`.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let (manifest, segments) = load(folder)?;
-        Ok(Self { folder: folder.to_owned(), manifest, segments })
+        Ok(Self { folder: folder.to_owned(), manifest, segments, vectors: OnceLock::new() })
     }
 
     /// An index that covers nothing, to search an overlay alone.
     #[must_use]
     pub fn empty() -> Self {
-        Self { folder: PathBuf::new(), manifest: Manifest::default(), segments: Vec::new() }
+        Self {
+            folder: PathBuf::new(),
+            manifest: Manifest::default(),
+            segments: Vec::new(),
+            vectors: OnceLock::new(),
+        }
     }
 
     /// The version of a file that is covered, if any: compare it with the file's to know whether
@@ -159,8 +194,10 @@ impl Index {
     ) -> Result<Answer, Damage> {
         let scope = self.scope(overlay, options)?;
         let mut reader = Reader::new();
-        let ranked = rank::rank(&scope, question, &mut reader, None)?;
-        let weights = &weights::WORDS;
+        let direction = self.direction(overlay, question, options);
+        let meaning = direction.as_ref().map(|direction| direction as &dyn Meaning);
+        let ranked = rank::rank(&scope, question, &mut reader, meaning)?;
+        let weights = if meaning.is_some() { &weights::MEANING } else { &weights::WORDS };
         let mut said = HashSet::new();
         reader.read(question, |term, _| {
             said.insert(term);
@@ -183,7 +220,8 @@ impl Index {
             });
         }
         let sections = scope.sections() as usize;
-        Ok(Answer { hits, files: scope.files(), sections, encoded: 0 })
+        let encoded = direction.map_or(0, |direction| direction.covers(&scope));
+        Ok(Answer { hits, files: scope.files(), sections, encoded })
     }
 
     /// Why sections rank as they do: path, ordinal and the value of every feature, for fitting.
@@ -195,8 +233,10 @@ impl Index {
         let overlay = Overlay::default();
         let explained = || {
             let scope = self.scope(&overlay, options)?;
+            let direction = self.direction(&overlay, question, options);
+            let meaning = direction.as_ref().map(|direction| direction as &dyn Meaning);
             let Ranked { candidates } =
-                rank::rank(&scope, question, &mut Reader::new(), None)?;
+                rank::rank(&scope, question, &mut Reader::new(), meaning)?;
             let mut out = Vec::new();
             for (slot, _, features) in candidates {
                 let file = scope.file(slot).ok_or(Damage::Short)?;
@@ -212,6 +252,27 @@ impl Index {
             [(&self.manifest, &self.segments[..]), (&overlay.manifest, &overlay.segments[..])];
         let hidden = |layer: usize, path: &str| layer == 0 && overlay.hides(path);
         Scope::new(&layers, &hidden, options.visible)
+    }
+
+    /// The question's direction, if the encoder may take part and has read anything at all.
+    fn direction<'i>(
+        &'i self,
+        overlay: &'i Overlay,
+        question: &str,
+        options: &Options,
+    ) -> Option<Direction<'i>> {
+        if !options.use_model {
+            return None;
+        }
+        let own = self.vectors.get_or_init(|| {
+            let named = self.manifest.segments.iter();
+            named.map(|named| open_vectors(&self.folder, named.id, named.stamp)).collect()
+        });
+        let all: Vec<_> = own.iter().chain(&overlay.vectors).map(Option::as_ref).collect();
+        if all.iter().all(Option::is_none) {
+            return None;
+        }
+        Some(Direction::new(Encoder::built_in()?, question, all))
     }
 
     fn damaged(&self, damage: Damage) -> Error {

@@ -13,12 +13,18 @@
 //! | `index`, `writer` | reading and changing it |
 //! | `scope`, `question`, `pool` | which sections a question may mean |
 //! | `rank`, `weights` | their order |
-//! | `encoder`, `vectors` | meaning beyond words |
+//! | `encoder`, `parts`, `vectors` | meaning beyond words |
 
 mod background;
 mod bytes;
+#[cfg(feature = "model")]
+mod encoder;
+#[cfg(not(feature = "model"))]
+#[path = "no_encoder.rs"]
+mod encoder;
 mod index;
 mod manifest;
+mod parts;
 mod pool;
 mod question;
 mod rank;
@@ -27,6 +33,7 @@ mod segment;
 mod signs;
 mod snippet;
 mod terms;
+mod vectors;
 mod weights;
 mod writer;
 

@@ -7,7 +7,7 @@ use super::background::share;
 use super::scope::{Posting, Scope, Slot};
 use super::signs::{self, Day};
 use super::terms::{Reader, Term};
-use super::{Damage, bytes};
+use super::Damage;
 
 /// How fast repetition stops to count, and how much long sections are held back (BM25).
 const SATURATION: f32 = 0.9;
@@ -103,9 +103,4 @@ pub fn rarity(postings: &[Posting], sections: u32) -> f32 {
 pub fn saturate(times: f32, length: f32, mean: f32) -> f32 {
     let norm = SATURATION * (1.0 - LENGTH + LENGTH * length / mean);
     times * (SATURATION + 1.0) / (times + norm)
-}
-
-/// A number that stands for a text, for caches.
-pub fn key(text: &str) -> u64 {
-    bytes::fingerprint(text.as_bytes())
 }

@@ -180,12 +180,6 @@ impl<'i> Scope<'i> {
         (at, self.segments[at], slot - self.bases[at])
     }
 
-    /// How many terms the text of a section holds.
-    pub fn length(&self, slot: Slot) -> f32 {
-        let (_, segment, number) = self.place(slot);
-        f32::from(segment.lengths()[number as usize])
-    }
-
     /// Every place of a term within the scope.
     pub fn find(&self, term: Term) -> Result<Vec<Posting>, Damage> {
         let mut found = Vec::new();

@@ -9,10 +9,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::bytes::Source;
-use super::index::{MANIFEST, load, segment_path};
+use super::encoder::Encoder;
+use super::index::{MANIFEST, load, open_vectors, segment_path, vectors_path};
 use super::manifest::{Covered, Extent, Manifest, Named};
 use super::segment::{Builder, Segment, whole_hash};
 use super::terms::Reader;
+use super::vectors::{self, Block, Vectors};
 use super::{Damage, Error, FileText};
 
 /// So many segments of about one size are merged into one.
@@ -31,6 +33,8 @@ pub struct Receipt {
     pub kept: usize,
     /// Segments that were joined into larger ones.
     pub merged: usize,
+    /// Sections that the encoder has not read yet; a later update goes on with them.
+    pub unencoded: usize,
 }
 
 /// Holds the lock of an index folder and collects changes until `publish`.
@@ -43,6 +47,9 @@ pub struct Writer {
     builder: Builder,
     reader: Reader,
     receipt: Receipt,
+    /// Vectors of sections that a replaced file had, by the hash of their text.
+    carried: HashMap<u64, Block>,
+    encode_at_most: usize,
     /// Removed from the folder once the manifest no longer names them.
     old: Vec<u64>,
     _lock: File,
@@ -103,9 +110,16 @@ impl Writer {
             builder: Builder::default(),
             reader: Reader::new(),
             receipt: Receipt::default(),
+            carried: HashMap::new(),
+            encode_at_most: usize::MAX,
             old: Vec::new(),
             _lock: lock,
         }
+    }
+
+    /// Lets the encoder read at most so many sections in this update; zero leaves it out.
+    pub fn encode_at_most(&mut self, sections: usize) {
+        self.encode_at_most = sections;
     }
 
     /// The version of a file that the index covers, if any.
@@ -159,17 +173,18 @@ impl Writer {
     }
 
     /// Keeps the sections at the start of the file that the index already has.
-    fn keep(&self, file: &FileText, covered: &mut Covered) -> Result<usize, Error> {
-        let Some(known) = self.manifest.file(&file.path) else { return Ok(0) };
-        let mut kept = 0;
+    fn keep(&mut self, file: &FileText, covered: &mut Covered) -> Result<usize, Error> {
+        let Some(known) = self.manifest.file(&file.path).cloned() else { return Ok(0) };
+        let (mut kept, mut same_so_far) = (0, true);
         for extent in &known.extents {
             // Sections that wait in the builder have no rows to compare yet.
             let Some(segment) = self.segments.get(&extent.segment) else { break };
-            let rows = segment.rows(extent.first, extent.count).map_err(|damage| self.damaged(damage))?;
+            let damaged = |damage| Error::Damaged { folder: self.folder.clone(), damage };
+            let rows = segment.rows(extent.first, extent.count).map_err(damaged)?;
             let same = rows
                 .iter()
                 .zip(&file.sections[kept..])
-                .take_while(|(row, section)| row.whole == whole_hash(section));
+                .take_while(|(row, section)| same_so_far && row.whole == whole_hash(section));
             let mut count = 0;
             for (row, _) in same {
                 covered.terms += u64::from(row.length);
@@ -179,8 +194,15 @@ impl Writer {
                 covered.extents.push(Extent { count, ..*extent });
             }
             kept += count as usize;
-            if count < extent.count {
-                break;
+            same_so_far &= count == extent.count;
+            if count < extent.count
+                && let Some(vectors) = self.open_vectors(extent.segment)
+            {
+                for (number, row) in (extent.first..).zip(&rows).skip(count as usize) {
+                    if vectors.has(number) {
+                        self.carried.insert(row.text, vectors.block(number).map_err(damaged)?);
+                    }
+                }
             }
         }
         Ok(kept)
@@ -217,6 +239,7 @@ impl Writer {
         while let Some(group) = self.mergeable() {
             self.merge(&group)?;
         }
+        self.encode()?;
         let bytes = self.manifest.render();
         let fresh = self.folder.join("manifest.new");
         fs::write(&fresh, bytes)?;
@@ -224,8 +247,61 @@ impl Writer {
         for id in &self.old {
             // A reader that still holds it open keeps it; a name left behind does no harm.
             let _ = fs::remove_file(segment_path(&self.folder, *id));
+            let _ = fs::remove_file(vectors_path(&self.folder, *id));
         }
         Ok(self.receipt)
+    }
+
+    fn open_vectors(&self, id: u64) -> Option<Vectors> {
+        open_vectors(&self.folder, id, self.segments.get(&id)?.stamp())
+    }
+
+    fn write_vectors(&self, id: u64, blocks: &[Block]) -> Result<(), Error> {
+        let bytes = vectors::render(self.segments[&id].stamp(), blocks);
+        let fresh = self.folder.join("vectors.new");
+        fs::write(&fresh, bytes)?;
+        Ok(fs::rename(&fresh, vectors_path(&self.folder, id))?)
+    }
+
+    /// Gives vectors to living sections that have none.
+    fn encode(&mut self) -> Result<(), Error> {
+        if !Encoder::IS_BUILT_IN {
+            return Ok(());
+        }
+        let mut alive: HashMap<u64, Vec<(u32, u32)>> = HashMap::new();
+        for extent in self.manifest.files.iter().flat_map(|(_, file)| &file.extents) {
+            alive.entry(extent.segment).or_default().push((extent.first, extent.count));
+        }
+        let mut limit = self.encode_at_most;
+        for Named { id, .. } in &self.manifest.segments {
+            let runs = alive.get(id).map_or(&[][..], Vec::as_slice);
+            let has = self.open_vectors(*id);
+            let lacks = |vectors: &Vectors| {
+                let mut numbers = runs.iter().flat_map(|(first, count)| *first..first + count);
+                numbers.any(|number| !vectors.has(number))
+            };
+            if has.as_ref().is_some_and(|vectors| !lacks(vectors)) {
+                continue;
+            }
+            if limit == 0 && self.carried.is_empty() {
+                let known = has.as_ref();
+                let numbers = runs.iter().flat_map(|(first, count)| *first..first + count);
+                self.receipt.unencoded +=
+                    numbers.filter(|number| known.is_none_or(|has| !has.has(*number))).count();
+                continue;
+            }
+            let mut living = vec![false; self.segments[id].sections() as usize];
+            for (first, count) in runs {
+                living[*first as usize..(first + count) as usize].fill(true);
+            }
+            let alive = |number: u32| living[number as usize];
+            let (blocks, without) =
+                vectors::complete(&self.segments[id], has.as_ref(), &self.carried, &alive, &mut limit)
+                    .map_err(|damage| self.damaged(damage))?;
+            self.receipt.unencoded += without;
+            self.write_vectors(*id, &blocks)?;
+        }
+        Ok(())
     }
 
     fn living(&self) -> HashMap<u64, u32> {
@@ -289,7 +365,16 @@ impl Writer {
             file.extents = extents;
         }
         let joined = Builder::merge(&segments, &keep).map_err(|damage| self.damaged(damage))?;
-        self.add_segment(joined.finish())?;
+        let id = self.add_segment(joined.finish())?;
+        let vectors: Vec<_> = ids.iter().map(|id| self.open_vectors(*id)).collect();
+        if vectors.iter().any(Option::is_some) {
+            let block = |(from, number): &(usize, u32)| match &vectors[*from] {
+                Some(vectors) => vectors.block(*number),
+                None => Ok(Block::new()),
+            };
+            let blocks: Result<Vec<_>, _> = keep.iter().map(block).collect();
+            self.write_vectors(id, &blocks.map_err(|damage| self.damaged(damage))?)?;
+        }
         self.receipt.merged += ids.len();
         self.manifest.segments.retain(|named| !ids.contains(&named.id));
         for id in ids {
