@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod recall;
+mod search;
 
 use std::process::ExitCode;
 
@@ -10,6 +11,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.first().map(String::as_str) {
         Some("recall") => recall::run(&arguments[1..]),
+        Some("search") => search::run(&arguments[1..]),
         _ => Err("usage: bench recall FOLDER [--no-model] | search".into()),
     };
     match done {

@@ -67,16 +67,25 @@ pub fn run(arguments: &[String]) -> Outcome {
     let folder = Path::new(folder.ok_or("recall needs a folder")?);
     let projects = load_projects(&folder.join("corpus.jsonl"))?;
     let asked = load_questions(&folder.join("queries.jsonl"))?;
-    let home = tempfile::tempdir()?;
+    let temporary = tempfile::tempdir()?;
+    // Encoding is slow: a folder that is kept lets the next run start from its indexes.
+    let kept = arguments.iter().position(|word| word == "--keep");
+    let home = kept.and_then(|at| arguments.get(at + 1)).map_or(temporary.path(), Path::new);
     let mut indexes = HashMap::new();
+    let words_only = arguments.iter().any(|word| word == "--no-model");
     let started = Instant::now();
     for (number, (group, project)) in projects.iter().enumerate() {
-        let place = home.path().join(number.to_string());
-        let mut writer = Writer::create(&place)?;
-        for file in &project.files {
-            writer.replace(file)?;
+        let place = home.join(number.to_string());
+        if Index::open(&place).is_err() {
+            let mut writer = Writer::create(&place)?;
+            if words_only {
+                writer.encode_at_most(0);
+            }
+            for file in &project.files {
+                writer.replace(file)?;
+            }
+            writer.publish()?;
         }
-        writer.publish()?;
         indexes.insert(group.as_str(), Index::open(&place)?);
     }
     let sections: usize =
@@ -93,7 +102,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         return write_features(&projects, &asked, &indexes, Path::new(out));
     }
     let models: &[bool] =
-        if arguments.iter().any(|word| word == "--no-model") { &[false] } else { &[true, false] };
+        if words_only { &[false] } else { &[true, false] };
     for use_model in models {
         measure(&projects, &asked, &indexes, *use_model)?;
     }

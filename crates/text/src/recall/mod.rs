@@ -33,6 +33,8 @@ mod segment;
 mod signs;
 mod snippet;
 mod terms;
+#[cfg(test)]
+mod tests;
 mod vectors;
 mod weights;
 mod writer;

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::background::share;
-use super::pool::{NEIGHBOURS, Pool, best_first, seeds, top};
+use super::pool::{Pool, best_first, seeds, top};
 use super::question::{Question, rarity, saturate};
 use super::scope::{Scope, Slot};
 use super::segment::{Row, TermMap};
@@ -275,13 +275,14 @@ fn add_meaning(
         let Some(context) = &contexts[index] else { continue };
         let (mut sum, mut total) = (0.0, 0.0);
         for (score, _, best) in &order {
-            let weight = (2.0 * (score - lead)).exp();
-            total += weight;
+            // A section is not compared with itself, only with the other leaders.
             if let Some(other) = contexts[*best].as_ref().filter(|_| *best != index) {
+                let weight = (2.0 * (score - lead)).exp();
+                total += weight;
                 sum += weight * dot(context, other);
             }
         }
-        features[14] = sum / total;
+        features[14] = if total > 0.0 { sum / total } else { 0.0 };
     }
     Ok(())
 }
@@ -303,5 +304,3 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     }
     lanes.iter().sum::<f32>() + rest
 }
-
-const _: () = assert!(NEIGHBOURS.len() == 4);
