@@ -70,7 +70,9 @@ pub fn run(arguments: &[String]) -> Outcome {
     let temporary = tempfile::tempdir()?;
     // Encoding is slow: a folder that is kept lets the next run start from its indexes.
     let kept = arguments.iter().position(|word| word == "--keep");
-    let home = kept.and_then(|at| arguments.get(at + 1)).map_or(temporary.path(), Path::new);
+    let home = kept
+        .and_then(|at| arguments.get(at + 1))
+        .map_or(temporary.path(), Path::new);
     let mut indexes = HashMap::new();
     let words_only = arguments.iter().any(|word| word == "--no-model");
     let started = Instant::now();
@@ -88,8 +90,11 @@ pub fn run(arguments: &[String]) -> Outcome {
         }
         indexes.insert(group.as_str(), Index::open(&place)?);
     }
-    let sections: usize =
-        projects.values().flat_map(|project| &project.files).map(|file| file.sections.len()).sum();
+    let sections: usize = projects
+        .values()
+        .flat_map(|project| &project.files)
+        .map(|file| file.sections.len())
+        .sum();
     println!(
         "{}: {} groups, {sections} sections, {} questions; indexed in {:.1} s",
         folder.display(),
@@ -101,8 +106,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         let out = arguments.get(at + 1).ok_or("--features needs a file")?;
         return write_features(&projects, &asked, &indexes, Path::new(out));
     }
-    let models: &[bool] =
-        if words_only { &[false] } else { &[true, false] };
+    let models: &[bool] = if words_only { &[false] } else { &[true, false] };
     for use_model in models {
         measure(&projects, &asked, &indexes, *use_model)?;
     }
@@ -115,30 +119,52 @@ fn measure(
     indexes: &HashMap<&str, Index>,
     use_model: bool,
 ) -> Outcome {
-    let options = Options { k: 10, use_model, ..Options::default() };
+    let options = Options {
+        k: 10,
+        use_model,
+        ..Options::default()
+    };
     let mut overall = Tally::default();
     let mut categories: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut halves = [Tally::default(); 2];
     let mut times: Vec<Duration> = Vec::new();
-    let order: HashMap<&str, usize> =
-        projects.keys().enumerate().map(|(place, group)| (group.as_str(), place)).collect();
+    let order: HashMap<&str, usize> = projects
+        .keys()
+        .enumerate()
+        .map(|(place, group)| (group.as_str(), place))
+        .collect();
     for (number, ask) in asked.iter().enumerate() {
         let (project, index) = (&projects[&ask.group], &indexes[ask.group.as_str()]);
         let started = Instant::now();
         let answer = index.recall(&ask.question, &options)?;
         times.push(started.elapsed());
         let hits = answer.hits.iter();
-        let found: Vec<&str> =
-            hits.map(|hit| project.ids[&(hit.path.clone(), hit.ordinal)].as_str()).collect();
+        let found: Vec<&str> = hits
+            .map(|hit| project.ids[&(hit.path.clone(), hit.ordinal)].as_str())
+            .collect();
         overall.add(&found, &ask.gold);
-        categories.entry(&ask.category).or_default().add(&found, &ask.gold);
+        categories
+            .entry(&ask.category)
+            .or_default()
+            .add(&found, &ask.gold);
         // Weights were fitted on every other group (every other question of a lone group).
-        let half = if order.len() > 1 { order[ask.group.as_str()] } else { number };
+        let half = if order.len() > 1 {
+            order[ask.group.as_str()]
+        } else {
+            number
+        };
         halves[half % 2].add(&found, &ask.gold);
     }
     times.sort();
-    let name = if use_model { "with the encoder" } else { "words alone" };
-    println!("\n  {name:<28}{:>6}{:>8}{:>8}{:>8}{:>8}", "n", "R@1", "R@5", "R@10", "all@5");
+    let name = if use_model {
+        "with the encoder"
+    } else {
+        "words alone"
+    };
+    println!(
+        "\n  {name:<28}{:>6}{:>8}{:>8}{:>8}{:>8}",
+        "n", "R@1", "R@5", "R@10", "all@5"
+    );
     overall.line("all");
     halves[0].line("the half fitted on");
     halves[1].line("the half held out");
@@ -146,7 +172,11 @@ fn measure(
         tally.line(category);
     }
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-    println!("  a question takes {:.2} ms at the median, {:.2} ms at p99", at(0.5), at(0.99));
+    println!(
+        "  a question takes {:.2} ms at the median, {:.2} ms at p99",
+        at(0.5),
+        at(0.99)
+    );
     Ok(())
 }
 
@@ -175,9 +205,11 @@ fn write_features(
 }
 
 fn lines(path: &Path) -> Outcome<Vec<Value>> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("{}: {error}", path.display()))?;
-    text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    text.lines()
+        .map(|line| Ok(serde_json::from_str(line)?))
+        .collect()
 }
 
 fn text_of<'v>(value: &'v Value, field: &str) -> &'v str {
@@ -191,22 +223,37 @@ fn load_projects(path: &Path) -> Outcome<BTreeMap<String, Project>> {
         let group = text_of(&line, "group").to_owned();
         let project = projects.entry(group.clone()).or_default();
         let (session, date) = (text_of(&line, "session"), text_of(&line, "date"));
-        let known = last.get(&group).is_some_and(|(before, _)| before == session);
+        let known = last
+            .get(&group)
+            .is_some_and(|(before, _)| before == session);
         if session.is_empty() || !known {
             let path = format!("sessions/{:04}.md", project.files.len() + 1);
             let (version, sections) = ("1".to_owned(), Vec::new());
-            project.files.push(FileText { path, version, tier: Tier::L1, sections });
+            project.files.push(FileText {
+                path,
+                version,
+                tier: Tier::L1,
+                sections,
+            });
             last.insert(group, (session.to_owned(), 1));
         }
         let file = project.files.last_mut().ok_or("no file")?;
-        let headings = [date, text_of(&line, "speaker")].into_iter().filter(|part| !part.is_empty());
+        let headings = [date, text_of(&line, "speaker")]
+            .into_iter()
+            .filter(|part| !part.is_empty());
         let text = text_of(&line, "text").to_owned();
         let next = last.get_mut(text_of(&line, "group")).ok_or("no session")?;
-        let section =
-            Section { line: next.1, heading_path: headings.map(str::to_owned).collect(), text };
+        let section = Section {
+            line: next.1,
+            heading_path: headings.map(str::to_owned).collect(),
+            text,
+        };
         next.1 += section.text.lines().count() as u32 + 3;
         let ordinal = file.sections.len() as u32;
-        project.ids.insert((file.path.clone(), ordinal), text_of(&line, "id").to_owned());
+        project.ids.insert(
+            (file.path.clone(), ordinal),
+            text_of(&line, "id").to_owned(),
+        );
         file.sections.push(section);
     }
     Ok(projects)
@@ -219,7 +266,10 @@ fn load_questions(path: &Path) -> Outcome<Vec<Asked>> {
         asked.push(Asked {
             group: text_of(&line, "group").to_owned(),
             question: text_of(&line, "question").to_owned(),
-            gold: gold.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect(),
+            gold: gold
+                .iter()
+                .filter_map(|id| id.as_str().map(str::to_owned))
+                .collect(),
             category: text_of(&line, "category").to_owned(),
         });
     }

@@ -39,8 +39,8 @@ impl Dice {
 
 fn word(rank: u64) -> String {
     const SYLLABLES: [&str; 16] = [
-        "ka", "ro", "mi", "ten", "sol", "va", "ner", "qui", "pu", "lan", "dor", "este", "wi", "gra",
-        "hol", "ber",
+        "ka", "ro", "mi", "ten", "sol", "va", "ner", "qui", "pu", "lan", "dor", "este", "wi",
+        "gra", "hol", "ber",
     ];
     let mut out = String::new();
     let mut left = rank + 16;
@@ -69,7 +69,9 @@ fn text(dice: &mut Dice) -> String {
 
 fn question(dice: &mut Dice) -> String {
     if dice.below(4) == 0 {
-        (0..6).filter_map(|_| char::from_u32(0x4e00 + dice.zipf(4000.0) as u32)).collect()
+        (0..6)
+            .filter_map(|_| char::from_u32(0x4e00 + dice.zipf(4000.0) as u32))
+            .collect()
     } else {
         (0..5).map(|_| word(dice.zipf(40_000.0)) + " ").collect()
     }
@@ -80,12 +82,18 @@ pub fn run(arguments: &[String]) -> Outcome {
     if let [flag, folder, question, model] = arguments
         && flag == "--ask"
     {
-        let options = Options { use_model: model == "model", ..Options::default() };
+        let options = Options {
+            use_model: model == "model",
+            ..Options::default()
+        };
         let answer = Index::open(Path::new(folder))?.recall(question, &options)?;
         println!("{}", answer.hits.len());
         return Ok(());
     }
-    let mut sizes: Vec<usize> = arguments.iter().filter_map(|word| word.parse().ok()).collect();
+    let mut sizes: Vec<usize> = arguments
+        .iter()
+        .filter_map(|word| word.parse().ok())
+        .collect();
     if sizes.is_empty() {
         sizes = vec![10_000, 1_000_000];
     }
@@ -102,7 +110,9 @@ fn measure(size: usize, with_model: bool) -> Outcome {
     std::fs::create_dir(&tree)?;
     let mut dice = Dice(42);
     let mut database = Connection::open(home.path().join("fts.db"))?;
-    database.execute_batch("PRAGMA synchronous=OFF; CREATE VIRTUAL TABLE t USING fts5(x, tokenize='porter')")?;
+    database.execute_batch(
+        "PRAGMA synchronous=OFF; CREATE VIRTUAL TABLE t USING fts5(x, tokenize='porter')",
+    )?;
     let (mut bytes, mut ours, mut theirs) = (0, 0.0, 0.0);
     let mut writer = Writer::create(&folder)?;
     writer.encode_at_most(if with_model { usize::MAX } else { 0 });
@@ -120,7 +130,11 @@ fn measure(size: usize, with_model: bool) -> Outcome {
             bytes += text.len();
             markdown.push_str(&format!("## Section {at}\n\n{text}\n\n"));
             let heading_path = vec![format!("Section {at}")];
-            file.sections.push(Section { line: 4 * at as u32 + 1, heading_path, text });
+            file.sections.push(Section {
+                line: 4 * at as u32 + 1,
+                heading_path,
+                text,
+            });
         }
         std::fs::write(tree.join(&file.path), markdown)?;
         let started = Instant::now();
@@ -129,7 +143,9 @@ fn measure(size: usize, with_model: bool) -> Outcome {
         let started = Instant::now();
         let batch = database.transaction()?;
         for section in &file.sections {
-            batch.prepare_cached("INSERT INTO t VALUES (?)")?.execute([&section.text])?;
+            batch
+                .prepare_cached("INSERT INTO t VALUES (?)")?
+                .execute([&section.text])?;
         }
         batch.commit()?;
         theirs += started.elapsed().as_secs_f64();
@@ -140,45 +156,96 @@ fn measure(size: usize, with_model: bool) -> Outcome {
     ours += started.elapsed().as_secs_f64();
     let index = Index::open(&folder)?;
     let megabytes = bytes as f64 / 1e6;
-    println!("\n{size} sections, {megabytes:.1} MB of text, {} segments", index.segments());
+    println!(
+        "\n{size} sections, {megabytes:.1} MB of text, {} segments",
+        index.segments()
+    );
     println!("  {:<44}{:>10}{:>10}", "", "p50 ms", "p99 ms");
-    println!("  Quipu: indexing {:.1} MB/s, {:.0} MB on disk", megabytes / ours, index.size() as f64 / 1e6);
-    for model in if with_model { &["words", "model"][..] } else { &["words"] } {
-        let options = Options { use_model: *model == "model", ..Options::default() };
+    println!(
+        "  Quipu: indexing {:.1} MB/s, {:.0} MB on disk",
+        megabytes / ours,
+        index.size() as f64 / 1e6
+    );
+    for model in if with_model {
+        &["words", "model"][..]
+    } else {
+        &["words"]
+    } {
+        let options = Options {
+            use_model: *model == "model",
+            ..Options::default()
+        };
         let program = std::env::current_exe()?;
         let folder = folder.to_str().ok_or("a path that is not text")?;
-        row(&format!("Quipu, fresh process, {model}"), 40, &mut Dice(7), |question| {
-            let run = Command::new(&program).args(["search", "--ask", folder, question, model]).output()?;
-            run.status.success().then_some(()).ok_or_else(|| "the process failed".into())
-        })?;
-        row(&format!("Quipu, running process, {model}"), 200, &mut Dice(7), |question| {
-            Ok(index.recall(question, &options).map(|_| ())?)
-        })?;
+        row(
+            &format!("Quipu, fresh process, {model}"),
+            40,
+            &mut Dice(7),
+            |question| {
+                let run = Command::new(&program)
+                    .args(["search", "--ask", folder, question, model])
+                    .output()?;
+                run.status
+                    .success()
+                    .then_some(())
+                    .ok_or_else(|| "the process failed".into())
+            },
+        )?;
+        row(
+            &format!("Quipu, running process, {model}"),
+            200,
+            &mut Dice(7),
+            |question| Ok(index.recall(question, &options).map(|_| ())?),
+        )?;
     }
     let mut file = last.ok_or("no files")?;
-    row("Quipu, update after one append", 20, &mut Dice(9), |question| {
-        let heading_path = vec!["Appended".to_owned()];
-        file.sections.push(Section { line: 999, heading_path, text: question.to_owned() });
-        file.version.push('+');
-        let mut writer = Writer::open(&folder)?;
-        writer.encode_at_most(if with_model { usize::MAX } else { 0 });
-        writer.replace(&file)?;
-        writer.publish()?;
-        Ok(())
-    })?;
+    row(
+        "Quipu, update after one append",
+        20,
+        &mut Dice(9),
+        |question| {
+            let heading_path = vec!["Appended".to_owned()];
+            file.sections.push(Section {
+                line: 999,
+                heading_path,
+                text: question.to_owned(),
+            });
+            file.version.push('+');
+            let mut writer = Writer::open(&folder)?;
+            writer.encode_at_most(if with_model { usize::MAX } else { 0 });
+            writer.replace(&file)?;
+            writer.publish()?;
+            Ok(())
+        },
+    )?;
     println!("  SQLite FTS5: indexing {:.1} MB/s", megabytes / theirs);
-    row("SQLite FTS5, running process", 30, &mut Dice(7), |question| {
-        let terms = question.split_whitespace().map(|word| format!("\"{word}\""));
-        let terms = terms.collect::<Vec<_>>().join(" OR ");
-        let mut found = database.prepare_cached("SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT 10")?;
-        found.query_map([terms], |row| row.get::<_, i64>(0))?.for_each(drop);
-        Ok(())
-    })?;
-    row("ripgrep over the tree, one word", 10, &mut Dice(7), |question| {
-        let word = question.split_whitespace().next().unwrap_or("a");
-        Command::new("rg").args(["-ic", word]).arg(&tree).output()?;
-        Ok(())
-    })
+    row(
+        "SQLite FTS5, running process",
+        30,
+        &mut Dice(7),
+        |question| {
+            let terms = question
+                .split_whitespace()
+                .map(|word| format!("\"{word}\""));
+            let terms = terms.collect::<Vec<_>>().join(" OR ");
+            let mut found = database
+                .prepare_cached("SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT 10")?;
+            found
+                .query_map([terms], |row| row.get::<_, i64>(0))?
+                .for_each(drop);
+            Ok(())
+        },
+    )?;
+    row(
+        "ripgrep over the tree, one word",
+        10,
+        &mut Dice(7),
+        |question| {
+            let word = question.split_whitespace().next().unwrap_or("a");
+            Command::new("rg").args(["-ic", word]).arg(&tree).output()?;
+            Ok(())
+        },
+    )
 }
 
 fn row(name: &str, count: usize, dice: &mut Dice, mut ask: impl FnMut(&str) -> Outcome) -> Outcome {

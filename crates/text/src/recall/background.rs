@@ -12,7 +12,8 @@ static TABLE: &[u8] = include_bytes!("../../model/frequency.bin");
 const FLOOR: f32 = 0.1;
 
 /// Characters that ask or bind in Chinese; a pair that holds only these tells nothing.
-const CHINESE_FUNCTION: &str = "的了是在和与及或吗呢吧啊哪谁何什么怎样几多少为由被把从到于其之这那有个";
+const CHINESE_FUNCTION: &str =
+    "的了是在和与及或吗呢吧啊哪谁何什么怎样几多少为由被把从到于其之这那有个";
 
 /// A factor between `FLOOR` and 1: how much of its weight a term keeps.
 pub(super) fn share(kind: Kind) -> f32 {
@@ -31,15 +32,22 @@ pub(super) fn is_function(c: char) -> bool {
 fn rarity(key: u32) -> f32 {
     let count = TABLE.len() / 5;
     let (keys, values) = TABLE.split_at(count * 4);
-    let at = |index: usize| {
-        u32::from_le_bytes(keys[4 * index..4 * index + 4].try_into().expect("four"))
-    };
+    let at =
+        |index: usize| u32::from_le_bytes(keys[4 * index..4 * index + 4].try_into().expect("four"));
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = usize::midpoint(low, high);
-        if at(middle) < key { low = middle + 1 } else { high = middle }
+        if at(middle) < key {
+            low = middle + 1
+        } else {
+            high = middle
+        }
     }
-    if low < count && at(low) == key { f32::from(values[low]) / 255.0 } else { 1.0 }
+    if low < count && at(low) == key {
+        f32::from(values[low]) / 255.0
+    } else {
+        1.0
+    }
 }
 
 #[cfg(test)]

@@ -54,14 +54,18 @@ impl Source {
             Self::Memory(bytes) => {
                 let start = usize::try_from(start).map_err(|_| Damage::Short)?;
                 let end = start.checked_add(len).ok_or(Damage::Short)?;
-                bytes.get(start..end).map(Cow::Borrowed).ok_or(Damage::Short)
+                bytes
+                    .get(start..end)
+                    .map(Cow::Borrowed)
+                    .ok_or(Damage::Short)
             }
             Self::Disk(file, whole) => {
                 if start.checked_add(len as u64).is_none_or(|end| end > *whole) {
                     return Err(Damage::Short);
                 }
                 let mut bytes = vec![0; len];
-                file.read_exact_at(&mut bytes, start).map_err(|_| Damage::Short)?;
+                file.read_exact_at(&mut bytes, start)
+                    .map_err(|_| Damage::Short)?;
                 Ok(Cow::Owned(bytes))
             }
         }

@@ -42,7 +42,10 @@ pub(super) fn open_vectors(folder: &Path, id: u64, stamp: u64) -> Option<Vectors
 
 /// The manifest and its segments as of one moment.
 pub(super) fn load(folder: &Path) -> Result<(Manifest, Vec<Segment>), Error> {
-    let damaged = |damage| Error::Damaged { folder: folder.to_owned(), damage };
+    let damaged = |damage| Error::Damaged {
+        folder: folder.to_owned(),
+        damage,
+    };
     let mut damage = Damage::Short;
     let mut before = Vec::new();
     for _ in 0..ATTEMPTS {
@@ -57,7 +60,12 @@ pub(super) fn load(folder: &Path) -> Result<(Manifest, Vec<Segment>), Error> {
             break;
         }
         let manifest = Manifest::parse(&bytes).map_err(damaged)?;
-        match manifest.segments.iter().map(|named| open(folder, named)).collect() {
+        match manifest
+            .segments
+            .iter()
+            .map(|named| open(folder, named))
+            .collect()
+        {
             Ok(segments) => return Ok((manifest, segments)),
             Err(found) => damage = found,
         }
@@ -70,7 +78,11 @@ fn open(folder: &Path, named: &Named) -> Result<Segment, Damage> {
     let file = File::open(segment_path(folder, named.id)).map_err(|_| Damage::Short)?;
     let len = file.metadata().map_err(|_| Damage::Short)?.len();
     let segment = Segment::open(Source::Disk(file.into(), len))?;
-    if segment.stamp() == named.stamp { Ok(segment) } else { Err(Damage::Checksum) }
+    if segment.stamp() == named.stamp {
+        Ok(segment)
+    } else {
+        Err(Damage::Checksum)
+    }
 }
 
 /// Files that are newer than the index, or gone, ready to be searched with it.
@@ -85,18 +97,36 @@ pub struct Overlay {
 impl Overlay {
     /// Reads fresh files; their older versions and the `gone` ones are hidden.
     pub fn new(fresh: &[FileText], gone: &[String]) -> Result<Self, Damage> {
-        let mut overlay = Self { gone: gone.iter().cloned().collect(), ..Self::default() };
+        let mut overlay = Self {
+            gone: gone.iter().cloned().collect(),
+            ..Self::default()
+        };
         let (mut builder, mut reader) = (Builder::default(), Reader::new());
         for file in fresh {
             let first = builder.sections();
             let add = |section| u64::from(builder.add(&file.path, section, &mut reader));
             let terms = file.sections.iter().map(add).sum();
-            let extents = vec![Extent { segment: 0, first, count: builder.sections() - first }];
+            let extents = vec![Extent {
+                segment: 0,
+                first,
+                count: builder.sections() - first,
+            }];
             let (version, tier) = (file.version.clone(), file.tier);
-            overlay.manifest.set(&file.path, Covered { version, tier, terms, extents });
+            overlay.manifest.set(
+                &file.path,
+                Covered {
+                    version,
+                    tier,
+                    terms,
+                    extents,
+                },
+            );
         }
         let segment = Segment::open(Source::Memory(builder.finish().into()))?;
-        overlay.manifest.segments.push(Named { id: 0, stamp: segment.stamp() });
+        overlay.manifest.segments.push(Named {
+            id: 0,
+            stamp: segment.stamp(),
+        });
         overlay.segments.push(segment);
         overlay.vectors.push(None);
         Ok(overlay)
@@ -133,7 +163,12 @@ impl Index {
     /// Opens the index in `folder`.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let (manifest, segments) = load(folder)?;
-        Ok(Self { folder: folder.to_owned(), manifest, segments, vectors: OnceLock::new() })
+        Ok(Self {
+            folder: folder.to_owned(),
+            manifest,
+            segments,
+            vectors: OnceLock::new(),
+        })
     }
 
     /// An index that covers nothing, to search an overlay alone.
@@ -156,7 +191,10 @@ impl Index {
 
     /// All files covered, with their versions, sorted by path.
     pub fn versions(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.manifest.files.iter().map(|(path, file)| (path.as_str(), file.version.as_str()))
+        self.manifest
+            .files
+            .iter()
+            .map(|(path, file)| (path.as_str(), file.version.as_str()))
     }
 
     /// Bytes of the index on disk.
@@ -183,7 +221,8 @@ impl Index {
         question: &str,
         options: &Options,
     ) -> Result<Answer, Error> {
-        self.answer(overlay, question, options).map_err(|damage| self.damaged(damage))
+        self.answer(overlay, question, options)
+            .map_err(|damage| self.damaged(damage))
     }
 
     fn answer(
@@ -195,9 +234,15 @@ impl Index {
         let scope = self.scope(overlay, options)?;
         let mut reader = Reader::new();
         let direction = self.direction(overlay, question, options);
-        let meaning = direction.as_ref().map(|direction| direction as &dyn Meaning);
+        let meaning = direction
+            .as_ref()
+            .map(|direction| direction as &dyn Meaning);
         let ranked = rank::rank(&scope, question, &mut reader, meaning)?;
-        let weights = if meaning.is_some() { &weights::MEANING } else { &weights::WORDS };
+        let weights = if meaning.is_some() {
+            &weights::MEANING
+        } else {
+            &weights::WORDS
+        };
         let mut said = HashSet::new();
         reader.read(question, |term, _| {
             said.insert(term);
@@ -221,7 +266,12 @@ impl Index {
         }
         let sections = scope.sections() as usize;
         let encoded = direction.map_or(0, |direction| direction.covers(&scope));
-        Ok(Answer { hits, files: scope.files(), sections, encoded })
+        Ok(Answer {
+            hits,
+            files: scope.files(),
+            sections,
+            encoded,
+        })
     }
 
     /// Why sections rank as they do: path, ordinal and the value of every feature, for fitting.
@@ -234,13 +284,18 @@ impl Index {
         let explained = || {
             let scope = self.scope(&overlay, options)?;
             let direction = self.direction(&overlay, question, options);
-            let meaning = direction.as_ref().map(|direction| direction as &dyn Meaning);
-            let Ranked { candidates } =
-                rank::rank(&scope, question, &mut Reader::new(), meaning)?;
+            let meaning = direction
+                .as_ref()
+                .map(|direction| direction as &dyn Meaning);
+            let Ranked { candidates } = rank::rank(&scope, question, &mut Reader::new(), meaning)?;
             let mut out = Vec::new();
             for (slot, _, features) in candidates {
                 let file = scope.file(slot).ok_or(Damage::Short)?;
-                out.push((file.path.to_owned(), scope.position(slot).1, features.to_vec()));
+                out.push((
+                    file.path.to_owned(),
+                    scope.position(slot).1,
+                    features.to_vec(),
+                ));
             }
             Ok(out)
         };
@@ -248,8 +303,10 @@ impl Index {
     }
 
     fn scope<'i>(&'i self, overlay: &'i Overlay, options: &Options) -> Result<Scope<'i>, Damage> {
-        let layers =
-            [(&self.manifest, &self.segments[..]), (&overlay.manifest, &overlay.segments[..])];
+        let layers = [
+            (&self.manifest, &self.segments[..]),
+            (&overlay.manifest, &overlay.segments[..]),
+        ];
         let hidden = |layer: usize, path: &str| layer == 0 && overlay.hides(path);
         Scope::new(&layers, &hidden, options.visible)
     }
@@ -266,9 +323,15 @@ impl Index {
         }
         let own = self.vectors.get_or_init(|| {
             let named = self.manifest.segments.iter();
-            named.map(|named| open_vectors(&self.folder, named.id, named.stamp)).collect()
+            named
+                .map(|named| open_vectors(&self.folder, named.id, named.stamp))
+                .collect()
         });
-        let all: Vec<_> = own.iter().chain(&overlay.vectors).map(Option::as_ref).collect();
+        let all: Vec<_> = own
+            .iter()
+            .chain(&overlay.vectors)
+            .map(Option::as_ref)
+            .collect();
         if all.iter().all(Option::is_none) {
             return None;
         }
@@ -276,6 +339,9 @@ impl Index {
     }
 
     fn damaged(&self, damage: Damage) -> Error {
-        Error::Damaged { folder: self.folder.clone(), damage }
+        Error::Damaged {
+            folder: self.folder.clone(),
+            damage,
+        }
     }
 }

@@ -68,7 +68,8 @@ impl Manifest {
     }
 
     fn place(&self, path: &str) -> Result<usize, usize> {
-        self.files.binary_search_by(|(known, _)| known.as_str().cmp(path))
+        self.files
+            .binary_search_by(|(known, _)| known.as_str().cmp(path))
     }
 
     /// Adds or replaces a file.
@@ -118,16 +119,24 @@ impl Manifest {
 
     /// Reads what `render` wrote.
     pub fn parse(bytes: &[u8]) -> Result<Self, Damage> {
-        let inside = open_sealed(bytes)?.strip_prefix(MAGIC).ok_or(Damage::Format)?;
+        let inside = open_sealed(bytes)?
+            .strip_prefix(MAGIC)
+            .ok_or(Damage::Format)?;
         let mut cursor = Cursor(inside);
         if cursor.number()? != u64::from(super::segment::FORMAT) {
             return Err(Damage::Format);
         }
-        let mut manifest = Self { next: cursor.number()?, ..Self::default() };
+        let mut manifest = Self {
+            next: cursor.number()?,
+            ..Self::default()
+        };
         for _ in 0..cursor.number()? {
             let id = cursor.number()?;
             let stamp = cursor.take(8)?.try_into().map_err(|_| Damage::Short)?;
-            manifest.segments.push(Named { id, stamp: u64::from_le_bytes(stamp) });
+            manifest.segments.push(Named {
+                id,
+                stamp: u64::from_le_bytes(stamp),
+            });
         }
         for _ in 0..cursor.number()? {
             let path = cursor.text()?.to_owned();
@@ -136,11 +145,24 @@ impl Manifest {
             let terms = cursor.number()?;
             let mut extents = Vec::new();
             for _ in 0..cursor.number()? {
-                let (segment, first, count) = (cursor.number()?, cursor.number()?, cursor.number()?);
+                let (segment, first, count) =
+                    (cursor.number()?, cursor.number()?, cursor.number()?);
                 let small = |value| u32::try_from(value).map_err(|_| Damage::Short);
-                extents.push(Extent { segment, first: small(first)?, count: small(count)? });
+                extents.push(Extent {
+                    segment,
+                    first: small(first)?,
+                    count: small(count)?,
+                });
             }
-            manifest.files.push((path, Covered { version, tier, terms, extents }));
+            manifest.files.push((
+                path,
+                Covered {
+                    version,
+                    tier,
+                    terms,
+                    extents,
+                },
+            ));
         }
         Ok(manifest)
     }

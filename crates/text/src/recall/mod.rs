@@ -61,7 +61,9 @@ impl Tier {
     }
 
     fn of_number(number: u8) -> Option<Self> {
-        [Self::L0, Self::L1, Self::L2].into_iter().find(|tier| tier.number() == number)
+        [Self::L0, Self::L1, Self::L2]
+            .into_iter()
+            .find(|tier| tier.number() == number)
     }
 }
 
@@ -105,7 +107,11 @@ pub struct Options<'a> {
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { k: 10, visible: None, use_model: true }
+        Self {
+            k: 10,
+            visible: None,
+            use_model: true,
+        }
     }
 }
 

@@ -39,7 +39,9 @@ pub fn parts(text: &str) -> Vec<&str> {
 }
 
 fn weight(text: &str) -> usize {
-    text.chars().map(|c| if is_unspaced(c) { 3 } else { 1 }).sum()
+    text.chars()
+        .map(|c| if is_unspaced(c) { 3 } else { 1 })
+        .sum()
 }
 
 /// Byte ranges of sentences, which together are the whole line.

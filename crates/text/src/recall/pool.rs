@@ -13,11 +13,12 @@ pub const REACH: usize = 2;
 /// Where neighbours stand, and how much of their words counts for a section.
 pub const NEIGHBOURS: [(i64, f32); 2 * REACH] = [(-2, 0.25), (-1, 0.5), (1, 0.5), (2, 0.25)];
 /// How many sections are taken up for their words.
-pub const SEEDS: usize = 200;
+pub const SEEDS: usize = 120;
 
 /// Orders slots by score, best first; equals by path and ordinal, never by slot.
 pub fn best_first(scope: &Scope, a: (f32, Slot), b: (f32, Slot)) -> Ordering {
-    b.0.total_cmp(&a.0).then_with(|| scope.position(a.1).cmp(&scope.position(b.1)))
+    b.0.total_cmp(&a.0)
+        .then_with(|| scope.position(a.1).cmp(&scope.position(b.1)))
 }
 
 /// The first `count` of `slots` by score, in order.
@@ -48,7 +49,11 @@ impl Pool {
         let spread = |slots: &[Slot]| {
             let mut all = slots.to_vec();
             for slot in slots {
-                all.extend(NEIGHBOURS.iter().filter_map(|(away, _)| scope.neighbour(*slot, *away)));
+                all.extend(
+                    NEIGHBOURS
+                        .iter()
+                        .filter_map(|(away, _)| scope.neighbour(*slot, *away)),
+                );
             }
             all.sort_unstable();
             all.dedup();
@@ -60,7 +65,12 @@ impl Pool {
         for slot in &slots {
             member[*slot as usize / 64] |= 1 << (slot % 64);
         }
-        let mut pool = Self { slots, near: Vec::new(), candidates: Vec::new(), member };
+        let mut pool = Self {
+            slots,
+            near: Vec::new(),
+            candidates: Vec::new(),
+            member,
+        };
         pool.candidates = inner.iter().filter_map(|slot| pool.index(*slot)).collect();
         let near = |slot: &Slot| {
             NEIGHBOURS.map(|(away, _)| {
@@ -113,7 +123,13 @@ impl Pool {
 /// The seeds that the words of a question give.
 pub fn seeds(scope: &Scope, question: &Question) -> (Vec<f32>, Vec<Slot>, Vec<Slot>) {
     let (scores, touched) = question.first_scores(scope);
-    let scored = touched.iter().map(|slot| (scores[*slot as usize], *slot)).collect();
-    let seeds = top(scope, scored, SEEDS).into_iter().map(|(_, slot)| slot).collect();
+    let scored = touched
+        .iter()
+        .map(|slot| (scores[*slot as usize], *slot))
+        .collect();
+    let seeds = top(scope, scored, SEEDS)
+        .into_iter()
+        .map(|(_, slot)| slot)
+        .collect();
     (scores, touched, seeds)
 }

@@ -3,11 +3,11 @@
 //! A term weighs by how rare it is in the scope and in general language. Weights are summed in the
 //! order of the question, so equal input gives equal bits.
 
+use super::Damage;
 use super::background::share;
 use super::scope::{Posting, Scope, Slot};
 use super::signs::{self, Day};
 use super::terms::{Reader, Term};
-use super::Damage;
 
 /// How fast repetition stops to count, and how much long sections are held back (BM25).
 const SATURATION: f32 = 0.9;
@@ -58,7 +58,11 @@ impl Question {
                 let rarity = rarity(&postings, scope.sections());
                 let weight = rarity * share;
                 mass += weight;
-                terms.push(Sought { weight, rarity, postings });
+                terms.push(Sought {
+                    weight,
+                    rarity,
+                    postings,
+                });
             }
         }
         Ok(Self {

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use super::Damage;
 use super::background::share;
 use super::pool::{Pool, best_first, seeds, top};
 use super::question::{Question, rarity, saturate};
@@ -14,7 +15,6 @@ use super::scope::{Scope, Slot};
 use super::segment::{Row, TermMap};
 use super::signs::Signs;
 use super::terms::Reader;
-use super::Damage;
 
 /// The reasons, in the order of the weights.
 pub const FEATURES: [&str; 16] = [
@@ -27,7 +27,7 @@ pub type Features = [f32; FEATURES.len()];
 const WINDOW_SATURATION: f32 = 1.2;
 /// Sections that a question is widened from, and terms it is widened by.
 const WIDEN_FROM: usize = 6;
-const WIDEN_TRIED: usize = 30;
+const WIDEN_TRIED: usize = 24;
 const WIDEN_BY: usize = 15;
 /// Sections that others are compared with.
 const ALIKE_TO: usize = 5;
@@ -53,9 +53,16 @@ impl Ranked {
     /// The best `count` under some weights.
     pub fn best(&self, scope: &Scope, weights: &Features, count: usize) -> Vec<(f32, Slot)> {
         let score = |features: &Features| {
-            features.iter().zip(weights).map(|(value, weight)| value * weight).sum::<f32>()
+            features
+                .iter()
+                .zip(weights)
+                .map(|(value, weight)| value * weight)
+                .sum::<f32>()
         };
-        let scored = self.candidates.iter().map(|(slot, _, features)| (score(features), *slot));
+        let scored = self
+            .candidates
+            .iter()
+            .map(|(slot, _, features)| (score(features), *slot));
         top(scope, scored.collect(), count)
     }
 }
@@ -73,14 +80,14 @@ pub fn rank(
         starts.extend(meaning.seeds(scope)?);
     }
     let pool = Pool::new(scope, &starts);
-    let rows = pool
+    let mut rows: Vec<Row> = Vec::with_capacity(pool.slots.len());
+    for run in pool
         .slots
-        .iter()
-        .map(|slot| {
-            let (_, segment, number) = scope.place(*slot);
-            segment.row(number)
-        })
-        .collect::<Result<Vec<Row>, _>>()?;
+        .chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b))
+    {
+        let (_, segment, number) = scope.place(run[0]);
+        rows.extend(segment.rows(number, run.len() as u32)?);
+    }
     let words = Words::new(scope, &question, &pool, &rows);
     let mut best_in_file: HashMap<usize, f32> = HashMap::new();
     for slot in &touched {
@@ -89,7 +96,11 @@ pub fn rank(
             *best = best.max(scores[*slot as usize]);
         }
     }
-    let widened = widen(scope, &question, &pool, &rows, &words, reader)?;
+    // What the encoder says makes widening superfluous, and it is the costliest of the features.
+    let widened = match meaning {
+        None => widen(scope, &question, &pool, &rows, &words, reader)?,
+        Some(_) => vec![0.0; rows.len()],
+    };
     let mut candidates = Vec::with_capacity(pool.candidates.len());
     for index in &pool.candidates {
         let (slot, row) = (pool.slots[*index], rows[*index]);
@@ -159,7 +170,9 @@ impl Words {
                     words.own[index] += term.weight * held;
                     words.plain[index] += term.rarity * held;
                 }
-                let near = pool.neighbours(index).map(|(there, share)| share * times[there]);
+                let near = pool
+                    .neighbours(index)
+                    .map(|(there, share)| share * times[there]);
                 let mut around = times[index] + near.sum::<f32>();
                 if headings[index] {
                     around += 1.0;
@@ -185,7 +198,10 @@ fn widen(
     words: &Words,
     reader: &mut Reader,
 ) -> Result<Vec<f32>, Damage> {
-    let scored = pool.candidates.iter().map(|index| (words.window[*index], pool.slots[*index]));
+    let scored = pool
+        .candidates
+        .iter()
+        .map(|index| (words.window[*index], pool.slots[*index]));
     let scored = scored.filter(|(score, _)| *score > 0.0).collect();
     let mut gathered: TermMap<(f32, f32)> = TermMap::default();
     for (score, slot) in top(scope, scored, WIDEN_FROM) {
@@ -255,7 +271,10 @@ fn add_meaning(
         for (there, share) in pool.neighbours(*index) {
             if let Some((_, vector)) = &parts[there] {
                 let share = share * 1.2;
-                context.iter_mut().zip(vector).for_each(|(sum, value)| *sum += share * value);
+                context
+                    .iter_mut()
+                    .zip(vector)
+                    .for_each(|(sum, value)| *sum += share * value);
             }
         }
         normalise(&mut context);
@@ -266,13 +285,19 @@ fn add_meaning(
     }
     let mut order: Vec<(f32, Slot, usize)> = Vec::new();
     for (index, (slot, _, features)) in ranked.candidates.iter().enumerate() {
-        order.push((features[1] + 2.0 * features[12] + features[13], *slot, index));
+        order.push((
+            features[1] + 2.0 * features[12] + features[13],
+            *slot,
+            index,
+        ));
     }
     order.sort_by(|a, b| best_first(scope, (a.0, a.1), (b.0, b.1)));
     order.truncate(ALIKE_TO);
     let lead = order.first().map_or(0.0, |(score, ..)| *score);
     for (index, (_, _, features)) in ranked.candidates.iter_mut().enumerate() {
-        let Some(context) = &contexts[index] else { continue };
+        let Some(context) = &contexts[index] else {
+            continue;
+        };
         let (mut sum, mut total) = (0.0, 0.0);
         for (score, _, best) in &order {
             // A section is not compared with itself, only with the other leaders.
@@ -296,7 +321,12 @@ pub(super) fn normalise(vector: &mut [f32]) {
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut lanes = [0.0f32; 8];
     let (pairs_a, pairs_b) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f32 = pairs_a.remainder().iter().zip(pairs_b.remainder()).map(|(a, b)| a * b).sum();
+    let rest: f32 = pairs_a
+        .remainder()
+        .iter()
+        .zip(pairs_b.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
     for (a, b) in pairs_a.zip(pairs_b) {
         for lane in 0..8 {
             lanes[lane] += a[lane] * b[lane];

@@ -86,7 +86,11 @@ impl<'i> Scope<'i> {
         for (number, file) in scope.files.iter().enumerate() {
             for (start, count) in &file.runs {
                 let run = *start as usize..(*start + *count) as usize;
-                scope.owners.get_mut(run).ok_or(Damage::Short)?.fill(number as u32);
+                scope
+                    .owners
+                    .get_mut(run)
+                    .ok_or(Damage::Short)?
+                    .fill(number as u32);
             }
         }
         Ok(scope)
@@ -100,15 +104,27 @@ impl<'i> Scope<'i> {
         covered: &'i Covered,
     ) -> Result<(), Damage> {
         let place = |extent: &Extent| {
-            let position = manifest.segments.iter().position(|named| named.id == extent.segment);
+            let position = manifest
+                .segments
+                .iter()
+                .position(|named| named.id == extent.segment);
             let at = first + position.ok_or(Damage::Short)?;
             Ok((self.bases[at] + extent.first, extent.count))
         };
-        let runs = covered.extents.iter().map(place).collect::<Result<_, _>>()?;
+        let runs = covered
+            .extents
+            .iter()
+            .map(place)
+            .collect::<Result<_, _>>()?;
         self.sections += covered.sections();
         self.terms += covered.terms;
         let (version, tier) = (covered.version.as_str(), covered.tier);
-        self.files.push(Member { path, version, tier, runs });
+        self.files.push(Member {
+            path,
+            version,
+            tier,
+            runs,
+        });
         Ok(())
     }
 
@@ -134,7 +150,9 @@ impl<'i> Scope<'i> {
 
     /// The number of the file that a living slot belongs to; numbers follow the order of paths.
     pub fn owner(&self, slot: Slot) -> Option<usize> {
-        Some(self.owners[slot as usize]).filter(|owner| *owner != NOBODY).map(|owner| owner as usize)
+        Some(self.owners[slot as usize])
+            .filter(|owner| *owner != NOBODY)
+            .map(|owner| owner as usize)
     }
 
     /// The file of a living slot.
@@ -144,7 +162,9 @@ impl<'i> Scope<'i> {
 
     /// File number and ordinal of a slot: an order that does not depend on how it was indexed.
     pub fn position(&self, slot: Slot) -> (usize, u32) {
-        let Some(owner) = self.owner(slot) else { return (usize::MAX, slot) };
+        let Some(owner) = self.owner(slot) else {
+            return (usize::MAX, slot);
+        };
         let mut before = 0;
         for (start, count) in &self.files[owner].runs {
             if (*start..*start + *count).contains(&slot) {
@@ -180,6 +200,11 @@ impl<'i> Scope<'i> {
         (at, self.segments[at], slot - self.bases[at])
     }
 
+    /// Whether two slots lie in one segment.
+    pub fn side_by_side(&self, a: Slot, b: Slot) -> bool {
+        self.place(a).0 == self.place(b).0
+    }
+
     /// Every place of a term within the scope.
     pub fn find(&self, term: Term) -> Result<Vec<Posting>, Damage> {
         let mut found = Vec::new();
@@ -189,7 +214,12 @@ impl<'i> Scope<'i> {
                 let slot = base + number;
                 if self.owners[slot as usize] != NOBODY {
                     let length = lengths[number as usize];
-                    found.push(Posting { slot, length, times, in_heading });
+                    found.push(Posting {
+                        slot,
+                        length,
+                        times,
+                        in_heading,
+                    });
                 }
             })?;
         }
@@ -198,6 +228,10 @@ impl<'i> Scope<'i> {
 
     /// Every living slot.
     pub fn living(&self) -> impl Iterator<Item = Slot> {
-        self.files.iter().flat_map(|file| file.runs.iter().flat_map(|(start, count)| *start..*start + *count))
+        self.files.iter().flat_map(|file| {
+            file.runs
+                .iter()
+                .flat_map(|(start, count)| *start..*start + *count)
+        })
     }
 }

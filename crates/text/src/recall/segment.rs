@@ -158,10 +158,16 @@ impl Builder {
         }
         self.scratch.sort_unstable();
         for same in self.scratch.chunk_by(|a, b| a.0 == b.0) {
-            let heading = same.iter().filter(|(_, place)| *place == IN_HEADING).count();
+            let heading = same
+                .iter()
+                .filter(|(_, place)| *place == IN_HEADING)
+                .count();
             let seen = (same.len() - heading).min(MOST as usize) as u8;
             let mark = if heading > 0 { IN_HEADING } else { 0 };
-            self.lists.entry(same[0].0).or_default().push(number, seen | mark);
+            self.lists
+                .entry(same[0].0)
+                .or_default()
+                .push(number, seen | mark);
         }
         let from = self.records.len();
         put(&mut self.records, section.heading_path.len() as u64);
@@ -186,12 +192,16 @@ impl Builder {
     /// Joins the living sections of other segments: `keep` names them, in their new order.
     pub fn merge(segments: &[&Segment], keep: &[(usize, u32)]) -> Result<Self, Damage> {
         let mut joined = Self::default();
-        let mut places: Vec<Vec<u32>> =
-            segments.iter().map(|segment| vec![u32::MAX; segment.sections() as usize]).collect();
+        let mut places: Vec<Vec<u32>> = segments
+            .iter()
+            .map(|segment| vec![u32::MAX; segment.sections() as usize])
+            .collect();
         for (from, number) in keep {
             let segment = segments[*from];
             let mut row = segment.row(*number)?;
-            let bytes = segment.source.read(segment.records(&row), row.size as usize)?;
+            let bytes = segment
+                .source
+                .read(segment.records(&row), row.size as usize)?;
             row.record = joined.records.len() as u32;
             joined.records.extend_from_slice(&bytes);
             places[*from][*number as usize] = joined.sections();
@@ -307,7 +317,16 @@ impl Segment {
         let (terms, rows, postings, dictionary) = (four(16), eight(20), eight(36), eight(44));
         let stamp = fingerprint(&header);
         drop(header);
-        Ok(Self { source, sections, terms, rows, postings, dictionary, stamp, lengths })
+        Ok(Self {
+            source,
+            sections,
+            terms,
+            rows,
+            postings,
+            dictionary,
+            stamp,
+            lengths,
+        })
     }
 
     /// How many sections it holds, dead ones included.
@@ -341,7 +360,11 @@ impl Segment {
     /// One row.
     pub fn row(&self, number: u32) -> Result<Row, Damage> {
         const SEALED: usize = ROW + SEAL;
-        Row::parse(&self.source.read(self.rows + u64::from(number) * SEALED as u64, SEALED)?)
+        Row::parse(
+            &self
+                .source
+                .read(self.rows + u64::from(number) * SEALED as u64, SEALED)?,
+        )
     }
 
     /// A run of rows.
@@ -354,7 +377,9 @@ impl Segment {
 
     /// Heading path and text of a section.
     pub fn record(&self, row: &Row) -> Result<(Vec<String>, String), Damage> {
-        let bytes = self.source.read_sealed(self.records(row), row.size as usize)?;
+        let bytes = self
+            .source
+            .read_sealed(self.records(row), row.size as usize)?;
         let mut cursor = Cursor(&bytes);
         let count = cursor.size()?;
         let mut heading_path = Vec::new();
@@ -389,7 +414,11 @@ impl Segment {
                 let mut high = count;
                 while low < high {
                     let middle = usize::midpoint(low, high);
-                    if key(middle) < term.0 { low = middle + 1 } else { high = middle }
+                    if key(middle) < term.0 {
+                        low = middle + 1
+                    } else {
+                        high = middle
+                    }
                 }
                 if key(low) != term.0 {
                     return Ok(());
@@ -412,7 +441,8 @@ impl Segment {
     fn block(&self, block: usize) -> Result<std::borrow::Cow<'_, [u8]>, Damage> {
         let left = self.terms as usize - block * ENTRIES;
         let start = self.dictionary + (block * BLOCK) as u64;
-        self.source.read_sealed(start, left.min(ENTRIES) * ENTRY + SEAL)
+        self.source
+            .read_sealed(start, left.min(ENTRIES) * ENTRY + SEAL)
     }
 
     fn each_entry(&self, mut each: impl FnMut(Term, u32, u32)) -> Result<(), Damage> {
@@ -432,7 +462,9 @@ impl Segment {
         size: u32,
         mut each: impl FnMut(u32, u8),
     ) -> Result<(), Damage> {
-        let bytes = self.source.read_sealed(self.postings + u64::from(start), size as usize)?;
+        let bytes = self
+            .source
+            .read_sealed(self.postings + u64::from(start), size as usize)?;
         let mut cursor = Cursor(&bytes);
         let mut number = 0u32;
         while !cursor.0.is_empty() {

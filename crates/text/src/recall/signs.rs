@@ -51,7 +51,11 @@ impl Day {
             }
             return if month == month2 { 0.7 } else { 0.0 };
         }
-        if year > 0 && year2 > 0 && month == 0 { 0.3 } else { 0.0 }
+        if year > 0 && year2 > 0 && month == 0 {
+            0.3
+        } else {
+            0.0
+        }
     }
 }
 
@@ -72,21 +76,27 @@ impl Signs {
     }
 }
 
-const MONTHS: [&str; 12] =
-    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+#[rustfmt::skip]
+const MONTHS: [&str; 12] = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+];
+#[rustfmt::skip]
 const LONG_MONTHS: [&str; 12] = [
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
 ];
+#[rustfmt::skip]
 const TIME_WORDS: &[&str] = &[
-    "ago", "april", "august", "december", "february", "friday", "january", "july", "june", "last",
-    "march", "monday", "month", "months", "morning", "next", "november", "october", "recently",
-    "saturday", "september", "since", "soon", "sunday", "thursday", "today", "tomorrow", "tonight",
-    "tuesday", "wednesday", "week", "weekend", "weeks", "year", "years", "yesterday",
+    "ago", "april", "august", "december", "february", "friday", "january", "july", "june",
+    "last", "march", "monday", "month", "months", "morning", "next", "november", "october",
+    "recently", "saturday", "september", "since", "soon", "sunday", "thursday", "today",
+    "tomorrow", "tonight", "tuesday", "wednesday", "week", "weekend", "weeks", "year", "years",
+    "yesterday",
 ];
+#[rustfmt::skip]
 const CHINESE_TIMES: &[&str] = &[
-    "昨天", "今天", "明天", "前天", "后天", "去年", "今年", "明年", "上周", "下周", "本周", "上个月", "下个月",
-    "最近", "年", "月", "星期", "日期", "小时",
+    "昨天", "今天", "明天", "前天", "后天", "去年", "今年", "明年", "上周", "下周", "本周", "上个月", "下个月", "最近", "年",
+    "月", "星期", "日期", "小时",
 ];
 
 fn month(word: &str) -> Option<u32> {
@@ -111,7 +121,9 @@ pub fn read(text: &str) -> Signs {
             || word == "May"
             || is_ordinal_or_year(&lower)
     };
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 2);
+    let words = text
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| word.len() > 2);
     if words.into_iter().any(word_of_time) || CHINESE_TIMES.iter().any(|word| text.contains(word)) {
         bits |= Signs::TIME;
     }
@@ -130,10 +142,27 @@ fn is_ordinal_or_year(word: &str) -> bool {
 #[must_use]
 pub fn asks_when(question: &str) -> bool {
     let lower = question.to_lowercase();
-    let first = lower.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+    let first = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .find(|word| !word.is_empty());
     first == Some("when")
-        || ["what date", "which date", "what day", "what year", "which year", "what month",
-            "what time", "how long", "什么时候", "何时", "哪年", "哪一年", "几月", "哪天", "多久"]
+        || [
+            "what date",
+            "which date",
+            "what day",
+            "what year",
+            "which year",
+            "what month",
+            "what time",
+            "how long",
+            "什么时候",
+            "何时",
+            "哪年",
+            "哪一年",
+            "几月",
+            "哪天",
+            "多久",
+        ]
         .iter()
         .any(|phrase| lower.contains(phrase))
 }
@@ -212,13 +241,16 @@ pub fn dates(text: &str) -> Vec<Day> {
                     }
                 }
             },
-            Number(month @ 1..=12, _) if next(1) == Some(&Mark('月')) => {
-                if at(index.checked_sub(1)) != Some(&Mark('年')) {
-                    out.push(Day::new(0, *month, day_of(next(2)).unwrap_or(0)));
-                }
+            Number(month @ 1..=12, _)
+                if next(1) == Some(&Mark('月'))
+                    && at(index.checked_sub(1)) != Some(&Mark('年')) =>
+            {
+                out.push(Day::new(0, *month, day_of(next(2)).unwrap_or(0)));
             }
             Word(word) => {
-                let Some(month) = month(&word.to_ascii_lowercase()) else { continue };
+                let Some(month) = month(&word.to_ascii_lowercase()) else {
+                    continue;
+                };
                 let before = day_of(at(index.checked_sub(1)));
                 let after = day_of(next(1)).filter(|_| before.is_none());
                 let year = year_of(next(if after.is_some() { 2 } else { 1 }));
@@ -243,8 +275,12 @@ mod tests {
     fn reads_dates_in_many_forms() {
         let day = vec![Day::new(2023, 5, 8)];
         for text in [
-            "1:56 pm on 8 May, 2023", "May 8th, 2023", "8th of May 2023", "2023/05/08 (Mon) 02:21",
-            "sessions/2023-05-08.md", "2023年5月8日",
+            "1:56 pm on 8 May, 2023",
+            "May 8th, 2023",
+            "8th of May 2023",
+            "2023/05/08 (Mon) 02:21",
+            "sessions/2023-05-08.md",
+            "2023年5月8日",
         ] {
             assert_eq!(dates(text), day, "{text}");
         }

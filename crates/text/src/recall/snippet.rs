@@ -33,10 +33,16 @@ pub fn snippet(text: &str, said: &HashSet<Term>, reader: &mut Reader) -> String 
     let mut cut = &flat[starts[first]..end];
     // Begin and end at a space where there is one, so that no word is torn.
     if first > 0 {
-        cut = cut.split_once(' ').filter(|(torn, _)| torn.len() < 24).map_or(cut, |(_, rest)| rest);
+        cut = cut
+            .split_once(' ')
+            .filter(|(torn, _)| torn.len() < 24)
+            .map_or(cut, |(_, rest)| rest);
     }
     if end < flat.len() {
-        cut = cut.rsplit_once(' ').filter(|(_, torn)| torn.len() < 24).map_or(cut, |(rest, _)| rest);
+        cut = cut
+            .rsplit_once(' ')
+            .filter(|(_, torn)| torn.len() < 24)
+            .map_or(cut, |(rest, _)| rest);
     }
     let open = if first > 0 { "… " } else { "" };
     let close = if end < flat.len() { " …" } else { "" };
@@ -54,7 +60,11 @@ mod tests {
         reader.read("orphanage 铁路", |term, _| {
             said.insert(term);
         });
-        let text = format!("{} the orphanage by the sea {}", "word ".repeat(100), "tail ".repeat(100));
+        let text = format!(
+            "{} the orphanage by the sea {}",
+            "word ".repeat(100),
+            "tail ".repeat(100)
+        );
         let shown = snippet(&text, &said, &mut reader);
         assert!(shown.contains("orphanage") && shown.starts_with('…') && shown.ends_with('…'));
         let chinese = format!("{}广茂铁路全长{}", "字".repeat(500), "词".repeat(500));

@@ -33,19 +33,21 @@ pub enum Kind {
 }
 
 /// Words that carry grammar, not content. Sorted, for binary search.
+#[rustfmt::skip]
 const STOP_WORDS: &[&str] = &[
     "a", "about", "above", "after", "again", "against", "all", "also", "am", "an", "and", "any",
     "are", "as", "at", "be", "because", "been", "before", "being", "below", "between", "both",
     "but", "by", "can", "cannot", "could", "d", "did", "do", "does", "doing", "don", "down",
-    "during", "each", "few", "for", "from", "further", "had", "has", "have", "having", "he", "her",
-    "here", "hers", "herself", "him", "himself", "his", "how", "i", "if", "in", "into", "is", "it",
-    "its", "itself", "just", "let", "ll", "m", "may", "me", "might", "more", "most", "must", "my",
-    "myself", "no", "nor", "not", "o", "of", "off", "on", "once", "only", "or", "other", "ought",
-    "our", "ours", "ourselves", "out", "over", "own", "re", "s", "same", "shall", "she", "should",
-    "so", "some", "such", "t", "than", "that", "the", "their", "theirs", "them", "themselves",
-    "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until",
-    "up", "ve", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who",
-    "whom", "why", "will", "with", "would", "you", "your", "yours", "yourself", "yourselves",
+    "during", "each", "few", "for", "from", "further", "had", "has", "have", "having", "he",
+    "her", "here", "hers", "herself", "him", "himself", "his", "how", "i", "if", "in", "into",
+    "is", "it", "its", "itself", "just", "let", "ll", "m", "may", "me", "might", "more", "most",
+    "must", "my", "myself", "no", "nor", "not", "o", "of", "off", "on", "once", "only", "or",
+    "other", "ought", "our", "ours", "ourselves", "out", "over", "own", "re", "s", "same",
+    "shall", "she", "should", "so", "some", "such", "t", "than", "that", "the", "their",
+    "theirs", "them", "themselves", "then", "there", "these", "they", "this", "those",
+    "through", "to", "too", "under", "until", "up", "ve", "very", "was", "we", "were", "what",
+    "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would", "you",
+    "your", "yours", "yourself", "yourselves",
 ];
 
 fn is_stop_word(word: &str) -> bool {
@@ -103,7 +105,10 @@ impl Reader {
     /// A reader with nothing remembered.
     #[must_use]
     pub fn new() -> Self {
-        Self { stemmer: Stemmer::create(Algorithm::English), known: HashMap::new() }
+        Self {
+            stemmer: Stemmer::create(Algorithm::English),
+            known: HashMap::new(),
+        }
     }
 
     /// Calls `each` for every term of `text`, in order, stop words left out.
@@ -180,7 +185,10 @@ impl Reader {
         let plain;
         let mut base = word;
         if !word.is_ascii() {
-            plain = word.nfd().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).collect::<String>();
+            plain = word
+                .nfd()
+                .filter(|c| !('\u{300}'..='\u{36f}').contains(c))
+                .collect::<String>();
             base = &plain;
         }
         let base = irregular().get(base).copied().unwrap_or(base);
@@ -194,7 +202,11 @@ impl Reader {
 }
 
 fn single(c: char) -> Kind {
-    if is_function(c) { Kind::Function } else { Kind::Single }
+    if is_function(c) {
+        Kind::Function
+    } else {
+        Kind::Single
+    }
 }
 
 fn unspaced(chars: &[char]) -> Term {

@@ -9,16 +9,31 @@ use proptest::prelude::*;
 use super::*;
 
 fn section(line: u32, heading: &str, text: &str) -> Section {
-    Section { line, heading_path: vec![heading.to_owned()], text: text.to_owned() }
+    Section {
+        line,
+        heading_path: vec![heading.to_owned()],
+        text: text.to_owned(),
+    }
 }
 
 fn file(path: &str, version: &str, texts: &[&str]) -> FileText {
-    let sections = (1..).zip(texts).map(|(line, text)| section(line, "Notes", text)).collect();
-    FileText { path: path.into(), version: version.into(), tier: Tier::L1, sections }
+    let sections = (1..)
+        .zip(texts)
+        .map(|(line, text)| section(line, "Notes", text))
+        .collect();
+    FileText {
+        path: path.into(),
+        version: version.into(),
+        tier: Tier::L1,
+        sections,
+    }
 }
 
 fn words() -> Options<'static> {
-    Options { use_model: false, ..Options::default() }
+    Options {
+        use_model: false,
+        ..Options::default()
+    }
 }
 
 /// Publishes files without the encoder, which is slow in a test build.
@@ -32,14 +47,33 @@ fn publish(writer: Writer, files: &[FileText]) -> Receipt {
 }
 
 fn paths(answer: &Answer) -> Vec<(String, u32)> {
-    answer.hits.iter().map(|hit| (hit.path.clone(), hit.ordinal)).collect()
+    answer
+        .hits
+        .iter()
+        .map(|hit| (hit.path.clone(), hit.ordinal))
+        .collect()
 }
 
 fn library(folder: &Path) -> Vec<FileText> {
     let files = vec![
-        file("a.md", "1", &["The lighthouse keeper bought a red boat.", "Nothing happened."]),
-        file("b.md", "1", &["广茂铁路全长364公里。", "他在上海学习建筑。"]),
-        file("c.md", "1", &["Quipu 的 index 可以删除。", "Ships sail in spring."]),
+        file(
+            "a.md",
+            "1",
+            &[
+                "The lighthouse keeper bought a red boat.",
+                "Nothing happened.",
+            ],
+        ),
+        file(
+            "b.md",
+            "1",
+            &["广茂铁路全长364公里。", "他在上海学习建筑。"],
+        ),
+        file(
+            "c.md",
+            "1",
+            &["Quipu 的 index 可以删除。", "Ships sail in spring."],
+        ),
     ];
     publish(Writer::create(folder).unwrap(), &files);
     files
@@ -60,7 +94,10 @@ fn finds_english_chinese_and_mixed() {
         assert_eq!(paths(&answer)[0], (path.to_owned(), ordinal), "{question}");
     }
     let hit = &index.recall("lighthouse", &words()).unwrap().hits[0];
-    assert_eq!((hit.line, hit.tier, hit.version.as_str()), (1, Tier::L1, "1"));
+    assert_eq!(
+        (hit.line, hit.tier, hit.version.as_str()),
+        (1, Tier::L1, "1")
+    );
     assert!(hit.snippet.contains("lighthouse"));
     assert!(index.recall("zebra", &words()).unwrap().hits.is_empty());
 }
@@ -71,10 +108,19 @@ fn hidden_files_change_nothing() {
     let files = library(all.path());
     publish(Writer::create(some.path()).unwrap(), &files[..2]);
     let visible = |path: &str, _: Tier| path != "c.md";
-    let options = Options { visible: Some(&visible), ..words() };
+    let options = Options {
+        visible: Some(&visible),
+        ..words()
+    };
     for question in ["index spring 铁路", "boat", "nothing happened"] {
-        let seen = Index::open(all.path()).unwrap().recall(question, &options).unwrap();
-        let alone = Index::open(some.path()).unwrap().recall(question, &words()).unwrap();
+        let seen = Index::open(all.path())
+            .unwrap()
+            .recall(question, &options)
+            .unwrap();
+        let alone = Index::open(some.path())
+            .unwrap()
+            .recall(question, &words())
+            .unwrap();
         assert_eq!(seen, alone);
     }
 }
@@ -83,10 +129,19 @@ fn hidden_files_change_nothing() {
 fn growth_keeps_what_was_there() {
     let home = tempfile::tempdir().unwrap();
     library(home.path());
-    let grown = file("a.md", "2", &[
-        "The lighthouse keeper bought a red boat.", "Nothing happened.", "Then a whale came.",
-    ]);
-    let receipt = publish(Writer::open(home.path()).unwrap(), std::slice::from_ref(&grown));
+    let grown = file(
+        "a.md",
+        "2",
+        &[
+            "The lighthouse keeper bought a red boat.",
+            "Nothing happened.",
+            "Then a whale came.",
+        ],
+    );
+    let receipt = publish(
+        Writer::open(home.path()).unwrap(),
+        std::slice::from_ref(&grown),
+    );
     assert_eq!((receipt.kept, receipt.indexed), (2, 1));
     let index = Index::open(home.path()).unwrap();
     assert_eq!(index.version("a.md"), Some("2"));
@@ -95,7 +150,13 @@ fn growth_keeps_what_was_there() {
     let shorter = file("a.md", "3", &["Nothing happened."]);
     publish(Writer::open(home.path()).unwrap(), &[shorter]);
     let index = Index::open(home.path()).unwrap();
-    assert!(index.recall("whale lighthouse", &words()).unwrap().hits.is_empty());
+    assert!(
+        index
+            .recall("whale lighthouse", &words())
+            .unwrap()
+            .hits
+            .is_empty()
+    );
 }
 
 #[test]
@@ -111,7 +172,11 @@ fn fresh_text_is_searched_before_it_is_indexed() {
     let after = Index::open(home.path()).unwrap();
     for question in ["lighthouse", "whale", "boat", "spring index 铁路"] {
         let laid_over = before.recall_with(&overlay, question, &words()).unwrap();
-        assert_eq!(laid_over, after.recall(question, &words()).unwrap(), "{question}");
+        assert_eq!(
+            laid_over,
+            after.recall(question, &words()).unwrap(),
+            "{question}"
+        );
     }
 }
 
@@ -129,7 +194,10 @@ fn every_damaged_byte_is_noticed_or_harmless() {
     let questions = ["red boat 铁路", "index spring"];
     let ask = || -> Result<Vec<Answer>, Error> {
         let index = Index::open(home.path())?;
-        questions.iter().map(|question| index.recall(question, &words())).collect()
+        questions
+            .iter()
+            .map(|question| index.recall(question, &words()))
+            .collect()
     };
     let right = ask().unwrap();
     for name in ["manifest", "00000000.seg"] {
@@ -161,10 +229,18 @@ fn every_damaged_byte_is_noticed_or_harmless() {
 #[test]
 fn readers_see_whole_updates_while_a_writer_works() {
     let home = tempfile::tempdir().unwrap();
-    let texts = |round: usize| [format!("whale number {round}"), format!("boat number {round}")];
+    let texts = |round: usize| {
+        [
+            format!("whale number {round}"),
+            format!("boat number {round}"),
+        ]
+    };
     let write = |round: usize| {
         let [a, b] = texts(round);
-        let files = [file("a.md", &round.to_string(), &[&a]), file("b.md", &round.to_string(), &[&b])];
+        let files = [
+            file("a.md", &round.to_string(), &[&a]),
+            file("b.md", &round.to_string(), &[&b]),
+        ];
         let writer = match round {
             0 => Writer::create(home.path()),
             _ => Writer::open(home.path()),
@@ -179,7 +255,8 @@ fn readers_see_whole_updates_while_a_writer_works() {
                     let mut last = 0;
                     while last < 40 {
                         let index = Index::open(home.path()).unwrap();
-                        let versions: Vec<_> = index.versions().map(|(_, v)| v.to_owned()).collect();
+                        let versions: Vec<_> =
+                            index.versions().map(|(_, v)| v.to_owned()).collect();
                         assert_eq!(versions[0], versions[1], "half an update");
                         let answer = index.recall("whale boat", &words()).unwrap();
                         assert_eq!(answer.hits.len(), 2);
@@ -191,7 +268,9 @@ fn readers_see_whole_updates_while_a_writer_works() {
             })
             .collect();
         (1..=40).for_each(write);
-        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        readers
+            .into_iter()
+            .for_each(|reader| reader.join().unwrap());
     });
 }
 
@@ -199,7 +278,13 @@ fn readers_see_whole_updates_while_a_writer_works() {
 fn the_encoder_finds_other_words() {
     let home = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(home.path()).unwrap();
-    writer.replace(&file("a.md", "1", &["The feline is asleep.", "Shares fell."])).unwrap();
+    writer
+        .replace(&file(
+            "a.md",
+            "1",
+            &["The feline is asleep.", "Shares fell."],
+        ))
+        .unwrap();
     let receipt = writer.publish().unwrap();
     assert_eq!(receipt.unencoded, 0);
     let index = Index::open(home.path()).unwrap();

@@ -11,8 +11,8 @@ use super::Damage;
 use super::bytes::{SEAL, Source, open_sealed, seal};
 use super::encoder::{DIMENSIONS, Encoder, identity};
 use super::parts::parts;
-use super::rank::{Meaning, dot, normalise};
 use super::pool::top;
+use super::rank::{Meaning, dot, normalise};
 use super::scope::{Scope, Slot};
 use super::segment::Segment;
 
@@ -30,20 +30,31 @@ pub type Block = Vec<u8>;
 
 /// Encodes a text, part by part.
 pub fn encode(encoder: &Encoder, text: &str) -> Block {
-    let mut found: Vec<Vec<f32>> = parts(text).iter().map(|part| encoder.encode(part)).collect();
+    let mut found: Vec<Vec<f32>> = parts(text)
+        .iter()
+        .map(|part| encoder.encode(part))
+        .collect();
     if found.len() > 1 {
         let mut mean = vec![0.0; DIMENSIONS];
         for vector in &found {
-            mean.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value);
+            mean.iter_mut()
+                .zip(vector)
+                .for_each(|(sum, value)| *sum += value);
         }
         normalise(&mut mean);
         found.insert(0, mean);
     }
     let mut block = Vec::with_capacity(found.len() * VECTOR);
     for vector in &found {
-        let most = vector.iter().fold(1e-9f32, |most, value| most.max(value.abs()));
+        let most = vector
+            .iter()
+            .fold(1e-9f32, |most, value| most.max(value.abs()));
         block.extend((most / 127.0).to_le_bytes());
-        block.extend(vector.iter().map(|value| (value / most * 127.0).round() as i8 as u8));
+        block.extend(
+            vector
+                .iter()
+                .map(|value| (value / most * 127.0).round() as i8 as u8),
+        );
     }
     block
 }
@@ -54,7 +65,13 @@ pub fn render(stamp: u64, blocks: &[Block]) -> Vec<u8> {
     out.extend(identity());
     out.extend(stamp.to_le_bytes());
     out.extend((blocks.len() as u32).to_le_bytes());
-    out.extend((blocks.iter().map(|block| block.len() / VECTOR).sum::<usize>() as u32).to_le_bytes());
+    out.extend(
+        (blocks
+            .iter()
+            .map(|block| block.len() / VECTOR)
+            .sum::<usize>() as u32)
+            .to_le_bytes(),
+    );
     seal(&mut out, 0);
     let from = out.len();
     let mut start = 0u32;
@@ -88,7 +105,9 @@ impl Vectors {
     pub fn open(source: Source, stamp: u64) -> Option<Self> {
         let header = source.read_sealed(0, HEADER).ok()?;
         let four = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four"));
-        let fits = &header[..8] == MAGIC && header[8..24] == identity() && header[24..32] == stamp.to_le_bytes();
+        let fits = &header[..8] == MAGIC
+            && header[8..24] == identity()
+            && header[24..32] == stamp.to_le_bytes();
         if !fits {
             return None;
         }
@@ -104,7 +123,12 @@ impl Vectors {
         let body = (HEADER + size) as u64;
         let whole = body + (vectors * VECTOR + sections * SEAL) as u64;
         let sound = starts.is_sorted() && starts.last() == Some(&(vectors as u32));
-        (sound && whole == source.len()).then(|| Self { source, starts, body, whole: OnceLock::new() })
+        (sound && whole == source.len()).then(|| Self {
+            source,
+            starts,
+            body,
+            whole: OnceLock::new(),
+        })
     }
 
     /// How many vectors there are.
@@ -130,14 +154,19 @@ impl Vectors {
         if let Some(whole) = self.whole.get() {
             return Ok(open_sealed(&whole[start..start + len])?.to_vec());
         }
-        Ok(self.source.read_sealed(self.body + start as u64, len)?.into_owned())
+        Ok(self
+            .source
+            .read_sealed(self.body + start as u64, len)?
+            .into_owned())
     }
 
     fn with_block<T>(&self, number: u32, read: impl FnOnce(&[u8]) -> T) -> Result<T, Damage> {
         let (start, len) = self.range(number);
         match self.whole.get() {
             Some(whole) => Ok(read(&whole[start..start + len - SEAL])),
-            None => Ok(read(&self.source.read_sealed(self.body + start as u64, len)?)),
+            None => Ok(read(
+                &self.source.read_sealed(self.body + start as u64, len)?,
+            )),
         }
     }
 
@@ -170,8 +199,15 @@ impl<'i> Direction<'i> {
     /// The direction of a question, against the vectors of a scope's segments.
     pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>) -> Self {
         let exact = encoder.encode(question);
-        let coarse = exact.iter().map(|value| (value * COARSE).round() as i16).collect();
-        Self { exact, coarse, vectors }
+        let coarse = exact
+            .iter()
+            .map(|value| (value * COARSE).round() as i16)
+            .collect();
+        Self {
+            exact,
+            coarse,
+            vectors,
+        }
     }
 
     /// How many sections of the scope have vectors.
@@ -186,21 +222,33 @@ impl<'i> Direction<'i> {
     fn nearest(&self, block: &[u8]) -> f32 {
         let several = block.len() > VECTOR;
         let parts = block.chunks_exact(VECTOR).skip(usize::from(several));
-        parts.map(|vector| self.compare(vector)).fold(-1.0, f32::max)
+        parts
+            .map(|vector| self.compare(vector))
+            .fold(-1.0, f32::max)
     }
 
     fn compare(&self, vector: &[u8]) -> f32 {
         let (scale, codes) = vector.split_at(4);
         let scale = f32::from_le_bytes(scale.try_into().expect("four"));
-        let sum: i32 =
-            codes.iter().zip(&self.coarse).map(|(a, b)| i32::from(*a as i8) * i32::from(*b)).sum();
+        let sum: i32 = codes
+            .iter()
+            .zip(&self.coarse)
+            .map(|(a, b)| i32::from(*a as i8) * i32::from(*b))
+            .sum();
         sum as f32 * scale / COARSE
     }
 }
 
 impl Meaning for Direction<'_> {
     fn seeds(&self, scope: &Scope) -> Result<Vec<Slot>, Damage> {
-        if self.vectors.iter().flatten().map(|vectors| vectors.count()).sum::<usize>() > SCANNED {
+        if self
+            .vectors
+            .iter()
+            .flatten()
+            .map(|vectors| vectors.count())
+            .sum::<usize>()
+            > SCANNED
+        {
             return Ok(Vec::new());
         }
         for vectors in self.vectors.iter().flatten() {
@@ -210,10 +258,16 @@ impl Meaning for Direction<'_> {
         for slot in scope.living() {
             let (at, _, number) = scope.place(slot);
             if let Some(vectors) = self.vectors[at].filter(|vectors| vectors.has(number)) {
-                near.push((vectors.with_block(number, |block| self.nearest(block))?, slot));
+                near.push((
+                    vectors.with_block(number, |block| self.nearest(block))?,
+                    slot,
+                ));
             }
         }
-        Ok(top(scope, near, SEEDS).into_iter().map(|(_, slot)| slot).collect())
+        Ok(top(scope, near, SEEDS)
+            .into_iter()
+            .map(|(_, slot)| slot)
+            .collect())
     }
 
     fn of(&self, scope: &Scope, slot: Slot) -> Result<Option<(f32, Vec<f32>)>, Damage> {
@@ -225,7 +279,10 @@ impl Meaning for Direction<'_> {
             .with_block(number, |block| {
                 let (scale, codes) = block[..VECTOR].split_at(4);
                 let scale = f32::from_le_bytes(scale.try_into().expect("four"));
-                let whole = codes.iter().map(|code| f32::from(*code as i8) * scale).collect();
+                let whole = codes
+                    .iter()
+                    .map(|code| f32::from(*code as i8) * scale)
+                    .collect();
                 (self.nearest(block), whole)
             })
             .map(Some)

@@ -85,7 +85,9 @@ impl Writer {
         let mut next = 0;
         for entry in fs::read_dir(folder)? {
             let name = entry?.file_name();
-            let id = name.to_str().and_then(|name| name.strip_suffix(".seg")?.parse::<u64>().ok());
+            let id = name
+                .to_str()
+                .and_then(|name| name.strip_suffix(".seg")?.parse::<u64>().ok());
             if let Some(id) = id {
                 old.push(id);
                 next = next.max(id + 1);
@@ -97,12 +99,7 @@ impl Writer {
         Ok(writer)
     }
 
-    fn new(
-        folder: &Path,
-        manifest: Manifest,
-        segments: HashMap<u64, Segment>,
-        lock: File,
-    ) -> Self {
+    fn new(folder: &Path, manifest: Manifest, segments: HashMap<u64, Segment>, lock: File) -> Self {
         Self {
             folder: folder.to_owned(),
             manifest,
@@ -145,12 +142,14 @@ impl Writer {
         self.receipt.kept += kept;
         let mut rest = &file.sections[kept..];
         while !rest.is_empty() {
-            let extent =
-                Extent { segment: self.manifest.next, first: self.builder.sections(), count: 0 };
+            let extent = Extent {
+                segment: self.manifest.next,
+                first: self.builder.sections(),
+                count: 0,
+            };
             let mut count = 0;
             for section in rest {
-                covered.terms +=
-                    u64::from(self.builder.add(&file.path, section, &mut self.reader));
+                covered.terms += u64::from(self.builder.add(&file.path, section, &mut self.reader));
                 count += 1;
                 if self.builder.size() > BATCH {
                     break;
@@ -174,12 +173,19 @@ impl Writer {
 
     /// Keeps the sections at the start of the file that the index already has.
     fn keep(&mut self, file: &FileText, covered: &mut Covered) -> Result<usize, Error> {
-        let Some(known) = self.manifest.file(&file.path).cloned() else { return Ok(0) };
+        let Some(known) = self.manifest.file(&file.path).cloned() else {
+            return Ok(0);
+        };
         let (mut kept, mut same_so_far) = (0, true);
         for extent in &known.extents {
             // Sections that wait in the builder have no rows to compare yet.
-            let Some(segment) = self.segments.get(&extent.segment) else { break };
-            let damaged = |damage| Error::Damaged { folder: self.folder.clone(), damage };
+            let Some(segment) = self.segments.get(&extent.segment) else {
+                break;
+            };
+            let damaged = |damage| Error::Damaged {
+                folder: self.folder.clone(),
+                damage,
+            };
             let rows = segment.rows(extent.first, extent.count).map_err(damaged)?;
             let same = rows
                 .iter()
@@ -200,7 +206,8 @@ impl Writer {
             {
                 for (number, row) in (extent.first..).zip(&rows).skip(count as usize) {
                     if vectors.has(number) {
-                        self.carried.insert(row.text, vectors.block(number).map_err(damaged)?);
+                        self.carried
+                            .insert(row.text, vectors.block(number).map_err(damaged)?);
                     }
                 }
             }
@@ -227,7 +234,10 @@ impl Writer {
         drop(bytes);
         let source = Source::Disk(File::open(&path)?.into(), len);
         let segment = Segment::open(source).map_err(|damage| self.damaged(damage))?;
-        self.manifest.segments.push(Named { id, stamp: segment.stamp() });
+        self.manifest.segments.push(Named {
+            id,
+            stamp: segment.stamp(),
+        });
         self.segments.insert(id, segment);
         Ok(id)
     }
@@ -269,8 +279,16 @@ impl Writer {
             return Ok(());
         }
         let mut alive: HashMap<u64, Vec<(u32, u32)>> = HashMap::new();
-        for extent in self.manifest.files.iter().flat_map(|(_, file)| &file.extents) {
-            alive.entry(extent.segment).or_default().push((extent.first, extent.count));
+        for extent in self
+            .manifest
+            .files
+            .iter()
+            .flat_map(|(_, file)| &file.extents)
+        {
+            alive
+                .entry(extent.segment)
+                .or_default()
+                .push((extent.first, extent.count));
         }
         let mut limit = self.encode_at_most;
         for Named { id, .. } in &self.manifest.segments {
@@ -286,8 +304,9 @@ impl Writer {
             if limit == 0 && self.carried.is_empty() {
                 let known = has.as_ref();
                 let numbers = runs.iter().flat_map(|(first, count)| *first..first + count);
-                self.receipt.unencoded +=
-                    numbers.filter(|number| known.is_none_or(|has| !has.has(*number))).count();
+                self.receipt.unencoded += numbers
+                    .filter(|number| known.is_none_or(|has| !has.has(*number)))
+                    .count();
                 continue;
             }
             let mut living = vec![false; self.segments[id].sections() as usize];
@@ -295,9 +314,14 @@ impl Writer {
                 living[*first as usize..(first + count) as usize].fill(true);
             }
             let alive = |number: u32| living[number as usize];
-            let (blocks, without) =
-                vectors::complete(&self.segments[id], has.as_ref(), &self.carried, &alive, &mut limit)
-                    .map_err(|damage| self.damaged(damage))?;
+            let (blocks, without) = vectors::complete(
+                &self.segments[id],
+                has.as_ref(),
+                &self.carried,
+                &alive,
+                &mut limit,
+            )
+            .map_err(|damage| self.damaged(damage))?;
             self.receipt.unencoded += without;
             self.write_vectors(*id, &blocks)?;
         }
@@ -306,7 +330,12 @@ impl Writer {
 
     fn living(&self) -> HashMap<u64, u32> {
         let mut living = HashMap::new();
-        for extent in self.manifest.files.iter().flat_map(|(_, file)| &file.extents) {
+        for extent in self
+            .manifest
+            .files
+            .iter()
+            .flat_map(|(_, file)| &file.extents)
+        {
             *living.entry(extent.segment).or_default() += extent.count;
         }
         living
@@ -314,8 +343,11 @@ impl Writer {
 
     fn drop_dead(&mut self) {
         let living = self.living();
-        let (used, dead): (Vec<_>, Vec<_>) =
-            self.manifest.segments.iter().partition(|named| living.contains_key(&named.id));
+        let (used, dead): (Vec<_>, Vec<_>) = self
+            .manifest
+            .segments
+            .iter()
+            .partition(|named| living.contains_key(&named.id));
         self.manifest.segments = used;
         for named in dead {
             self.segments.remove(&named.id);
@@ -334,7 +366,10 @@ impl Writer {
             }
             let size = segment.size() * u64::from(alive) / u64::from(segment.sections().max(1));
             if size < LARGEST / 2 {
-                classes.entry(size.max(1 << 15).ilog2() / 3).or_default().push(*id);
+                classes
+                    .entry(size.max(1 << 15).ilog2() / 3)
+                    .or_default()
+                    .push(*id);
             }
         }
         let mut group = classes.into_values().find(|group| group.len() >= FAN)?;
@@ -359,7 +394,11 @@ impl Writer {
                     Some(last) if last.segment == next && last.first + last.count == first => {
                         last.count += extent.count;
                     }
-                    _ => extents.push(Extent { segment: next, first, count: extent.count }),
+                    _ => extents.push(Extent {
+                        segment: next,
+                        first,
+                        count: extent.count,
+                    }),
                 }
             }
             file.extents = extents;
@@ -376,7 +415,9 @@ impl Writer {
             self.write_vectors(id, &blocks.map_err(|damage| self.damaged(damage))?)?;
         }
         self.receipt.merged += ids.len();
-        self.manifest.segments.retain(|named| !ids.contains(&named.id));
+        self.manifest
+            .segments
+            .retain(|named| !ids.contains(&named.id));
         for id in ids {
             self.segments.remove(id);
             self.old.push(*id);
@@ -385,7 +426,10 @@ impl Writer {
     }
 
     fn damaged(&self, damage: Damage) -> Error {
-        Error::Damaged { folder: self.folder.clone(), damage }
+        Error::Damaged {
+            folder: self.folder.clone(),
+            damage,
+        }
     }
 }
 

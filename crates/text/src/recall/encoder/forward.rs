@@ -32,22 +32,37 @@ impl<'b> Matrix<'b> {
         let [rows, columns] = take_numbers(bytes)?.map(|number| number as usize);
         let scales = floats(take(bytes, 4 * columns)?);
         let codes = take(bytes, rows.checked_mul(columns)?)?;
-        Some(Self { rows, columns, scales, codes })
+        Some(Self {
+            rows,
+            columns,
+            scales,
+            codes,
+        })
     }
 
     /// `input × self`, added to `out`; both are row after row.
     fn multiply(&self, input: &[f32], out: &mut [f32]) {
         let mut whole = vec![0i16; input.len()];
         let mut steps = Vec::with_capacity(input.len() / self.rows);
-        for (row, whole) in input.chunks_exact(self.rows).zip(whole.chunks_exact_mut(self.rows)) {
-            let most = row.iter().fold(1e-20f32, |most, value| most.max(value.abs()));
+        for (row, whole) in input
+            .chunks_exact(self.rows)
+            .zip(whole.chunks_exact_mut(self.rows))
+        {
+            let most = row
+                .iter()
+                .fold(1e-20f32, |most, value| most.max(value.abs()));
             let scale = FINEST / most;
             for (value, whole) in row.iter().zip(whole) {
                 *whole = (value * scale).round_ties_even() as i16;
             }
             steps.push(most / FINEST);
         }
-        pulp::Arch::new().dispatch(Product { matrix: self, whole: &whole, steps: &steps, out });
+        pulp::Arch::new().dispatch(Product {
+            matrix: self,
+            whole: &whole,
+            steps: &steps,
+            out,
+        });
     }
 
     fn apply(&self, input: &[f32]) -> Vec<f32> {
@@ -71,7 +86,12 @@ impl WithSimd for Product<'_> {
     // Everything within must be inlined: only then is it compiled for the processor at hand.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { matrix, whole, steps, out } = self;
+        let Self {
+            matrix,
+            whole,
+            steps,
+            out,
+        } = self;
         let (rows, columns) = (matrix.rows, matrix.columns);
         let mut column = vec![0i16; rows];
         for at in 0..columns {
@@ -99,16 +119,18 @@ pub struct Network<'b> {
 }
 
 /// Sizes of the matrices in the model, in their order.
+#[rustfmt::skip]
 const SHAPES: [(usize, usize); 15] = [
-    (WIDTH, 3 * BRANCH), (2 * BRANCH, BRANCH), (3 * BRANCH, BRANCH), (5 * BRANCH, BRANCH),
-    (2 * BRANCH, BRANCH), (3 * BRANCH, BRANCH), (5 * BRANCH, BRANCH), (FEATURES, WIDTH),
-    (WIDTH, 320), (WIDTH, 320), (320, 320), (320, WIDTH), (320, WIDTH), (WIDTH, WIDTH),
-    (WIDTH, super::DIMENSIONS),
+    (WIDTH, 3 * BRANCH), (2 * BRANCH, BRANCH), (3 * BRANCH, BRANCH), (5 * BRANCH, BRANCH), (2 *
+    BRANCH, BRANCH), (3 * BRANCH, BRANCH), (5 * BRANCH, BRANCH), (FEATURES, WIDTH), (WIDTH,
+    320), (WIDTH, 320), (320, 320), (320, WIDTH), (320, WIDTH), (WIDTH, WIDTH), (WIDTH,
+    super::DIMENSIONS),
 ];
 /// Lengths of the vectors in the model, in their order.
+#[rustfmt::skip]
 const LENGTHS: [usize; 12] = [
-    3 * BRANCH, 3 * BRANCH, 3 * BRANCH, BRANCH, BRANCH, BRANCH, BRANCH, BRANCH, BRANCH, FEATURES,
-    FEATURES, WIDTH,
+    3 * BRANCH, 3 * BRANCH, 3 * BRANCH, BRANCH, BRANCH, BRANCH, BRANCH, BRANCH, BRANCH,
+    FEATURES, FEATURES, WIDTH,
 ];
 
 impl<'b> Network<'b> {
@@ -116,8 +138,9 @@ impl<'b> Network<'b> {
         let scales = take(bytes, 2 * pieces)?;
         let offsets = take(bytes, 2 * pieces)?;
         let table = take(bytes, pieces * WIDTH / 2)?;
-        let matrices =
-            (0..matrices).map(|_| Matrix::parse(bytes)).collect::<Option<Vec<_>>>()?;
+        let matrices = (0..matrices)
+            .map(|_| Matrix::parse(bytes))
+            .collect::<Option<Vec<_>>>()?;
         let mut vectors = Vec::new();
         for _ in LENGTHS {
             let [length] = take_numbers(bytes)?;
@@ -125,12 +148,19 @@ impl<'b> Network<'b> {
         }
         let shapes = matrices.iter().map(|matrix| (matrix.rows, matrix.columns));
         let right = shapes.eq(SHAPES) && vectors.iter().map(Vec::len).eq(LENGTHS);
-        right.then_some(Self { scales, offsets, table, matrices, vectors })
+        right.then_some(Self {
+            scales,
+            offsets,
+            table,
+            matrices,
+            vectors,
+        })
     }
 
     fn unpack(&self, piece: u32, out: &mut [f32]) {
         let at = piece as usize;
-        let half = |bytes: &[u8]| half_float(u16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]));
+        let half =
+            |bytes: &[u8]| half_float(u16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]));
         let (scale, offset) = (half(self.scales), half(self.offsets));
         let codes = &self.table[at * WIDTH / 2..(at + 1) * WIDTH / 2];
         for (pair, code) in out.chunks_exact_mut(2).zip(codes) {
@@ -142,10 +172,20 @@ impl<'b> Network<'b> {
     /// The vector of some pieces, not yet of length one.
     pub fn run(&self, ids: &[u32]) -> Vec<f32> {
         let count = ids.len();
-        let [project, first @ .., into, d0, p1, d1, d2, p3, d3, rotation] = &self.matrices[..] else {
+        let [project, first @ .., into, d0, p1, d1, d2, p3, d3, rotation] = &self.matrices[..]
+        else {
             unreachable!("the shapes were checked")
         };
-        let [bias, gain, shift, biases @ .., all_gain, all_shift, into_bias] = &self.vectors[..] else {
+        let [
+            bias,
+            gain,
+            shift,
+            biases @ ..,
+            all_gain,
+            all_shift,
+            into_bias,
+        ] = &self.vectors[..]
+        else {
             unreachable!("the lengths were checked")
         };
         let mut pieces = vec![0.0; count * WIDTH];
@@ -158,7 +198,10 @@ impl<'b> Network<'b> {
             layer_norm(row, gain, shift);
         }
         let mut features = vec![0.0; count * FEATURES];
-        for (row, piece) in features.chunks_exact_mut(FEATURES).zip(pieces.chunks_exact(WIDTH)) {
+        for (row, piece) in features
+            .chunks_exact_mut(FEATURES)
+            .zip(pieces.chunks_exact(WIDTH))
+        {
             row[..WIDTH].copy_from_slice(piece);
         }
         for (branch, window) in WINDOWS.iter().enumerate() {
@@ -169,7 +212,9 @@ impl<'b> Network<'b> {
                 .collect();
             let once = convolve(&input, *window, &first[branch], &biases[branch]);
             let twice = convolve(&once, *window, &first[3 + branch], &biases[3 + branch]);
-            let rows = features.chunks_exact_mut(FEATURES).zip(twice.chunks_exact(BRANCH));
+            let rows = features
+                .chunks_exact_mut(FEATURES)
+                .zip(twice.chunks_exact(BRANCH));
             for (row, value) in rows {
                 row[WIDTH + from..WIDTH + from + BRANCH].copy_from_slice(value);
             }
@@ -198,7 +243,12 @@ impl<'b> Network<'b> {
 }
 
 /// One convolution with its bias, rectified and added to its input; beyond the ends it sees zeros.
-fn convolve(input: &[f32], (width, left): (usize, usize), weights: &Matrix, bias: &[f32]) -> Vec<f32> {
+fn convolve(
+    input: &[f32],
+    (width, left): (usize, usize),
+    weights: &Matrix,
+    bias: &[f32],
+) -> Vec<f32> {
     let count = input.len() / BRANCH;
     let mut windows = vec![0.0; count * width * BRANCH];
     for (at, window) in windows.chunks_exact_mut(width * BRANCH).enumerate() {
@@ -211,7 +261,9 @@ fn convolve(input: &[f32], (width, left): (usize, usize), weights: &Matrix, bias
     let mut out = weights.apply(&windows);
     for (row, input) in out.chunks_exact_mut(BRANCH).zip(input.chunks_exact(BRANCH)) {
         add(row, bias);
-        row.iter_mut().zip(input).for_each(|(value, input)| *value = value.max(0.0) + input);
+        row.iter_mut()
+            .zip(input)
+            .for_each(|(value, input)| *value = value.max(0.0) + input);
     }
     out
 }
@@ -222,13 +274,19 @@ fn positive(mut values: Vec<f32>) -> Vec<f32> {
 }
 
 fn add(row: &mut [f32], other: &[f32]) {
-    row.iter_mut().zip(other).for_each(|(value, other)| *value += other);
+    row.iter_mut()
+        .zip(other)
+        .for_each(|(value, other)| *value += other);
 }
 
 fn layer_norm(row: &mut [f32], gain: &[f32], shift: &[f32]) {
     let count = row.len() as f32;
     let mean = row.iter().sum::<f32>() / count;
-    let variance = row.iter().map(|value| (value - mean) * (value - mean)).sum::<f32>() / count;
+    let variance = row
+        .iter()
+        .map(|value| (value - mean) * (value - mean))
+        .sum::<f32>()
+        / count;
     let scale = 1.0 / (variance + EPSILON).sqrt();
     for ((value, gain), shift) in row.iter_mut().zip(gain).zip(shift) {
         *value = (*value - mean) * scale * gain + shift;

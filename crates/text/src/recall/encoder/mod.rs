@@ -117,7 +117,10 @@ mod tests {
             assert_eq!(encoder.pieces.split(text), ids, "pieces of {text:?}");
             let expected = floats(take(&mut bytes, 4 * DIMENSIONS).unwrap());
             let vector = encoder.encode(text);
-            assert!(super::super::rank::dot(&vector, &expected) > 0.9999, "{text:?}");
+            assert!(
+                super::super::rank::dot(&vector, &expected) > 0.9999,
+                "{text:?}"
+            );
             for (got, wanted) in vector.iter().zip(&expected) {
                 assert!((got - wanted).abs() < 2e-3, "{text:?}: {got} for {wanted}");
             }
@@ -127,7 +130,8 @@ mod tests {
     #[test]
     fn languages_share_directions() {
         let encoder = Encoder::built_in().unwrap();
-        let near = |a: &str, b: &str| super::super::rank::dot(&encoder.encode(a), &encoder.encode(b));
+        let near =
+            |a: &str, b: &str| super::super::rank::dot(&encoder.encode(a), &encoder.encode(b));
         assert!(near("the cat sleeps", "猫在睡觉") > 0.5);
         assert!(near("the cat sleeps", "猫在睡觉") > near("the cat sleeps", "股票市场下跌了"));
     }
