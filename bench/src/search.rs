@@ -67,13 +67,23 @@ fn text(dice: &mut Dice) -> String {
     out
 }
 
+/// Five words or six characters, not among the commonest: those stand for "the", "of" and 的, which
+/// no question is searched by.
 fn question(dice: &mut Dice) -> String {
-    if dice.below(4) == 0 {
+    let mut rank = |end: f64, common: u64| {
+        loop {
+            let rank = dice.zipf(end);
+            if rank >= common {
+                return rank;
+            }
+        }
+    };
+    if rank(4.0, 1) == 1 {
         (0..6)
-            .filter_map(|_| char::from_u32(0x4e00 + dice.zipf(4000.0) as u32))
+            .filter_map(|_| char::from_u32(0x4e00 + rank(4000.0, 30) as u32))
             .collect()
     } else {
-        (0..5).map(|_| word(dice.zipf(40_000.0)) + " ").collect()
+        (0..5).map(|_| word(rank(40_000.0, 100)) + " ").collect()
     }
 }
 

@@ -29,6 +29,8 @@ const WINDOW_SATURATION: f32 = 1.2;
 const WIDEN_FROM: usize = 6;
 const WIDEN_TRIED: usize = 24;
 const WIDEN_BY: usize = 15;
+/// Places of terms read for it at most: in a huge project it would cost more than the question.
+const WIDEN_READ: usize = 50_000;
 /// Sections that others are compared with.
 const ALIKE_TO: usize = 5;
 
@@ -226,8 +228,13 @@ fn widen(
     tried.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.cmp(&a.1)));
     tried.truncate(WIDEN_TRIED);
     let mut chosen = Vec::new();
+    let mut read = 0;
     for (gain, term) in tried {
+        if read > WIDEN_READ {
+            break;
+        }
         let postings = scope.find(term)?;
+        read += postings.len();
         let rarity = rarity(&postings, scope.sections());
         chosen.push((gain * rarity, term, rarity, postings));
     }

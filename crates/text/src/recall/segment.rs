@@ -465,15 +465,27 @@ impl Segment {
         let bytes = self
             .source
             .read_sealed(self.postings + u64::from(start), size as usize)?;
-        let mut cursor = Cursor(&bytes);
         let mut number = 0u32;
-        while !cursor.0.is_empty() {
-            number = number.wrapping_add(cursor.number()? as u32);
-            let seen = cursor.take(1)?[0];
+        let mut rest = &bytes[..];
+        // Nearly all steps between sections fit one byte; this loop is where long lists spend time.
+        while let [step, tail @ ..] = rest {
+            rest = tail;
+            if *step < 0x80 {
+                number = number.wrapping_add(u32::from(*step));
+            } else {
+                let mut cursor = Cursor(rest);
+                let more = cursor.number()? as u32;
+                number = number.wrapping_add(more << 7 | u32::from(step & 0x7f));
+                rest = cursor.0;
+            }
+            let [seen, tail @ ..] = rest else {
+                return Err(Damage::Short);
+            };
+            rest = tail;
             if number >= self.sections {
                 return Err(Damage::Checksum);
             }
-            each(number, seen);
+            each(number, *seen);
         }
         Ok(())
     }

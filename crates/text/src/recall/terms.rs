@@ -12,6 +12,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::background::is_function;
 use super::bytes::fingerprint;
+use super::segment::TermMap;
 
 /// The hash of a normalised word, number or piece of Chinese text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,7 +90,8 @@ fn narrow(c: char) -> char {
 /// Reads terms out of text and remembers stems, which are the costly part.
 pub struct Reader {
     stemmer: Stemmer,
-    known: HashMap<String, Option<(Term, u32)>>,
+    /// By the hash of the word as it is written, in small letters.
+    known: TermMap<Option<(Term, u32)>>,
 }
 
 impl Default for Reader {
@@ -107,80 +109,55 @@ impl Reader {
     pub fn new() -> Self {
         Self {
             stemmer: Stemmer::create(Algorithm::English),
-            known: HashMap::new(),
+            known: TermMap::default(),
         }
     }
 
     /// Calls `each` for every term of `text`, in order, stop words left out.
     pub fn read(&mut self, text: &str, mut each: impl FnMut(Term, Kind)) {
         let mut run = String::new();
-        let mut chars = text.chars().map(narrow).peekable();
-        while let Some(c) = chars.next() {
-            run.clear();
-            if is_unspaced(c) {
-                let mut before = c;
+        let mut rest = text;
+        while let Some(c) = first(rest) {
+            if c.is_alphabetic() && !is_unspaced(c) {
+                rest = take_word(rest, &mut run);
+                // "May" is a month, "may" is not.
+                if c == 'M' && run == "may" {
+                    run.push('_');
+                }
+                if let Some((term, key)) = self.stem(&run) {
+                    each(term, Kind::Word(key));
+                }
+            } else if is_unspaced(c) {
                 each(unspaced(&[c]), single(c));
-                while let Some(next) = chars.next_if(|next| is_unspaced(*next)) {
+                rest = skip(rest);
+                let mut before = c;
+                while let Some(next) = first(rest).filter(|next| is_unspaced(*next)) {
                     let function = is_function(before) && is_function(next);
                     let kind = if function { Kind::Function } else { Kind::Pair };
                     each(unspaced(&[before, next]), kind);
                     each(unspaced(&[next]), single(next));
                     before = next;
+                    rest = skip(rest);
                 }
             } else if c.is_ascii_digit() {
-                run.push(c);
-                loop {
-                    while let Some(next) = chars.next_if(char::is_ascii_digit) {
-                        run.push(next);
-                    }
-                    let mut ahead = chars.clone();
-                    match (ahead.next(), ahead.next()) {
-                        (Some(mark @ ('.' | ',' | ':')), Some(next)) if next.is_ascii_digit() => {
-                            chars.next();
-                            if mark != ',' {
-                                run.push(mark);
-                            }
-                        }
-                        _ => break,
-                    }
-                }
+                rest = take_number(rest, &mut run);
                 let plain = run.trim_start_matches('0');
                 let number = if plain.is_empty() { "0" } else { plain };
                 each(Term(fingerprint(number.as_bytes())), Kind::Number);
-            } else if c.is_alphabetic() {
-                run.extend(c.to_lowercase());
-                while let Some(next) =
-                    chars.next_if(|next| next.is_alphabetic() && !is_unspaced(*next))
-                {
-                    run.extend(next.to_lowercase());
-                }
-                // The rest of a contraction ("n't", "'s") carries no content.
-                let mut ahead = chars.clone();
-                if ahead.next() == Some('\'') && ahead.next().is_some_and(char::is_alphabetic) {
-                    chars.next();
-                    let mut tail = String::new();
-                    while let Some(next) = chars.next_if(|next| next.is_alphabetic()) {
-                        tail.extend(next.to_lowercase());
-                    }
-                    if tail == "t" {
-                        run.clear();
-                    }
-                }
-                // "May" is a month, "may" is not.
-                let month = c == 'M' && run == "may";
-                if let Some((term, key)) = self.stem(if month { "may_" } else { &run }) {
-                    each(term, Kind::Word(key));
-                }
+            } else {
+                rest = skip(rest);
             }
         }
     }
 
     fn stem(&mut self, word: &str) -> Option<(Term, u32)> {
-        if word.is_empty() || is_stop_word(word) {
-            return None;
-        }
-        if let Some(found) = self.known.get(word) {
+        let key = fingerprint(word.as_bytes());
+        if let Some(found) = self.known.get(&Term(key)) {
             return *found;
+        }
+        if word.is_empty() || is_stop_word(word) {
+            self.known.insert(Term(key), None);
+            return None;
         }
         let plain;
         let mut base = word;
@@ -195,10 +172,64 @@ impl Reader {
         let stem = self.stemmer.stem(base);
         let found = Some((Term(fingerprint(stem.as_bytes())), word_key(&stem)));
         if self.known.len() < KNOWN_LIMIT {
-            self.known.insert(word.to_owned(), found);
+            self.known.insert(Term(key), found);
         }
         found
     }
+}
+
+/// The first character, full-width forms narrowed.
+fn first(text: &str) -> Option<char> {
+    text.chars().next().map(narrow)
+}
+
+/// The text after its first character.
+fn skip(text: &str) -> &str {
+    let mut chars = text.chars();
+    chars.next();
+    chars.as_str()
+}
+
+/// Reads a word in small letters; the rest of a contraction ("n't", "'s") carries no content.
+fn take_word<'t>(text: &'t str, word: &mut String) -> &'t str {
+    word.clear();
+    let plain = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    word.push_str(&text[..plain]);
+    word.make_ascii_lowercase();
+    let mut rest = &text[plain..];
+    while let Some(c) = first(rest).filter(|c| c.is_alphabetic() && !is_unspaced(*c)) {
+        word.extend(c.to_lowercase());
+        rest = skip(rest);
+    }
+    if first(rest) == Some('\'') && first(skip(rest)).is_some_and(|c| c.is_ascii_alphabetic()) {
+        let tail = skip(rest);
+        let end = tail
+            .find(|c: char| !c.is_alphabetic())
+            .unwrap_or(tail.len());
+        if tail[..end].eq_ignore_ascii_case("t") {
+            word.clear();
+        }
+        rest = &tail[end..];
+    }
+    rest
+}
+
+/// Reads figures with their inner marks ("1,000" as 1000, "3.5", "10:30").
+fn take_number<'t>(text: &'t str, number: &mut String) -> &'t str {
+    number.clear();
+    let mut rest = text;
+    while let Some(c) = first(rest) {
+        let inner = matches!(c, '.' | ',' | ':')
+            && first(skip(rest)).is_some_and(|next| next.is_ascii_digit());
+        if !c.is_ascii_digit() && !inner {
+            break;
+        }
+        if c != ',' {
+            number.push(c);
+        }
+        rest = skip(rest);
+    }
+    rest
 }
 
 fn single(c: char) -> Kind {
