@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use super::Damage;
 use super::background::share;
-use super::pool::{Pool, best_first, seeds, top};
+use super::pool::{Pool, REACH, best_first, seeds, top};
 use super::question::{Question, rarity, saturate};
 use super::scope::{Scope, Slot};
 use super::segment::{Row, TermMap};
@@ -27,7 +27,7 @@ pub type Features = [f32; FEATURES.len()];
 const WINDOW_SATURATION: f32 = 1.2;
 /// Sections that a question is widened from, and terms it is widened by.
 const WIDEN_FROM: usize = 6;
-const WIDEN_TRIED: usize = 24;
+const WIDEN_TRIED: usize = 30;
 const WIDEN_BY: usize = 15;
 /// Places of terms read for it at most: in a huge project it would cost more than the question.
 const WIDEN_READ: usize = 50_000;
@@ -301,14 +301,18 @@ fn add_meaning(
     order.sort_by(|a, b| best_first(scope, (a.0, a.1), (b.0, b.1)));
     order.truncate(ALIKE_TO);
     let lead = order.first().map_or(0.0, |(score, ..)| *score);
-    for (index, (_, _, features)) in ranked.candidates.iter_mut().enumerate() {
+    // Sections so near that they share surroundings are alike for no good reason.
+    let apart = |a: Slot, b: Slot| {
+        let ((file, ordinal), (other_file, other)) = (scope.position(a), scope.position(b));
+        file != other_file || ordinal.abs_diff(other) > 2 * REACH as u32
+    };
+    for (index, (slot, _, features)) in ranked.candidates.iter_mut().enumerate() {
         let Some(context) = &contexts[index] else {
             continue;
         };
         let (mut sum, mut total) = (0.0, 0.0);
-        for (score, _, best) in &order {
-            // A section is not compared with itself, only with the other leaders.
-            if let Some(other) = contexts[*best].as_ref().filter(|_| *best != index) {
+        for (score, leader, best) in &order {
+            if let Some(other) = contexts[*best].as_ref().filter(|_| apart(*slot, *leader)) {
                 let weight = (2.0 * (score - lead)).exp();
                 total += weight;
                 sum += weight * dot(context, other);
