@@ -6,22 +6,40 @@ mod build_size;
 mod commits;
 mod machine;
 mod open;
+mod recall;
+mod search;
 mod startup;
 mod writers;
 
-fn main() {
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What a measurement may fail with: anything, told to the person who ran it.
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+const USAGE: &str = "usage: cargo run --release -p bench -- commits [ROUNDS] | open [COMMITS FILES] | startup | build-size
+       | recall FOLDER [--no-model] | search";
+
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        ["commits", rest @ ..] => commits::run(rest),
-        ["commits-writer", rest @ ..] => writers::child(rest),
-        ["prepare", rival, folder] => writers::prepare_named(rival, std::path::Path::new(folder)),
-        ["open", rest @ ..] => open::run(rest),
-        ["startup"] => startup::run(),
-        ["build-size"] => build_size::run(),
-        _ => {
-            eprintln!("usage: cargo run --release -p bench -- commits [ROUNDS] | open [COMMITS FILES] | startup | build-size");
-            std::process::exit(2);
+    let done = match words.as_slice() {
+        ["commits", rest @ ..] => Ok(commits::run(rest)),
+        ["commits-writer", rest @ ..] => Ok(writers::child(rest)),
+        // One rival's folder, for a look at it with strace or perf.
+        ["prepare", rival, folder] => Ok(writers::prepare_named(rival, Path::new(folder))),
+        ["open", rest @ ..] => Ok(open::run(rest)),
+        ["startup"] => Ok(startup::run()),
+        ["build-size"] => Ok(build_size::run()),
+        ["recall", ..] => recall::run(&arguments[1..]),
+        ["search", ..] => search::run(&arguments[1..]),
+        _ => Err(USAGE.into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
         }
     }
 }

@@ -10,6 +10,7 @@ mod init;
 mod library;
 mod project;
 mod reading;
+mod recall;
 mod template;
 mod view;
 
@@ -20,7 +21,9 @@ pub use eject::{EjectError, Ejected, eject_profile};
 pub use init::{InitError, Laid, Layout, lay_out};
 pub use library::{Library, ProfileSummary};
 pub use project::{Project, ProjectError};
+pub use quipu_text::recall::Tier;
 pub use reading::{ReadError, Reading, may_read_whole, read_pointer};
+pub use recall::{Ask, RecallError, Recalled, recall};
 pub use template::{TemplateError, render_template};
 pub use view::{
     Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Seen, ShownFile, StageView, Topic, Verdict, View, ViewError,

@@ -1,7 +1,7 @@
 //! What an operation returns, whichever door it was called through.
 
 use quipu_contract::{BadPath, Fault, Faults, Place};
-use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, ReadError};
+use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, ReadError, RecallError};
 use quipu_store::StoreError;
 use serde_json::{Value, json};
 
@@ -225,6 +225,16 @@ impl From<EjectError> for Failure {
             EjectError::Unknown(_) => Failure::new(exit::NOT_FOUND, what, "quipu profile list"),
             EjectError::Exists(_) => Failure::new(exit::REFUSED, what, "edit it there, or move it away"),
             EjectError::Io { .. } => Failure::new(exit::IO, what, ""),
+        }
+    }
+}
+
+impl From<RecallError> for Failure {
+    fn from(error: RecallError) -> Failure {
+        match error {
+            RecallError::Store(error) => error.into(),
+            RecallError::Read(error) => error.into(),
+            RecallError::Index(error) => Failure::new(exit::IO, error.to_string(), "rm -r .quipu/recall     (it is made anew)"),
         }
     }
 }

@@ -50,6 +50,7 @@ pub const TABLE: &[Operation] = &[
     row::<ops::view::View>(),
     row::<ops::brief::Brief>(),
     row::<ops::read::Read>(),
+    row::<ops::recall::Recall>(),
     row::<ops::append::Append>(),
     row::<ops::write::Write>(),
     row::<ops::commit::Commit>(),

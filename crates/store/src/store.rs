@@ -294,6 +294,12 @@ impl Store {
 }
 
 impl Store {
+    /// What tells whether a file that no commit touched is still the same, without reading it.
+    pub fn look_of(&self, path: &ProjectPath) -> Result<Option<String>> {
+        let stamp = self.tree.stamp(path).map_err(StoreError::io(format!("cannot look at `{path}`")))?;
+        Ok(stamp.map(|s| format!("{}-{}-{}", s.inode, s.size, s.mtime_ns)))
+    }
+
     /// What stands on disk now, whether the contract allows it or not.
     pub fn on_disk(&self, path: &ProjectPath) -> Result<Option<Vec<u8>>> {
         let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;

@@ -1,7 +1,8 @@
 //! Markdown as memory: sections, anchors, entries, links, markers, sentences, edits and token counts.
 //!
-//! Pure: text in, values out. No I/O, no clock, no async. `Document::parse` is the door to everything that is
-//! in a file; `splice` plans edits that keep every other byte; `tokens` counts.
+//! Pure but for `recall`: text in, values out, no I/O, no clock, no async. `Document::parse` is the door to
+//! everything that is in a file; `splice` plans edits that keep every other byte; `tokens` counts. `recall`
+//! keeps its derived index in a folder that it is given.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -14,6 +15,7 @@ mod keyed;
 mod lines;
 mod link;
 mod marker;
+pub mod recall;
 mod scan;
 mod section;
 mod sentence;

@@ -15,6 +15,7 @@ pub mod lease;
 pub mod log;
 pub mod profile;
 pub mod read;
+pub mod recall;
 pub mod remove;
 pub mod restore;
 pub mod show;

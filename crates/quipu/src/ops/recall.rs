@@ -1,0 +1,86 @@
+use clap::Args;
+use quipu_contract::Pattern;
+use quipu_protocol::{Ask, Tier, recall};
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Recall {
+    /// What is asked, in words
+    question: String,
+    /// At most so many sections
+    #[arg(short = 'k', value_name = "N", default_value_t = 5)]
+    most: usize,
+    /// Only in files that match
+    #[arg(long = "in", value_name = "GLOB")]
+    within: Option<String>,
+    /// Only in this tier
+    #[arg(long, value_name = "TIER", value_parser = ["L0", "L1", "L2"])]
+    tier: Option<String>,
+    /// By words alone, without the sentence encoder
+    #[arg(long)]
+    no_model: bool,
+    /// First let the encoder read every section, however long that takes
+    #[arg(long, conflicts_with = "no_model")]
+    complete: bool,
+}
+
+impl Operate for Recall {
+    const NAME: &'static str = "recall";
+    const ABOUT: &'static str = "Find the sections that answer a question";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let within = match &self.within {
+            Some(glob) => Some(Pattern::parse(glob).map_err(|what| Failure::usage(what, "--in 'meta/**'"))?),
+            None => None,
+        };
+        let tier = match self.tier.as_deref() {
+            Some("L0") => Some(Tier::L0),
+            Some("L1") => Some(Tier::L1),
+            Some("L2") => Some(Tier::L2),
+            _ => None,
+        };
+        let project = session.project()?;
+        let ask = Ask { question: &self.question, k: self.most, within, tier, use_model: !self.no_model, complete: self.complete };
+        let recalled = recall(&project, &session.actor, &ask)?;
+        let answer = &recalled.answer;
+        let hits: Vec<_> = answer
+            .hits
+            .iter()
+            .map(|hit| {
+                json!({"path": hit.path, "line": hit.line, "heading_path": hit.heading_path, "tier": name(hit.tier), "score": hit.score,
+                       "snippet": hit.snippet, "version": hit.version})
+            })
+            .collect();
+        let mut text = String::new();
+        for hit in &answer.hits {
+            text.push_str(&format!("{}:{}  {}  {:.2}  {}\n", hit.path, hit.line, name(hit.tier), hit.score, hit.heading_path.join(" › ")));
+            text.push_str(&format!("    {}\n", hit.snippet.split_whitespace().collect::<Vec<_>>().join(" ")));
+        }
+        let mut told = Answer::new(
+            json!({"hits": hits, "covers": {"current": true, "files": answer.files, "sections": answer.sections,
+                   "encoded": answer.encoded, "read_anew": recalled.read_anew}}),
+            text,
+        );
+        let files = if answer.files == 1 { "file" } else { "files" };
+        told = told.say(format!("searched {} sections of {} {files}, all at their current versions", answer.sections, answer.files));
+        if !self.no_model && answer.encoded < answer.sections {
+            told = told.say(format!("the encoder has read {} of them: quipu recall --complete reads the rest", answer.encoded));
+        }
+        if answer.hits.is_empty() {
+            told.exit = exit::NO;
+        }
+        Ok(told)
+    }
+}
+
+fn name(tier: Tier) -> &'static str {
+    match tier {
+        Tier::L0 => "L0",
+        Tier::L1 => "L1",
+        Tier::L2 => "L2",
+    }
+}

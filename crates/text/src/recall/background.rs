@@ -1,0 +1,61 @@
+//! How common a word is in general language, whatever the project's files say.
+//!
+//! In a small collection every rare word looks important: "wondering" occurs once, so it weighs as
+//! much as "orphanage". The table, made by `scripts/build-model` from the unigram scores of the
+//! encoder's vocabulary, tells them apart. It is always built in; it needs no model to run.
+
+use super::terms::Kind;
+
+static TABLE: &[u8] = include_bytes!("../../model/frequency.bin");
+
+/// The least a word of the language's commonest may count, as a share of its full weight.
+const FLOOR: f32 = 0.1;
+
+/// Characters that ask or bind in Chinese; a pair that holds only these tells nothing.
+const CHINESE_FUNCTION: &str = "的了是在和与及或吗呢吧啊哪谁何什么怎样几多少为由被把从到于其之这那有个";
+
+/// A factor between `FLOOR` and 1: how much of its weight a term keeps.
+pub(super) fn share(kind: Kind) -> f32 {
+    match kind {
+        Kind::Word(key) => FLOOR + (1.0 - FLOOR) * rarity(key),
+        Kind::Function => FLOOR,
+        Kind::Number | Kind::Pair | Kind::Single => 1.0,
+    }
+}
+
+/// Whether a character mostly carries grammar.
+pub(super) fn is_function(c: char) -> bool {
+    CHINESE_FUNCTION.contains(c)
+}
+
+fn rarity(key: u32) -> f32 {
+    let count = TABLE.len() / 5;
+    let (keys, values) = TABLE.split_at(count * 4);
+    let at = |index: usize| u32::from_le_bytes(keys[4 * index..4 * index + 4].try_into().expect("four"));
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if at(middle) < key { low = middle + 1 } else { high = middle }
+    }
+    if low < count && at(low) == key { f32::from(values[low]) / 255.0 } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::terms::Reader;
+    use super::*;
+
+    fn share_of(word: &str) -> f32 {
+        let mut out = 0.0;
+        Reader::new().read(word, |_, kind| out = share(kind));
+        out
+    }
+
+    #[test]
+    fn common_words_weigh_less() {
+        assert!(share_of("people") < share_of("wondering"));
+        assert!(share_of("wondering") < share_of("orphanage"));
+        assert_eq!(share_of("zyxwvu"), 1.0);
+        assert!(share_of("谁") < share_of("铁"));
+    }
+}

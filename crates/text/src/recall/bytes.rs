@@ -1,0 +1,176 @@
+//! Bytes on disk: where they come from, how whole numbers are written, and whether they are intact.
+//!
+//! Every block that recall reads carries a checksum, so a flipped or missing byte is noticed when
+//! it is read. The sums guard against accidents, not against people: the index is derived.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use super::Damage;
+
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A 64-bit hash of some bytes, eight at a time. The same on every machine.
+#[must_use]
+pub fn fingerprint(bytes: &[u8]) -> u64 {
+    let mut hash = MULTIPLIER ^ (bytes.len() as u64);
+    let mut words = bytes.chunks_exact(8);
+    for word in &mut words {
+        let word = u64::from_le_bytes(word.try_into().expect("chunks of eight"));
+        hash = (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
+    }
+    let mut last = [0; 8];
+    last[..words.remainder().len()].copy_from_slice(words.remainder());
+    hash = (hash ^ u64::from_le_bytes(last)).wrapping_mul(MULTIPLIER);
+    hash ^= hash >> 32;
+    hash = hash.wrapping_mul(MULTIPLIER);
+    hash ^ (hash >> 29)
+}
+
+/// The bytes of one file of the index: on disk, or in memory for text that is not indexed yet.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// Read where needed; stays readable after another process removed the name.
+    Disk(Arc<File>, u64),
+    /// Held whole.
+    Memory(Arc<[u8]>),
+}
+
+impl Source {
+    /// How many bytes there are.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Disk(_, len) => *len,
+            Self::Memory(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// The bytes from `start`, exactly `len` of them.
+    pub fn read(&self, start: u64, len: usize) -> Result<Cow<'_, [u8]>, Damage> {
+        match self {
+            Self::Memory(bytes) => {
+                let start = usize::try_from(start).map_err(|_| Damage::Short)?;
+                let end = start.checked_add(len).ok_or(Damage::Short)?;
+                bytes.get(start..end).map(Cow::Borrowed).ok_or(Damage::Short)
+            }
+            Self::Disk(file, whole) => {
+                if start.checked_add(len as u64).is_none_or(|end| end > *whole) {
+                    return Err(Damage::Short);
+                }
+                let mut bytes = vec![0; len];
+                file.read_exact_at(&mut bytes, start).map_err(|_| Damage::Short)?;
+                Ok(Cow::Owned(bytes))
+            }
+        }
+    }
+
+    /// Like `read`, of a block that `seal` closed.
+    pub fn read_sealed(&self, start: u64, len: usize) -> Result<Cow<'_, [u8]>, Damage> {
+        match self.read(start, len)? {
+            Cow::Borrowed(bytes) => Ok(Cow::Borrowed(open_sealed(bytes)?)),
+            Cow::Owned(mut bytes) => {
+                let kept = open_sealed(&bytes)?.len();
+                bytes.truncate(kept);
+                Ok(Cow::Owned(bytes))
+            }
+        }
+    }
+}
+
+/// Bytes that `seal` adds.
+pub const SEAL: usize = 4;
+
+/// Closes the block that starts at `from` with its checksum.
+pub fn seal(out: &mut Vec<u8>, from: usize) {
+    let sum = fingerprint(&out[from..]) as u32;
+    out.extend(sum.to_le_bytes());
+}
+
+/// The bytes inside a sealed block, if they are intact.
+pub fn open_sealed(bytes: &[u8]) -> Result<&[u8], Damage> {
+    let (inside, sum) = bytes.split_last_chunk::<SEAL>().ok_or(Damage::Short)?;
+    if fingerprint(inside) as u32 == u32::from_le_bytes(*sum) { Ok(inside) } else { Err(Damage::Checksum) }
+}
+
+/// Writes a whole number in as few bytes as it needs.
+pub fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Writes bytes after their length.
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put(out, bytes.len() as u64);
+    out.extend(bytes);
+}
+
+/// Reads what `put` and `put_bytes` wrote.
+#[derive(Debug, Clone)]
+pub struct Cursor<'b>(pub &'b [u8]);
+
+impl<'b> Cursor<'b> {
+    /// The next whole number.
+    #[inline]
+    pub fn number(&mut self) -> Result<u64, Damage> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.0.split_first().ok_or(Damage::Short)?;
+            self.0 = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(Damage::Short)
+    }
+
+    /// The next whole number, where it must fit an index.
+    pub fn size(&mut self) -> Result<usize, Damage> {
+        usize::try_from(self.number()?).map_err(|_| Damage::Short)
+    }
+
+    /// The next bytes, `len` of them.
+    pub fn take(&mut self, len: usize) -> Result<&'b [u8], Damage> {
+        let (taken, rest) = self.0.split_at_checked(len).ok_or(Damage::Short)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    /// The next counted bytes, as text.
+    pub fn text(&mut self) -> Result<&'b str, Damage> {
+        let len = self.size()?;
+        std::str::from_utf8(self.take(len)?).map_err(|_| Damage::Short)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        for value in [0, 1, 127, 128, 16_384, u64::from(u32::MAX), u64::MAX] {
+            let mut out = Vec::new();
+            put(&mut out, value);
+            assert_eq!(Cursor(&out).number().unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_breaks_the_seal() {
+        let mut block = b"a section of a file".to_vec();
+        seal(&mut block, 0);
+        assert!(open_sealed(&block).is_ok());
+        for at in 0..block.len() {
+            block[at] ^= 4;
+            assert!(open_sealed(&block).is_err(), "byte {at}");
+            block[at] ^= 4;
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Opens the index for reading and asks it.
+//!
+//! A reader takes the manifest and then the segments it names. If a writer removed one in between,
+//! the manifest has changed and is read again; what is open stays readable. Text that the index does
+//! not cover yet is laid over it and searched by the same rules.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::bytes::Source;
+use super::encoder::Encoder;
+use super::manifest::{Covered, Extent, Manifest, Named};
+use super::rank::{self, Meaning, Ranked};
+use super::scope::Scope;
+use super::segment::{Builder, Segment};
+use super::snippet::snippet;
+use super::terms::Reader;
+use super::vectors::{self, Direction, Vectors};
+use super::{Answer, Damage, Error, FileText, Hit, Options, weights};
+
+pub(super) const MANIFEST: &str = "manifest";
+/// How often a reader starts again when writers keep replacing what it opens.
+const ATTEMPTS: usize = 20;
+
+pub(super) fn segment_path(folder: &Path, id: u64) -> PathBuf {
+    folder.join(format!("{id:08}.seg"))
+}
+
+pub(super) fn vectors_path(folder: &Path, id: u64) -> PathBuf {
+    folder.join(format!("{id:08}.vec"))
+}
+
+/// The vectors of a segment, if there are any of this model.
+pub(super) fn open_vectors(folder: &Path, id: u64, stamp: u64) -> Option<Vectors> {
+    let file = File::open(vectors_path(folder, id)).ok()?;
+    let len = file.metadata().ok()?.len();
+    Vectors::open(Source::Disk(file.into(), len), stamp)
+}
+
+/// The manifest and its segments as of one moment.
+pub(super) fn load(folder: &Path) -> Result<(Manifest, Vec<Segment>), Error> {
+    let damaged = |damage| Error::Damaged { folder: folder.to_owned(), damage };
+    let mut damage = Damage::Short;
+    let mut before = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let bytes = match fs::read(folder.join(MANIFEST)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(Error::Missing(folder.to_owned()));
+            }
+            read => read?,
+        };
+        // The same manifest twice: nobody replaced anything, so it is damage and not a race.
+        if bytes == before {
+            break;
+        }
+        let manifest = Manifest::parse(&bytes).map_err(damaged)?;
+        match manifest.segments.iter().map(|named| open(folder, named)).collect() {
+            Ok(segments) => return Ok((manifest, segments)),
+            Err(found) => damage = found,
+        }
+        before = bytes;
+    }
+    Err(damaged(damage))
+}
+
+fn open(folder: &Path, named: &Named) -> Result<Segment, Damage> {
+    let file = File::open(segment_path(folder, named.id)).map_err(|_| Damage::Short)?;
+    let len = file.metadata().map_err(|_| Damage::Short)?.len();
+    let segment = Segment::open(Source::Disk(file.into(), len))?;
+    if segment.stamp() == named.stamp { Ok(segment) } else { Err(Damage::Checksum) }
+}
+
+/// Files that are newer than the index, or gone, ready to be searched with it.
+#[derive(Debug, Default)]
+pub struct Overlay {
+    manifest: Manifest,
+    segments: Vec<Segment>,
+    vectors: Vec<Option<Vectors>>,
+    gone: HashSet<String>,
+}
+
+impl Overlay {
+    /// Reads fresh files; their older versions and the `gone` ones are hidden.
+    pub fn new(fresh: &[FileText], gone: &[String]) -> Result<Self, Damage> {
+        let mut overlay = Self { gone: gone.iter().cloned().collect(), ..Self::default() };
+        let (mut builder, mut reader) = (Builder::default(), Reader::new());
+        for file in fresh {
+            let first = builder.sections();
+            let add = |section| u64::from(builder.add(&file.path, section, &mut reader));
+            let terms = file.sections.iter().map(add).sum();
+            let extents = vec![Extent { segment: 0, first, count: builder.sections() - first }];
+            let (version, tier) = (file.version.clone(), file.tier);
+            overlay.manifest.set(&file.path, Covered { version, tier, terms, extents });
+        }
+        let segment = Segment::open(Source::Memory(builder.finish().into()))?;
+        overlay.manifest.segments.push(Named { id: 0, stamp: segment.stamp() });
+        overlay.segments.push(segment);
+        overlay.vectors.push(None);
+        Ok(overlay)
+    }
+
+    /// Lets the encoder read up to `limit` of the fresh sections.
+    pub fn encode(&mut self, mut limit: usize) -> Result<(), Damage> {
+        for (segment, vectors) in self.segments.iter().zip(&mut self.vectors) {
+            let known = HashMap::new();
+            let (blocks, _) = vectors::complete(segment, vectors.as_ref(), &known, &|_| true, &mut limit)?;
+            let bytes = vectors::render(segment.stamp(), &blocks);
+            *vectors = Vectors::open(Source::Memory(bytes.into()), segment.stamp());
+        }
+        Ok(())
+    }
+
+    fn hides(&self, path: &str) -> bool {
+        self.gone.contains(path) || self.manifest.file(path).is_some()
+    }
+}
+
+/// An opened index. It shows one moment; open it again to see later updates.
+#[derive(Debug)]
+pub struct Index {
+    folder: PathBuf,
+    manifest: Manifest,
+    segments: Vec<Segment>,
+    /// Opened by the first question that needs them.
+    vectors: OnceLock<Vec<Option<Vectors>>>,
+}
+
+impl Index {
+    /// Opens the index in `folder`.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let (manifest, segments) = load(folder)?;
+        Ok(Self { folder: folder.to_owned(), manifest, segments, vectors: OnceLock::new() })
+    }
+
+    /// An index that covers nothing, to search an overlay alone.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { folder: PathBuf::new(), manifest: Manifest::default(), segments: Vec::new(), vectors: OnceLock::new() }
+    }
+
+    /// The version of a file that is covered, if any: compare it with the file's to know whether
+    /// an answer speaks of the current text.
+    #[must_use]
+    pub fn version(&self, path: &str) -> Option<&str> {
+        self.manifest.file(path).map(|file| file.version.as_str())
+    }
+
+    /// All files covered, with their versions, sorted by path.
+    pub fn versions(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.manifest.files.iter().map(|(path, file)| (path.as_str(), file.version.as_str()))
+    }
+
+    /// Bytes of the index on disk.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.segments.iter().map(Segment::size).sum()
+    }
+
+    /// How many segments it has.
+    #[must_use]
+    pub fn segments(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// The sections that best answer `question`.
+    pub fn recall(&self, question: &str, options: &Options) -> Result<Answer, Error> {
+        self.recall_with(&Overlay::default(), question, options)
+    }
+
+    /// The same, with fresher text laid over the index.
+    pub fn recall_with(&self, overlay: &Overlay, question: &str, options: &Options) -> Result<Answer, Error> {
+        self.answer(overlay, question, options).map_err(|damage| self.damaged(damage))
+    }
+
+    fn answer(&self, overlay: &Overlay, question: &str, options: &Options) -> Result<Answer, Damage> {
+        let scope = self.scope(overlay, options)?;
+        let mut reader = Reader::new();
+        let direction = self.direction(overlay, question, options);
+        let meaning = direction.as_ref().map(|direction| direction as &dyn Meaning);
+        let ranked = rank::rank(&scope, question, &mut reader, meaning)?;
+        let weights = if meaning.is_some() { &weights::MEANING } else { &weights::WORDS };
+        let mut said = HashSet::new();
+        reader.read(question, |term, _| {
+            said.insert(term);
+        });
+        let mut hits = Vec::new();
+        for (score, slot) in ranked.best(&scope, weights, options.k) {
+            let (_, segment, number) = scope.place(slot);
+            let row = segment.row(number)?;
+            let (heading_path, text) = segment.record(&row)?;
+            let file = scope.file(slot).ok_or(Damage::Short)?;
+            hits.push(Hit {
+                path: file.path.to_owned(),
+                line: row.line,
+                heading_path,
+                tier: file.tier,
+                score,
+                snippet: snippet(&text, &said, &mut reader),
+                version: file.version.to_owned(),
+                ordinal: scope.position(slot).1,
+            });
+        }
+        let sections = scope.sections() as usize;
+        let encoded = direction.map_or(0, |direction| direction.covers(&scope));
+        Ok(Answer { hits, files: scope.files(), sections, encoded })
+    }
+
+    /// Why sections rank as they do: path, ordinal and the value of every feature, for fitting.
+    pub fn explain(&self, question: &str, options: &Options) -> Result<Vec<(String, u32, Vec<f32>)>, Error> {
+        let overlay = Overlay::default();
+        let explained = || {
+            let scope = self.scope(&overlay, options)?;
+            let direction = self.direction(&overlay, question, options);
+            let meaning = direction.as_ref().map(|direction| direction as &dyn Meaning);
+            let Ranked { candidates } = rank::rank(&scope, question, &mut Reader::new(), meaning)?;
+            let mut out = Vec::new();
+            for (slot, _, features) in candidates {
+                let file = scope.file(slot).ok_or(Damage::Short)?;
+                out.push((file.path.to_owned(), scope.position(slot).1, features.to_vec()));
+            }
+            Ok(out)
+        };
+        explained().map_err(|damage| self.damaged(damage))
+    }
+
+    fn scope<'i>(&'i self, overlay: &'i Overlay, options: &Options) -> Result<Scope<'i>, Damage> {
+        let layers = [(&self.manifest, &self.segments[..]), (&overlay.manifest, &overlay.segments[..])];
+        let hidden = |layer: usize, path: &str| layer == 0 && overlay.hides(path);
+        Scope::new(&layers, &hidden, options.visible)
+    }
+
+    /// The question's direction, if the encoder may take part and has read anything at all.
+    fn direction<'i>(&'i self, overlay: &'i Overlay, question: &str, options: &Options) -> Option<Direction<'i>> {
+        if !options.use_model {
+            return None;
+        }
+        let own = self.vectors.get_or_init(|| {
+            let named = self.manifest.segments.iter();
+            named.map(|named| open_vectors(&self.folder, named.id, named.stamp)).collect()
+        });
+        let all: Vec<_> = own.iter().chain(&overlay.vectors).map(Option::as_ref).collect();
+        if all.iter().all(Option::is_none) {
+            return None;
+        }
+        Some(Direction::new(Encoder::built_in()?, question, all))
+    }
+
+    fn damaged(&self, damage: Damage) -> Error {
+        Error::Damaged { folder: self.folder.clone(), damage }
+    }
+}

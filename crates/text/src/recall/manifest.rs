@@ -1,0 +1,147 @@
+//! The table of contents of the index: which files it covers, at which version, and where.
+//!
+//! One small file, replaced whole by a rename. A section is alive exactly if an extent of a file
+//! names it; all else in a segment is dead weight until the next merge.
+
+use super::bytes::{Cursor, open_sealed, put, put_bytes, seal};
+use super::{Damage, Tier};
+
+const MAGIC: &[u8; 8] = b"QUIPUIDX";
+
+/// A run of sections of one file inside one segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Which segment.
+    pub segment: u64,
+    /// The first section there.
+    pub first: u32,
+    /// How many follow.
+    pub count: u32,
+}
+
+/// One file that the index covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Covered {
+    /// The version of the file whose sections these are, as the caller named it.
+    pub version: String,
+    /// The tier of the file.
+    pub tier: Tier,
+    /// How many terms its sections hold together.
+    pub terms: u64,
+    /// Where its sections are, in the order of the file.
+    pub extents: Vec<Extent>,
+}
+
+impl Covered {
+    /// How many sections the file has.
+    #[must_use]
+    pub fn sections(&self) -> u32 {
+        self.extents.iter().map(|extent| extent.count).sum()
+    }
+}
+
+/// A segment file and the stamp its content must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named {
+    /// Its number, which is its name.
+    pub id: u64,
+    /// The stamp inside it.
+    pub stamp: u64,
+}
+
+/// All of the index but its bulk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// The number that the next segment gets.
+    pub next: u64,
+    /// The segments in use.
+    pub segments: Vec<Named>,
+    /// The files covered, sorted by path.
+    pub files: Vec<(String, Covered)>,
+}
+
+impl Manifest {
+    /// The file at `path`, if covered.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<&Covered> {
+        self.place(path).ok().map(|place| &self.files[place].1)
+    }
+
+    fn place(&self, path: &str) -> Result<usize, usize> {
+        self.files.binary_search_by(|(known, _)| known.as_str().cmp(path))
+    }
+
+    /// Adds or replaces a file.
+    pub fn set(&mut self, path: &str, covered: Covered) {
+        match self.place(path) {
+            Ok(place) => self.files[place].1 = covered,
+            Err(place) => self.files.insert(place, (path.to_owned(), covered)),
+        }
+    }
+
+    /// Forgets a file; says whether it was there.
+    pub fn remove(&mut self, path: &str) -> bool {
+        let place = self.place(path);
+        if let Ok(place) = place {
+            self.files.remove(place);
+        }
+        place.is_ok()
+    }
+
+    /// The bytes of the manifest file.
+    #[must_use]
+    pub fn render(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        put(&mut out, u64::from(super::segment::FORMAT));
+        put(&mut out, self.next);
+        put(&mut out, self.segments.len() as u64);
+        for segment in &self.segments {
+            put(&mut out, segment.id);
+            out.extend(segment.stamp.to_le_bytes());
+        }
+        put(&mut out, self.files.len() as u64);
+        for (path, file) in &self.files {
+            put_bytes(&mut out, path.as_bytes());
+            put_bytes(&mut out, file.version.as_bytes());
+            out.push(file.tier.number());
+            put(&mut out, file.terms);
+            put(&mut out, file.extents.len() as u64);
+            for extent in &file.extents {
+                put(&mut out, extent.segment);
+                put(&mut out, u64::from(extent.first));
+                put(&mut out, u64::from(extent.count));
+            }
+        }
+        seal(&mut out, 0);
+        out
+    }
+
+    /// Reads what `render` wrote.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Damage> {
+        let inside = open_sealed(bytes)?.strip_prefix(MAGIC).ok_or(Damage::Format)?;
+        let mut cursor = Cursor(inside);
+        if cursor.number()? != u64::from(super::segment::FORMAT) {
+            return Err(Damage::Format);
+        }
+        let mut manifest = Self { next: cursor.number()?, ..Self::default() };
+        for _ in 0..cursor.number()? {
+            let id = cursor.number()?;
+            let stamp = cursor.take(8)?.try_into().map_err(|_| Damage::Short)?;
+            manifest.segments.push(Named { id, stamp: u64::from_le_bytes(stamp) });
+        }
+        for _ in 0..cursor.number()? {
+            let path = cursor.text()?.to_owned();
+            let version = cursor.text()?.to_owned();
+            let tier = Tier::of_number(cursor.take(1)?[0]).ok_or(Damage::Format)?;
+            let terms = cursor.number()?;
+            let mut extents = Vec::new();
+            for _ in 0..cursor.number()? {
+                let (segment, first, count) = (cursor.number()?, cursor.number()?, cursor.number()?);
+                let small = |value| u32::try_from(value).map_err(|_| Damage::Short);
+                extents.push(Extent { segment, first: small(first)?, count: small(count)? });
+            }
+            manifest.files.push((path, Covered { version, tier, terms, extents }));
+        }
+        Ok(manifest)
+    }
+}

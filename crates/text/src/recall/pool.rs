@@ -1,0 +1,119 @@
+//! The sections that are looked at closely: the best by words or by meaning, and their neighbours.
+//!
+//! A neighbour often holds the answer to what its neighbour asks, so everything near a good section
+//! is a candidate, and what is near a candidate is at hand as its context.
+
+use std::cmp::Ordering;
+
+use super::question::Question;
+use super::scope::{Posting, Scope, Slot};
+
+/// Neighbours on each side that count as context.
+pub const REACH: usize = 2;
+/// Where neighbours stand, and how much of their words counts for a section.
+pub const NEIGHBOURS: [(i64, f32); 2 * REACH] = [(-2, 0.25), (-1, 0.5), (1, 0.5), (2, 0.25)];
+/// How many sections are taken up for their words.
+pub const SEEDS: usize = 120;
+
+/// Orders slots by score, best first; equals by path and ordinal, never by slot.
+pub fn best_first(scope: &Scope, a: (f32, Slot), b: (f32, Slot)) -> Ordering {
+    b.0.total_cmp(&a.0).then_with(|| scope.position(a.1).cmp(&scope.position(b.1)))
+}
+
+/// The first `count` of `slots` by score, in order.
+pub fn top(scope: &Scope, mut slots: Vec<(f32, Slot)>, count: usize) -> Vec<(f32, Slot)> {
+    if slots.len() > count && count > 0 {
+        slots.select_nth_unstable_by(count - 1, |a, b| best_first(scope, *a, *b));
+        slots.truncate(count);
+    }
+    slots.sort_by(|a, b| best_first(scope, *a, *b));
+    slots
+}
+
+/// Candidates and their surroundings, with the words of the question in each.
+#[derive(Debug)]
+pub struct Pool {
+    /// Slots, ascending.
+    pub slots: Vec<Slot>,
+    /// For each: where its neighbours are in the pool (as in `NEIGHBOURS`).
+    pub near: Vec<[Option<u32>; 2 * REACH]>,
+    /// Which of them are candidates.
+    pub candidates: Vec<usize>,
+    member: Vec<u64>,
+}
+
+impl Pool {
+    /// The pool around some seeds.
+    pub fn new(scope: &Scope, seeds: &[Slot]) -> Self {
+        let spread = |slots: &[Slot]| {
+            let mut all = slots.to_vec();
+            for slot in slots {
+                all.extend(NEIGHBOURS.iter().filter_map(|(away, _)| scope.neighbour(*slot, *away)));
+            }
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        let inner = spread(seeds);
+        let slots = spread(&inner);
+        let mut member = vec![0u64; scope.slots().div_ceil(64)];
+        for slot in &slots {
+            member[*slot as usize / 64] |= 1 << (slot % 64);
+        }
+        let mut pool = Self { slots, near: Vec::new(), candidates: Vec::new(), member };
+        pool.candidates = inner.iter().filter_map(|slot| pool.index(*slot)).collect();
+        let near = |slot: &Slot| {
+            NEIGHBOURS.map(|(away, _)| {
+                let there = scope.neighbour(*slot, away)?;
+                pool.index(there).map(|index| index as u32)
+            })
+        };
+        pool.near = pool.slots.iter().map(near).collect();
+        pool
+    }
+
+    /// Where a slot is in the pool.
+    pub fn index(&self, slot: Slot) -> Option<usize> {
+        if self.member[slot as usize / 64] >> (slot % 64) & 1 == 0 {
+            return None;
+        }
+        self.slots.binary_search(&slot).ok()
+    }
+
+    /// How often each member holds a term in its text and whether in its heading.
+    pub fn occurrences(&self, postings: &[Posting]) -> (Vec<f32>, Vec<bool>) {
+        let mut times = vec![0.0; self.slots.len()];
+        let mut headings = vec![false; self.slots.len()];
+        for posting in postings {
+            if let Some(index) = self.index(posting.slot) {
+                times[index] = f32::from(posting.times);
+                headings[index] = posting.in_heading;
+            }
+        }
+        (times, headings)
+    }
+
+    /// The neighbours of a member, with their share.
+    pub fn neighbours(&self, index: usize) -> impl Iterator<Item = (usize, f32)> {
+        let near = self.near[index].iter().zip(NEIGHBOURS);
+        near.filter_map(|(there, (_, share))| there.map(|there| (there as usize, share)))
+    }
+
+    /// The member just before, if any.
+    pub fn before(&self, index: usize) -> Option<usize> {
+        self.near[index][REACH - 1].map(|there| there as usize)
+    }
+
+    /// The member two places before, if any.
+    pub fn second_before(&self, index: usize) -> Option<usize> {
+        self.near[index][0].map(|there| there as usize)
+    }
+}
+
+/// The seeds that the words of a question give.
+pub fn seeds(scope: &Scope, question: &Question) -> (Vec<f32>, Vec<Slot>, Vec<Slot>) {
+    let (scores, touched) = question.first_scores(scope);
+    let scored = touched.iter().map(|slot| (scores[*slot as usize], *slot)).collect();
+    let seeds = top(scope, scored, SEEDS).into_iter().map(|(_, slot)| slot).collect();
+    (scores, touched, seeds)
+}

@@ -1,0 +1,292 @@
+//! What speaks for each candidate, as numbers, and their sum.
+//!
+//! Each feature is one reason why a section may answer: its own words, its surroundings, its
+//! heading, its date, a question just before it, what the best sections have in common, and what the
+//! encoder makes of it. `weights` says how much each counts. Nothing here depends on when or in
+//! which order sections were indexed.
+
+use std::collections::HashMap;
+
+use super::Damage;
+use super::background::share;
+use super::pool::{Pool, REACH, best_first, seeds, top};
+use super::question::{Question, rarity, saturate};
+use super::scope::{Scope, Slot};
+use super::segment::{Row, TermMap};
+use super::signs::Signs;
+use super::terms::Reader;
+
+/// The reasons, in the order of the weights.
+pub const FEATURES: [&str; 16] = [
+    "words", "window", "coverage", "heading", "before", "file", "asked", "asks", "when", "date", "length", "widened", "meaning", "context",
+    "alike", "whole",
+];
+/// One number for each of `FEATURES`.
+pub type Features = [f32; FEATURES.len()];
+
+const WINDOW_SATURATION: f32 = 1.2;
+/// Sections that a question is widened from, and terms it is widened by.
+const WIDEN_FROM: usize = 6;
+const WIDEN_TRIED: usize = 30;
+const WIDEN_BY: usize = 15;
+/// Places of terms read for it at most: in a huge project it would cost more than the question.
+const WIDEN_READ: usize = 50_000;
+/// Sections that others are compared with.
+const ALIKE_TO: usize = 5;
+
+/// What the encoder says about a scope. Without one, words alone decide.
+pub trait Meaning {
+    /// The best sections by meaning alone.
+    fn seeds(&self, scope: &Scope) -> Result<Vec<Slot>, Damage>;
+    /// The nearest part of a section to the question, and the whole section's vector.
+    fn of(&self, scope: &Scope, slot: Slot) -> Result<Option<(f32, Vec<f32>)>, Damage>;
+    /// How near a vector is to the question.
+    fn nearness(&self, vector: &[f32]) -> f32;
+}
+
+/// The candidates of one question.
+#[derive(Debug)]
+pub struct Ranked {
+    /// Slots with their row and reasons, in no order yet.
+    pub candidates: Vec<(Slot, Row, Features)>,
+}
+
+impl Ranked {
+    /// The best `count` under some weights.
+    pub fn best(&self, scope: &Scope, weights: &Features, count: usize) -> Vec<(f32, Slot)> {
+        let score = |features: &Features| features.iter().zip(weights).map(|(value, weight)| value * weight).sum::<f32>();
+        let scored = self.candidates.iter().map(|(slot, _, features)| (score(features), *slot));
+        top(scope, scored.collect(), count)
+    }
+}
+
+/// Finds and describes the candidates for a question.
+pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, meaning: Option<&dyn Meaning>) -> Result<Ranked, Damage> {
+    let question = Question::read(text, scope, reader)?;
+    let (scores, touched, mut starts) = seeds(scope, &question);
+    if let Some(meaning) = meaning {
+        starts.extend(meaning.seeds(scope)?);
+    }
+    let pool = Pool::new(scope, &starts);
+    let mut rows: Vec<Row> = Vec::with_capacity(pool.slots.len());
+    for run in pool.slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
+        let (_, segment, number) = scope.place(run[0]);
+        rows.extend(segment.rows(number, run.len() as u32)?);
+    }
+    let words = Words::new(scope, &question, &pool, &rows);
+    let mut best_in_file: HashMap<usize, f32> = HashMap::new();
+    for slot in &touched {
+        if let Some(owner) = scope.owner(*slot) {
+            let best = best_in_file.entry(owner).or_default();
+            *best = best.max(scores[*slot as usize]);
+        }
+    }
+    // What the encoder says makes widening superfluous, and it is the costliest of the features.
+    let widened = match meaning {
+        None => widen(scope, &question, &pool, &rows, &words, reader)?,
+        Some(_) => vec![0.0; rows.len()],
+    };
+    let mut candidates = Vec::with_capacity(pool.candidates.len());
+    for index in &pool.candidates {
+        let (slot, row) = (pool.slots[*index], rows[*index]);
+        let before = pool.before(*index);
+        let asked = before.filter(|before| rows[*before].signs.has(Signs::ASKS));
+        let near_dates = question.dates.iter().map(|date| date.nearness(row.day));
+        let file = scope.owner(slot).and_then(|owner| best_in_file.get(&owner));
+        let own = |index: Option<usize>| index.map_or(0.0, |index| words.own[index]);
+        let mut features = [0.0; FEATURES.len()];
+        features[0] = words.plain[*index];
+        features[1] = words.window[*index] / question.mass;
+        features[2] = words.coverage[*index] / question.mass;
+        features[3] = words.heading[*index];
+        features[4] = own(pool.second_before(*index));
+        features[5] = file.copied().unwrap_or(0.0);
+        features[6] = own(asked);
+        features[7] = f32::from(u8::from(row.signs.has(Signs::ASKS)));
+        features[8] = f32::from(u8::from(question.asks_when && row.signs.has(Signs::TIME)));
+        features[9] = near_dates.fold(0.0, f32::max);
+        features[10] = f32::from(row.length).ln_1p();
+        features[11] = widened[*index];
+        candidates.push((slot, row, features));
+    }
+    let mut ranked = Ranked { candidates };
+    if let Some(meaning) = meaning {
+        add_meaning(scope, &pool, meaning, &mut ranked)?;
+    }
+    Ok(ranked)
+}
+
+/// The question's words in every member of the pool.
+struct Words {
+    own: Vec<f32>,
+    plain: Vec<f32>,
+    window: Vec<f32>,
+    coverage: Vec<f32>,
+    heading: Vec<f32>,
+}
+
+impl Words {
+    fn new(scope: &Scope, question: &Question, pool: &Pool, rows: &[Row]) -> Self {
+        let size = pool.slots.len();
+        let mean = scope.mean_length();
+        let zero = || vec![0.0f32; size];
+        let mut words = Self { own: zero(), plain: zero(), window: zero(), coverage: zero(), heading: zero() };
+        let norms: Vec<f32> = (0..size)
+            .map(|index| {
+                let (mut length, mut shares) = (f32::from(rows[index].length), 1.0);
+                for (there, share) in pool.neighbours(index) {
+                    length += share * f32::from(rows[there].length);
+                    shares += share;
+                }
+                WINDOW_SATURATION * (0.7 + 0.3 * length / shares / mean)
+            })
+            .collect();
+        for term in &question.terms {
+            let (times, headings) = pool.occurrences(&term.postings);
+            for index in 0..size {
+                if times[index] > 0.0 {
+                    let held = saturate(times[index], f32::from(rows[index].length), mean);
+                    words.own[index] += term.weight * held;
+                    words.plain[index] += term.rarity * held;
+                }
+                let near = pool.neighbours(index).map(|(there, share)| share * times[there]);
+                let mut around = times[index] + near.sum::<f32>();
+                if headings[index] {
+                    around += 1.0;
+                    words.heading[index] += 1.0;
+                }
+                if around > 0.0 {
+                    let held = around * (WINDOW_SATURATION + 1.0) / (around + norms[index]);
+                    words.window[index] += term.weight * held;
+                    words.coverage[index] += term.weight;
+                }
+            }
+        }
+        words
+    }
+}
+
+/// Scores members by the terms that the best sections share beyond those of the question.
+fn widen(scope: &Scope, question: &Question, pool: &Pool, rows: &[Row], words: &Words, reader: &mut Reader) -> Result<Vec<f32>, Damage> {
+    let scored = pool.candidates.iter().map(|index| (words.window[*index], pool.slots[*index]));
+    let scored = scored.filter(|(score, _)| *score > 0.0).collect();
+    let mut gathered: TermMap<(f32, f32)> = TermMap::default();
+    for (score, slot) in top(scope, scored, WIDEN_FROM) {
+        let (_, segment, number) = scope.place(slot);
+        let row = segment.row(number)?;
+        let (_, text) = segment.record(&row)?;
+        let mut counts: TermMap<(f32, f32)> = TermMap::default();
+        reader.read(&text, |term, kind| {
+            let count = counts.entry(term).or_insert((0.0, share(kind)));
+            count.0 += 1.0;
+        });
+        for (term, (count, share)) in counts {
+            let more = score * count / (count + 1.0) / (5.0 + f32::from(row.length));
+            gathered.entry(term).or_insert((0.0, share)).0 += more;
+        }
+    }
+    let mut tried: Vec<_> =
+        gathered.into_iter().filter(|(term, _)| !question.said.contains(term)).map(|(term, (gain, share))| (gain * share, term)).collect();
+    tried.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.cmp(&a.1)));
+    tried.truncate(WIDEN_TRIED);
+    let mut chosen = Vec::new();
+    let mut read = 0;
+    for (gain, term) in tried {
+        if read > WIDEN_READ {
+            break;
+        }
+        let postings = scope.find(term)?;
+        read += postings.len();
+        let rarity = rarity(&postings, scope.sections());
+        chosen.push((gain * rarity, term, rarity, postings));
+    }
+    chosen.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.cmp(&a.1)));
+    chosen.truncate(WIDEN_BY);
+    let total: f32 = chosen.iter().map(|(gain, ..)| gain).sum::<f32>().max(1e-9);
+    let mean = scope.mean_length();
+    let mut own = vec![0.0f32; pool.slots.len()];
+    for (gain, _, rarity, postings) in &chosen {
+        let (times, _) = pool.occurrences(postings);
+        for (index, times) in times.iter().enumerate().filter(|(_, times)| **times > 0.0) {
+            let held = saturate(*times, f32::from(rows[index].length), mean);
+            own[index] += gain / total * rarity * held;
+        }
+    }
+    let around = |index: usize| {
+        let near = pool.neighbours(index).filter(|(_, share)| *share >= 0.5);
+        own[index] + near.map(|(there, share)| share * own[there]).sum::<f32>()
+    };
+    Ok((0..own.len()).map(around).collect())
+}
+
+/// Adds what the encoder says: nearest part, surroundings, likeness to the best, whole section.
+fn add_meaning(scope: &Scope, pool: &Pool, meaning: &dyn Meaning, ranked: &mut Ranked) -> Result<(), Damage> {
+    let mut parts = Vec::with_capacity(pool.slots.len());
+    for slot in &pool.slots {
+        parts.push(meaning.of(scope, *slot)?);
+    }
+    let mut contexts: Vec<Option<Vec<f32>>> = Vec::with_capacity(pool.candidates.len());
+    for (index, (_, _, features)) in pool.candidates.iter().zip(&mut ranked.candidates) {
+        let Some((nearest, vector)) = &parts[*index] else {
+            contexts.push(None);
+            continue;
+        };
+        let mut context = vector.clone();
+        for (there, share) in pool.neighbours(*index) {
+            if let Some((_, vector)) = &parts[there] {
+                let share = share * 1.2;
+                context.iter_mut().zip(vector).for_each(|(sum, value)| *sum += share * value);
+            }
+        }
+        normalise(&mut context);
+        features[12] = *nearest;
+        features[13] = meaning.nearness(&context);
+        features[15] = meaning.nearness(vector);
+        contexts.push(Some(context));
+    }
+    let mut order: Vec<(f32, Slot, usize)> = Vec::new();
+    for (index, (slot, _, features)) in ranked.candidates.iter().enumerate() {
+        order.push((features[1] + 2.0 * features[12] + features[13], *slot, index));
+    }
+    order.sort_by(|a, b| best_first(scope, (a.0, a.1), (b.0, b.1)));
+    order.truncate(ALIKE_TO);
+    let lead = order.first().map_or(0.0, |(score, ..)| *score);
+    // Sections so near that they share surroundings are alike for no good reason.
+    let apart = |a: Slot, b: Slot| {
+        let ((file, ordinal), (other_file, other)) = (scope.position(a), scope.position(b));
+        file != other_file || ordinal.abs_diff(other) > 2 * REACH as u32
+    };
+    for (index, (slot, _, features)) in ranked.candidates.iter_mut().enumerate() {
+        let Some(context) = &contexts[index] else {
+            continue;
+        };
+        let (mut sum, mut total) = (0.0, 0.0);
+        for (score, leader, best) in &order {
+            if let Some(other) = contexts[*best].as_ref().filter(|_| apart(*slot, *leader)) {
+                let weight = (2.0 * (score - lead)).exp();
+                total += weight;
+                sum += weight * dot(context, other);
+            }
+        }
+        features[14] = if total > 0.0 { sum / total } else { 0.0 };
+    }
+    Ok(())
+}
+
+pub(super) fn normalise(vector: &mut [f32]) {
+    let length = dot(vector, vector).sqrt().max(1e-9);
+    vector.iter_mut().for_each(|value| *value /= length);
+}
+
+/// The inner product, in eight lanes so that the compiler can use wide registers.
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0.0f32; 8];
+    let (pairs_a, pairs_b) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f32 = pairs_a.remainder().iter().zip(pairs_b.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in pairs_a.zip(pairs_b) {
+        for lane in 0..8 {
+            lanes[lane] += a[lane] * b[lane];
+        }
+    }
+    lanes.iter().sum::<f32>() + rest
+}
