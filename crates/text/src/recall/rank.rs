@@ -31,6 +31,8 @@ const WIDEN_TRIED: usize = 30;
 const WIDEN_BY: usize = 15;
 /// Places of terms read for it at most: in a huge project it would cost more than the question.
 const WIDEN_READ: usize = 50_000;
+/// In larger projects enough sections share the question's own words.
+const WIDEN_UNDER: u32 = 200_000;
 /// Sections that others are compared with.
 const ALIKE_TO: usize = 5;
 
@@ -83,8 +85,10 @@ pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, meaning: Option<&dyn
     }
     // What the encoder says makes widening superfluous, and it is the costliest of the features.
     let widened = match meaning {
-        None => widen(scope, &question, &pool, &rows, &words, reader)?,
-        Some(_) => vec![0.0; rows.len()],
+        None if scope.sections() <= WIDEN_UNDER => {
+            widen(scope, &question, &pool, &rows, &words, reader)?
+        }
+        _ => vec![0.0; rows.len()],
     };
     let mut candidates = Vec::with_capacity(pool.candidates.len());
     for index in &pool.candidates {
