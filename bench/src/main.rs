@@ -24,13 +24,31 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
-        ["commits", rest @ ..] => Ok(commits::run(rest)),
-        ["commits-writer", rest @ ..] => Ok(writers::child(rest)),
+        ["commits", rest @ ..] => {
+            commits::run(rest);
+            Ok(())
+        }
+        ["commits-writer", rest @ ..] => {
+            writers::child(rest);
+            Ok(())
+        }
         // One rival's folder, for a look at it with strace or perf.
-        ["prepare", rival, folder] => Ok(writers::prepare_named(rival, Path::new(folder))),
-        ["open", rest @ ..] => Ok(open::run(rest)),
-        ["startup"] => Ok(startup::run()),
-        ["build-size"] => Ok(build_size::run()),
+        ["prepare", rival, folder] => {
+            writers::prepare_named(rival, Path::new(folder));
+            Ok(())
+        }
+        ["open", rest @ ..] => {
+            open::run(rest);
+            Ok(())
+        }
+        ["startup"] => {
+            startup::run();
+            Ok(())
+        }
+        ["build-size"] => {
+            build_size::run();
+            Ok(())
+        }
         ["recall", ..] => recall::run(&arguments[1..]),
         ["search", ..] => search::run(&arguments[1..]),
         _ => Err(USAGE.into()),

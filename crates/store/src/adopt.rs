@@ -49,12 +49,15 @@ pub(crate) enum Noticed {
 impl Store {
     /// Compares a file on disk with its head. `class` is what the contract says today.
     pub(crate) fn notice(&self, path: &ProjectPath, class: Class, head: Option<&Head>) -> Result<Noticed> {
-        // A link or a folder where a file should be is someone's doing, not a failure of the disk.
-        if let Some(what) = self.tree.obstacle(path) {
-            let what = what.strip_prefix(&format!("`{path}` ")).map_or(format!("cannot be reached: {what}"), str::to_owned);
-            return Ok(Noticed::Flagged(Flag { what, line: None }, None));
-        }
-        let stamp = self.tree.stamp(path).map_err(StoreError::io(format!("cannot look at `{path}`")))?;
+        let stamp = match self.tree.stamp(path) {
+            // A link or a folder where a file should be is someone's doing, not a failure of the disk.
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
+                let what = error.to_string();
+                let what = what.strip_prefix(&format!("`{path}` ")).map_or(format!("cannot be reached: {what}"), str::to_owned);
+                return Ok(Noticed::Flagged(Flag { what, line: None }, None));
+            }
+            other => other.map_err(StoreError::io(format!("cannot look at `{path}`")))?,
+        };
         self.notice_stamp(path, class, head, stamp)
     }
 

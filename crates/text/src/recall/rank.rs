@@ -85,9 +85,7 @@ pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, meaning: Option<&dyn
     }
     // What the encoder says makes widening superfluous, and it is the costliest of the features.
     let widened = match meaning {
-        None if scope.sections() <= WIDEN_UNDER => {
-            widen(scope, &question, &pool, &rows, &words, reader)?
-        }
+        None if scope.sections() <= WIDEN_UNDER => widen(scope, &question, &pool, &rows, &words, reader)?,
         _ => vec![0.0; rows.len()],
     };
     let mut candidates = Vec::with_capacity(pool.candidates.len());
