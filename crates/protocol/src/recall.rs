@@ -93,7 +93,16 @@ pub fn recall(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Recalle
         overlay.encode(ENCODE_AT_ONCE).map_err(|damage| Error::Damaged { folder: folder.clone(), damage })?;
     }
     let options = Options { k: ask.k, visible: Some(&visible), use_model: ask.use_model };
-    Ok(Recalled { answer: index.recall_with(&overlay, ask.question, &options)?, read_anew })
+    let mut answer = index.recall_with(&overlay, ask.question, &options)?;
+    // Sections that were indexed by words alone are read by the encoder when it is first wanted.
+    if ask.use_model
+        && answer.encoded < answer.sections
+        && read_anew == 0
+        && let Ok(index) = write(&folder, &[], &[], ask)
+    {
+        answer = index.recall_with(&overlay, ask.question, &options)?;
+    }
+    Ok(Recalled { answer, read_anew })
 }
 
 type UpToDate = (Index, Vec<FileText>, Vec<String>, usize);
