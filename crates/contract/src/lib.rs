@@ -16,6 +16,7 @@ mod guard;
 mod language;
 mod manifest;
 mod merge;
+mod order;
 mod outside;
 mod path;
 mod pattern;

@@ -15,6 +15,7 @@ use crate::flow::Step;
 use crate::guard::GuardRules;
 use crate::language::Said;
 use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, StepTable, UnitTable};
+use crate::order::{check_steps, check_units};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::{Need, Pointer, Shrink, WritePointer};
 use crate::role::{AgentKind, Role};
@@ -201,8 +202,8 @@ impl Resolver {
             contract.steps.push(step);
         }
         self.units(manifest, &parsed.units, &mut contract.units);
-        self.check_units(&contract.units);
-        self.check_steps(&contract);
+        check_units(&mut self.found, &contract.units);
+        check_steps(&mut self.found, &contract);
         let said = loaded.iter().rev().flat_map(|p| p.files.iter().rev()).map(|(source, file)| (source, &file.budget));
         for (source, table) in said.chain([(manifest, &parsed.budget)]) {
             if let Some(table) = table {
@@ -467,33 +468,6 @@ impl Resolver {
         }
     }
 
-    fn check_units(&mut self, units: &[Unit]) {
-        let after = |id: &str| -> Vec<String> {
-            units.iter().filter(|u| u.id.as_str() == id).flat_map(|u| u.needs.iter().map(ToString::to_string)).collect()
-        };
-        for unit in units {
-            for need in &unit.needs {
-                if !units.iter().any(|u| u.id == *need) {
-                    let known = units.iter().map(|u| u.id.as_str()).collect::<Vec<_>>().join(", ");
-                    self.found.push(Fault {
-                        what: format!("unit `{}` needs `{need}`, which is not declared", unit.id),
-                        place: unit.place.clone(),
-                        other: None,
-                        mend: format!("one of {known}"),
-                    });
-                }
-            }
-            if let Some(round) = cycle_through(unit.id.as_str(), &after) {
-                self.found.push(Fault {
-                    what: format!("units wait for each other: {}", round.join(" → ")),
-                    place: unit.place.clone(),
-                    other: None,
-                    mend: "drop one of these `needs`".into(),
-                });
-            }
-        }
-    }
-
     fn step(&mut self, source: &Source, step: &Spanned<StepTable>) -> Step {
         let table = step.get_ref();
         if table.role.is_some() == table.builtin.is_some() {
@@ -512,29 +486,6 @@ impl Resolver {
             writes: table.writes.clone(),
             marker: self.marker(source, table.marker.as_ref()),
             place: place(source, table.name.span()),
-        }
-    }
-
-    fn check_steps(&mut self, contract: &Contract) {
-        let steps = &contract.steps;
-        let after = |name: &str| -> Vec<String> { steps.iter().filter(|s| s.name == name).flat_map(|s| s.after.clone()).collect() };
-        for step in steps {
-            let mut fault = |what: String, mend: String| {
-                self.found.push(Fault { place: step.place.clone(), what, other: None, mend });
-            };
-            if let Some(role) = step.role.as_ref().filter(|r| !contract.roles.contains_key(*r)) {
-                let known = contract.roles.keys().cloned().collect::<Vec<_>>().join(", ");
-                fault(format!("step `{}` is for role `{role}`, which is not declared", step.name), format!("one of {known}"));
-            }
-            for earlier in &step.after {
-                if !steps.iter().any(|s| s.name == *earlier) {
-                    let known = steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
-                    fault(format!("step `{}` comes after `{earlier}`, which is not declared", step.name), format!("one of {known}"));
-                }
-            }
-            if let Some(round) = cycle_through(&step.name, &after) {
-                fault(format!("steps wait for each other: {}", round.join(" → ")), "drop one of these `after`".into());
-            }
         }
     }
 
@@ -578,25 +529,6 @@ impl Resolver {
     }
 }
 
-/// A way from a name back to itself, if there is one.
-fn cycle_through(start: &str, after: &dyn Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
-    let mut ways = vec![vec![start.to_owned()]];
-    let mut seen = BTreeSet::new();
-    while let Some(way) = ways.pop() {
-        for next in after(way.last().expect("a way begins with its start")) {
-            let mut longer = way.clone();
-            longer.push(next.clone());
-            if next == start {
-                return Some(longer);
-            }
-            if seen.insert(next) {
-                ways.push(longer);
-            }
-        }
-    }
-    None
-}
-
 fn place(source: &Source, span: Range<usize>) -> Place {
     let at = span.start.min(source.text.len());
     Place { file: source.file.clone(), line: source.text.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1 }
@@ -612,116 +544,5 @@ fn role_place(source: &Source, name: &str, span: Range<usize>) -> Place {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Actor, ActorName, ProjectPath};
-
-    fn load(name: &str, file: &str) -> Result<Source, String> {
-        let text = match (name, file) {
-            ("notes", "profile.toml") => {
-                "about = \"n\"\n[unit]\nname = \"chapter\"\nid = \"ch##\"\n[vars.root]\nabout = \"r\"\ndefault = \"src\"\n\
-                 [[files]]\npath = \"meta/*.md\"\nclass = \"append\"\n[[files]]\npath = \"drafts/{unit}.md\"\nclass = \"overwrite\"\n\
-                 [roles.writer]\ntitle = \"Writer\"\nduty = \"writing\"\n[[roles.writer.read]]\npath = \"meta/a.md\"\n\
-                 [[roles.writer.read]]\npath = \"outline.md\"\nsection = \"{unit}\"\n[[roles.writer.read]]\npath = \"wild/*\"\n\
-                 [[roles.writer.deny]]\npath = \"wild/secret.md\"\nwhy = \"s\"\n\
-                 [[roles.writer.write]]\npath = \"drafts/{unit}.md\"\nmarker = \"DONE\"\n[[roles.writer.deny]]\npath = \"{root}/**\"\nwhy = \"facts come from research\"\n"
-            }
-            ("other", "profile.toml") => "[[files]]\npath = \"meta/log.md\"\nclass = \"record\"\n",
-            _ => return Err(format!("no profile `{name}`")),
-        };
-        Ok(Source { file: format!("profiles/{name}/{file}"), text: text.into() })
-    }
-
-    fn resolve(text: &str) -> Result<Contract, Faults> {
-        resolve_contract(&Source { file: "quipu.toml".into(), text: text.into() }, &load)
-    }
-
-    fn path(text: &str) -> ProjectPath {
-        ProjectPath::parse(text).unwrap()
-    }
-
-    #[test]
-    fn rules_come_with_their_place() {
-        let contract = resolve("quipu = 1\nprofiles = [\"notes\"]\n").unwrap();
-        let rule = contract.rule(&path("meta/glossary.md")).unwrap();
-        assert_eq!((rule.class, rule.place.to_string()), (Class::Append, "profiles/notes/profile.toml:9".to_owned()));
-        assert_eq!(contract.class(&path("drafts/ch01.md")), Class::Overwrite);
-        assert_eq!(contract.class(&path("drafts/notes.md")), Class::Free, "`notes` is no chapter");
-        assert!(contract.look_alike(&path("META/glossary.md")).is_some());
-    }
-
-    #[test]
-    fn the_manifest_overrides_a_profile() {
-        let contract = resolve("quipu = 1\nprofiles = [\"notes\"]\n[[files]]\npath = \"meta/free.md\"\nclass = \"overwrite\"\n").unwrap();
-        assert_eq!(contract.class(&path("meta/free.md")), Class::Overwrite);
-        assert_eq!(contract.class(&path("meta/other.md")), Class::Append);
-    }
-
-    #[test]
-    fn two_profiles_that_disagree_are_refused_with_both_places() {
-        let faults = resolve("quipu = 1\nprofiles = [\"notes\", \"other\"]\n").unwrap_err();
-        assert_eq!(faults.0.len(), 1);
-        assert_eq!(faults.0[0].place.to_string(), "profiles/notes/profile.toml:9");
-        assert_eq!(faults.0[0].other.as_ref().unwrap().to_string(), "profiles/other/profile.toml:2");
-        let settled = resolve("quipu = 1\nprofiles = [\"notes\", \"other\"]\n[[files]]\npath = \"meta/log.md\"\nclass = \"record\"\n");
-        assert_eq!(settled.unwrap().class(&path("meta/log.md")), Class::Record);
-    }
-
-    #[test]
-    fn faults_name_line_and_allowed_values() {
-        for (text, line, what) in [
-            ("quipu = 1\n[[files]]\npath = \"a.md\"\nclass = \"appendd\"\n", 4, "`appendd` is no class"),
-            ("quipu = 1\nprofiles = [\n\"nope\"]\n", 3, "no profile `nope`"),
-            ("quipu = 1\nlanguage = \"fr\"\n", 2, "unknown variant `fr`"),
-            ("quipu = 1\ncolour = 1\n", 2, "unknown field `colour`"),
-            ("quipu = 1\n[[files]]\npath = \"{nope}/a\"\nclass = \"append\"\n", 3, "`{nope}` is no variable"),
-            ("quipu = 1\n[[files]]\npath = \"../a\"\nclass = \"append\"\n", 3, "`../a` leaves the project"),
-            ("quipu = 1\n[units.a]\nneeds = [\"b\"]\n[units.b]\nneeds = [\"a\"]\n", 2, "units wait for each other: a → b → a"),
-            ("quipu = 1\n[[steps]]\nname = \"s\"\nrole = \"nobody\"\n", 3, "step `s` is for role `nobody`"),
-            ("quipu = 2\n", 1, "format 2 is not known"),
-        ] {
-            let faults = resolve(text).unwrap_err();
-            assert!(faults.0[0].what.starts_with(what), "{text}: {faults:?}");
-            assert_eq!(faults.0[0].place.line, line, "{text}: {faults:?}");
-        }
-    }
-
-    #[test]
-    fn a_budget_is_said_for_all_or_for_one_kind() {
-        let budgets = |text: &str| resolve(&format!("quipu = 1\n{text}")).map(|c| c.budgets);
-        assert_eq!(budgets("").unwrap(), Budgets::default());
-        let said = budgets("[budget]\nwindow = 60000\nreserve = 10000\n[budget.explore]\nwindow = 30000\n").unwrap();
-        assert_eq!((said.explore.window, said.explore.reserve), (Tokens(30_000), Tokens(10_000)));
-        assert_eq!(said.general_purpose.room(), Tokens(46_000));
-        let faults = budgets("[budget]\nwindow = 9000\n").unwrap_err();
-        assert!(faults.0[0].what.contains("no room for reading"), "{faults}");
-    }
-
-    #[test]
-    fn a_role_has_its_pointers_and_no_more() {
-        let contract = resolve("quipu = 1\nprofiles = [\"notes\"]\n").unwrap();
-        let actor = Actor::Agent { role: ActorName::parse("writer").ok(), unit: UnitId::parse("ch05").ok(), agent: None };
-        let grant = contract.grant(&actor).unwrap();
-        let binding = contract.actor_binding(&actor);
-        assert!(grant.may_write(&path("drafts/ch05.md"), &binding).is_ok());
-        assert_eq!(
-            grant.may_write(&path("drafts/ch06.md"), &binding).unwrap_err().what,
-            "role `writer` writes `drafts/ch05.md`, not `drafts/ch06.md`"
-        );
-        assert_eq!(grant.may_read(&path("meta/a.md"), &binding), Ok(crate::Readable::Whole));
-        assert_eq!(grant.may_read(&path("outline.md"), &binding), Ok(crate::Readable::Sections(vec!["ch05".into()])));
-        assert!(grant.may_read(&path("wild/open.md"), &binding).is_ok());
-        assert!(grant.may_read(&path("wild/secret.md"), &binding).is_err(), "a wildcard yields to the deny list");
-        assert!(grant.may_read(&path("meta/b.md"), &binding).is_err());
-        assert!(grant.may_read(&path("src/lib.rs"), &binding).unwrap_err().what.ends_with("facts come from research"));
-
-        let idle = Actor::Agent { role: ActorName::parse("writer").ok(), unit: None, agent: None };
-        let unbound = contract.actor_binding(&idle);
-        assert!(contract.grant(&idle).unwrap().may_write(&path("drafts/ch05.md"), &unbound).is_err(), "no unit, no wildcard");
-
-        let stranger = Actor::Agent { role: ActorName::parse("nobody").ok(), unit: None, agent: None };
-        assert!(contract.grant(&stranger).unwrap_err().contains("writer"));
-        let lost = Actor::Agent { role: None, unit: UnitId::parse("x9").ok(), agent: None };
-        assert!(contract.grant(&lost).is_err());
-    }
-}
+#[path = "resolve_tests.rs"]
+mod tests;

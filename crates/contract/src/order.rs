@@ -1,0 +1,76 @@
+//! Order: units and steps that wait for others must be able to begin.
+
+use std::collections::BTreeSet;
+
+use crate::contract::Contract;
+use crate::fault::Fault;
+use crate::unit::Unit;
+
+pub(crate) fn check_units(found: &mut Vec<Fault>, units: &[Unit]) {
+    let after = |id: &str| -> Vec<String> {
+        units.iter().filter(|u| u.id.as_str() == id).flat_map(|u| u.needs.iter().map(ToString::to_string)).collect()
+    };
+    for unit in units {
+        for need in &unit.needs {
+            if !units.iter().any(|u| u.id == *need) {
+                let known = units.iter().map(|u| u.id.as_str()).collect::<Vec<_>>().join(", ");
+                found.push(Fault {
+                    what: format!("unit `{}` needs `{need}`, which is not declared", unit.id),
+                    place: unit.place.clone(),
+                    other: None,
+                    mend: format!("one of {known}"),
+                });
+            }
+        }
+        if let Some(round) = cycle_through(unit.id.as_str(), &after) {
+            found.push(Fault {
+                what: format!("units wait for each other: {}", round.join(" → ")),
+                place: unit.place.clone(),
+                other: None,
+                mend: "drop one of these `needs`".into(),
+            });
+        }
+    }
+}
+
+pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
+    let steps = &contract.steps;
+    let after = |name: &str| -> Vec<String> { steps.iter().filter(|s| s.name == name).flat_map(|s| s.after.clone()).collect() };
+    for step in steps {
+        let mut fault = |what: String, mend: String| {
+            found.push(Fault { place: step.place.clone(), what, other: None, mend });
+        };
+        if let Some(role) = step.role.as_ref().filter(|r| !contract.roles.contains_key(*r)) {
+            let known = contract.roles.keys().cloned().collect::<Vec<_>>().join(", ");
+            fault(format!("step `{}` is for role `{role}`, which is not declared", step.name), format!("one of {known}"));
+        }
+        for earlier in &step.after {
+            if !steps.iter().any(|s| s.name == *earlier) {
+                let known = steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+                fault(format!("step `{}` comes after `{earlier}`, which is not declared", step.name), format!("one of {known}"));
+            }
+        }
+        if let Some(round) = cycle_through(&step.name, &after) {
+            fault(format!("steps wait for each other: {}", round.join(" → ")), "drop one of these `after`".into());
+        }
+    }
+}
+
+/// A way from a name back to itself, if there is one.
+fn cycle_through(start: &str, after: &dyn Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
+    let mut ways = vec![vec![start.to_owned()]];
+    let mut seen = BTreeSet::new();
+    while let Some(way) = ways.pop() {
+        for next in after(way.last().expect("a way begins with its start")) {
+            let mut longer = way.clone();
+            longer.push(next.clone());
+            if next == start {
+                return Some(longer);
+            }
+            if seen.insert(next) {
+                ways.push(longer);
+            }
+        }
+    }
+    None
+}
