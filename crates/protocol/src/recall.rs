@@ -217,8 +217,32 @@ fn load(project: &Project, path: &str, current: &Current, only: Option<&[String]
         .map(|section| Section {
             line: u32::try_from(section.line).unwrap_or(u32::MAX),
             heading_path: document.heading_path(section).into_iter().map(str::to_owned).collect(),
-            text: document.slice(&section.body).to_owned(),
+            text: without_comments(document.slice(&section.body)),
         })
         .collect();
     Ok(Some(FileText { path: path.to_owned(), version: current.version.clone(), tier: current.tier, sections }))
+}
+
+/// The text without HTML comments: examples in templates and markers are not memory.
+fn without_comments(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        kept.push_str(before);
+        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    }
+    kept.push_str(rest);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_not_searched() {
+        assert_eq!(without_comments("a <!-- example\nx --> b\n<!-- DONE -->\n"), "a  b\n\n");
+        assert_eq!(without_comments("a <!-- open"), "a ");
+        assert_eq!(without_comments("plain"), "plain");
+    }
 }
