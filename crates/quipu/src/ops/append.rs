@@ -30,7 +30,7 @@ impl Operate for Append {
         let project = session.project()?;
         let mut bytes = self.input.lines(session)?;
         // A last line that was left open is closed first: what is appended begins a line of its own.
-        if project.store.read(&path)?.is_some_and(|(text, _)| text.last().is_some_and(|last| *last != b'\n')) {
+        if project.store.on_disk(&path).ok().flatten().is_some_and(|text| text.last().is_some_and(|last| *last != b'\n')) {
             bytes.insert(0, b'\n');
         }
         let mut change = Change::by(&session.actor).op(Op::Append { path, bytes });
