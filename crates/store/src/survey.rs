@@ -189,12 +189,13 @@ impl Store {
             fresh = self.heads()?.all()?.into_iter().collect::<BTreeMap<_, _>>();
             &fresh
         };
+        let told: BTreeSet<String> = survey.files.iter().map(|f| f.path.clone()).collect();
         for (text, head) in heads.iter().filter(|(_, head)| !head.gone) {
             let class = ProjectPath::parse(text).map_or(Class::Free, |p| self.contract.class(&p));
             if class == Class::Free {
                 survey.free.push(text.clone());
             }
-            if !survey.files.iter().any(|f| f.flag.is_some() && f.path == *text) {
+            if !told.contains(text) {
                 survey.files.push(standing(text, class, Some(head), head.flag.as_ref().map(|(flag, _)| flag.clone())));
             }
         }
