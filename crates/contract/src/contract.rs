@@ -8,6 +8,7 @@ use crate::budget::Budgets;
 use crate::class::Class;
 use crate::fault::Place;
 use crate::flow::Step;
+use crate::form::Form;
 use crate::guard::GuardRules;
 use crate::language::{Language, Said};
 use crate::path::ProjectPath;
@@ -24,6 +25,8 @@ pub struct FileRule {
     pub class: Class,
     pub about: Said,
     pub tier: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
     pub marker: Option<String>,
     pub create: bool,
     /// Whether agents are kept from it whatever their pointers: the contract itself.
@@ -93,6 +96,11 @@ impl Contract {
 
     pub fn class(&self, path: &ProjectPath) -> Class {
         self.rule(path).map_or(Class::Free, |rule| rule.class)
+    }
+
+    /// The rules whose files have a form, in order.
+    pub fn of_form(&self, form: Form) -> impl Iterator<Item = &FileRule> {
+        self.files.iter().filter(move |rule| rule.form == Some(form))
     }
 
     /// The rule that a path pretends to be named by: other letter case, other Unicode form.

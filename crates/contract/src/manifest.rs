@@ -10,6 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::flow::{Builtin, Each};
+use crate::form::Form;
 use crate::language::{Language, Said};
 use crate::role::AgentKind;
 
@@ -153,6 +154,9 @@ pub struct FileTable {
     #[serde(default)]
     #[schemars(with = "Option<TierName>")]
     pub tier: Option<Spanned<String>>,
+    /// What is inside, for the commands that change parts of it.
+    #[serde(default)]
+    pub form: Option<Form>,
     /// The marker that proves it complete.
     #[serde(default)]
     #[schemars(with = "Option<String>")]

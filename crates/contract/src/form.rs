@@ -1,0 +1,53 @@
+//! Forms: what is inside a file, for the commands that read and write parts of it.
+//!
+//! A command such as `quipu todo add` does not know a path: it asks the contract which file has the
+//! form `todos`. So any profile can lay such a file where it likes.
+
+use serde::{Deserialize, Serialize};
+
+/// What the text of a file is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Where things stand: a JSON object with phase, task and progress.
+    State,
+    /// A JSON list of todos.
+    Todos,
+    /// Decisions, one section each, the newest last.
+    Decisions,
+    /// An order to a child and, below it, its reports.
+    Delegation,
+    /// The shared world: sections of keyed lines.
+    World,
+    /// The record of one task.
+    Session,
+    /// What one agent has learnt.
+    Knowledge,
+    /// One agent's working memory for the task at hand.
+    Task,
+}
+
+impl Form {
+    pub const ALL: [Form; 8] =
+        [Form::State, Form::Todos, Form::Decisions, Form::Delegation, Form::World, Form::Session, Form::Knowledge, Form::Task];
+
+    /// As the contract writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Form::State => "state",
+            Form::Todos => "todos",
+            Form::Decisions => "decisions",
+            Form::Delegation => "delegation",
+            Form::World => "world",
+            Form::Session => "session",
+            Form::Knowledge => "knowledge",
+            Form::Task => "task",
+        }
+    }
+}
+
+impl std::fmt::Display for Form {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
