@@ -62,8 +62,7 @@ impl ProjectPath {
             if part.len() > 255 {
                 return Err(BadPath::TooLong(shown()));
             }
-            let folded = fold(part);
-            if let Some(folder) = RESERVED.into_iter().find(|r| folded == *r || folded.starts_with(&format!("{r}::"))) {
+            if let Some(folder) = reserved(part) {
                 return Err(BadPath::Reserved { path: shown(), folder });
             }
         }
@@ -71,7 +70,7 @@ impl ProjectPath {
         if text.split('/').any(|p| p.eq_ignore_ascii_case("git~1") || p.eq_ignore_ascii_case("quipu~1")) {
             return Err(BadPath::Reserved { path: shown(), folder: ".git" });
         }
-        if !is_nfc(text) {
+        if !text.is_ascii() && !is_nfc(text) {
             return Err(BadPath::NotNormal { path: show_marks(text), normal: text.nfc().collect() });
         }
         Ok(ProjectPath(text.to_owned()))
@@ -106,6 +105,20 @@ impl fmt::Display for ProjectPath {
 /// Compatibility-normalised and lower-cased, the coarsest equality a file system uses.
 pub(crate) fn fold(text: &str) -> String {
     text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+}
+
+/// The reserved folder that a part of a path names, in whatever spelling.
+fn reserved(part: &str) -> Option<&'static str> {
+    let named = |folded: &str| {
+        let is = |r: &&str| folded.strip_prefix(*r).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"));
+        RESERVED.into_iter().find(is)
+    };
+    // Compatibility forms of a dot and of letters are not ASCII; what is ASCII only has its case to fold.
+    match part.is_ascii() {
+        true if !part.starts_with('.') => None,
+        true => named(&part.to_ascii_lowercase()),
+        false => named(&fold(part)),
+    }
 }
 
 /// With combining marks spelled out: the two forms look the same on a screen.

@@ -99,14 +99,13 @@ impl Pattern {
 
     /// Matches a whole path; the binding says what each hole stood for.
     pub fn matches(&self, path: &str) -> Option<Binding> {
-        let chars: Vec<char> = path.chars().collect();
         let mut binding = Binding::new();
-        matches(&self.tokens, &chars, &mut binding).then_some(binding)
+        matches(&self.tokens, path, &mut binding).then_some(binding)
     }
 
     /// Whether some path *looks* as if this pattern named it, though it does not.
     pub fn looks_like(&self, path: &str) -> bool {
-        let folded: Vec<char> = fold(path).chars().collect();
+        let folded = fold(path);
         let tokens: Vec<Token> = self
             .tokens
             .iter()
@@ -149,50 +148,61 @@ fn render(tokens: &[Token]) -> String {
     text
 }
 
-fn matches(tokens: &[Token], path: &[char], binding: &mut Binding) -> bool {
-    let Some((first, rest)) = tokens.split_first() else {
-        return path.is_empty();
-    };
-    match first {
-        Token::Literal(c) => path.first() == Some(c) && matches(rest, &path[1..], binding),
-        Token::AnyChar => path.first().is_some_and(|c| *c != '/') && matches(rest, &path[1..], binding),
-        Token::DoubleStar => {
-            if rest.first() == Some(&Token::Literal('/')) && matches(&rest[1..], path, binding) {
-                return true;
-            }
-            (0..=path.len()).any(|taken| matches(rest, &path[taken..], binding))
-        }
-        Token::Star | Token::Hole(_) => {
-            let least = usize::from(matches!(first, Token::Hole(_)));
-            let most = path.iter().position(|c| *c == '/').unwrap_or(path.len());
-            // Longest first, so that `{agent}` takes the whole part.
-            for taken in (least..=most).rev() {
-                let Token::Hole(name) = first else {
-                    if matches(rest, &path[taken..], binding) {
-                        return true;
-                    }
-                    continue;
-                };
-                let value: String = path[..taken].iter().collect();
-                match binding.get(name) {
-                    Some(bound) if *bound != value => continue,
-                    Some(_) => {
-                        if matches(rest, &path[taken..], binding) {
-                            return true;
-                        }
-                    }
-                    None => {
-                        binding.insert(name.clone(), value);
-                        if matches(rest, &path[taken..], binding) {
-                            return true;
-                        }
-                        binding.remove(name);
-                    }
+fn matches(mut tokens: &[Token], mut path: &str, binding: &mut Binding) -> bool {
+    loop {
+        let Some((first, rest)) = tokens.split_first() else {
+            return path.is_empty();
+        };
+        match first {
+            Token::Literal(c) => match path.strip_prefix(*c) {
+                Some(behind) => path = behind,
+                None => return false,
+            },
+            Token::AnyChar => match path.chars().next() {
+                Some(c) if c != '/' => path = &path[c.len_utf8()..],
+                _ => return false,
+            },
+            Token::DoubleStar => {
+                if rest.first() == Some(&Token::Literal('/')) && matches(&rest[1..], path, binding) {
+                    return true;
                 }
+                return rest.is_empty() || ends(path).any(|taken| matches(rest, &path[taken..], binding));
             }
-            false
+            Token::Star => {
+                let part = &path[..path.find('/').unwrap_or(path.len())];
+                return ends(part).rev().any(|taken| matches(rest, &path[taken..], binding));
+            }
+            Token::Hole(name) => {
+                let part = &path[..path.find('/').unwrap_or(path.len())];
+                // Longest first, so that `{agent}` takes the whole part; never nothing.
+                return ends(part)
+                    .rev()
+                    .filter(|taken| *taken > 0)
+                    .any(|taken| captures(name, &path[..taken], rest, &path[taken..], binding));
+            }
+        }
+        tokens = rest;
+    }
+}
+
+/// Whether the rest matches if a name stands for a value: one name means one value.
+fn captures(name: &str, value: &str, rest: &[Token], path: &str, binding: &mut Binding) -> bool {
+    match binding.get(name) {
+        Some(bound) => bound == value && matches(rest, path, binding),
+        None => {
+            binding.insert(name.to_owned(), value.to_owned());
+            let found = matches(rest, path, binding);
+            if !found {
+                binding.remove(name);
+            }
+            found
         }
     }
+}
+
+/// Every place at which a text can be cut, both ends included.
+fn ends(text: &str) -> impl DoubleEndedIterator<Item = usize> {
+    text.char_indices().map(|(at, _)| at).chain(std::iter::once(text.len()))
 }
 
 /// Whether two token sequences share a word: a walk over the product of both, each state once.

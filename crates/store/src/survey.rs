@@ -137,11 +137,19 @@ impl Store {
     fn survey_once(&self) -> Result<Survey> {
         self.settle()?;
         let found = self.tree.walk(&|_| false).map_err(StoreError::io("cannot walk the project"))?;
-        let heads: BTreeMap<String, Head> = self.heads()?.all()?.into_iter().collect();
+        let mut heads = self.heads()?.all()?;
         let mut survey = Survey::default();
         let mut changed = Vec::new();
-        let mut seen = BTreeSet::new();
+        // Both lists are in the order of the paths: they are walked side by side.
+        let mut known = heads.iter().peekable();
         for (text, stamp) in &found {
+            while let Some((gone, head)) = known.next_if(|(path, _)| path < text) {
+                missing(gone, head, &mut changed);
+            }
+            let head = known.next_if(|(path, _)| path == text).map(|(_, head)| head).filter(|h| !h.gone);
+            if head.is_some_and(|h| h.stamp == Some(*stamp)) {
+                continue;
+            }
             let path = match ProjectPath::parse(text) {
                 Ok(path) => path,
                 Err(error) => {
@@ -149,7 +157,6 @@ impl Store {
                     continue;
                 }
             };
-            let head = heads.get(text).filter(|h| !h.gone);
             if head.is_none() && self.contract.class(&path) == Class::Free {
                 if let Some(rule) = self.contract.look_alike(&path) {
                     survey.strange.push((text.clone(), format!("looks like `{}` but is not spelled like it", rule.path)));
@@ -158,23 +165,14 @@ impl Store {
                 }
                 continue;
             }
-            seen.insert(text.as_str());
-            if head.is_none_or(|h| h.stamp != Some(*stamp)) {
-                changed.push((path, Some(*stamp)));
-            }
+            changed.push((path, Some(*stamp)));
         }
-        for (text, _) in heads.iter().filter(|(text, head)| !head.gone && !seen.contains(text.as_str())) {
-            if let Ok(path) = ProjectPath::parse(text) {
-                changed.push((path, None));
-            }
-        }
-        let fresh;
-        let heads = if changed.is_empty() {
-            &heads
-        } else {
+        known.for_each(|(gone, head)| missing(gone, head, &mut changed));
+        if !changed.is_empty() {
             if self.is_read_only() {
+                let heads: BTreeMap<&str, &Head> = heads.iter().map(|(path, head)| (path.as_str(), head)).collect();
                 for (path, stamp) in changed {
-                    let head = heads.get(path.as_str());
+                    let head = heads.get(path.as_str()).copied();
                     if let Noticed::Flagged(flag, _) = self.notice_stamp(&path, self.contract.class(&path), head, stamp)? {
                         survey.files.push(standing(path.as_str(), self.contract.class(&path), head, Some(flag)));
                     }
@@ -186,9 +184,8 @@ impl Store {
                     .files
                     .extend(unknown.into_iter().map(|(path, flag)| standing(path.as_str(), self.contract.class(&path), None, Some(flag))));
             }
-            fresh = self.heads()?.all()?.into_iter().collect::<BTreeMap<_, _>>();
-            &fresh
-        };
+            heads = self.heads()?.all()?;
+        }
         let told: BTreeSet<String> = survey.files.iter().map(|f| f.path.clone()).collect();
         for (text, head) in heads.iter().filter(|(_, head)| !head.gone) {
             let class = ProjectPath::parse(text).map_or(Class::Free, |p| self.contract.class(&p));
@@ -203,6 +200,13 @@ impl Store {
         survey.free.sort_unstable();
         survey.free.dedup();
         Ok(survey)
+    }
+}
+
+/// A file that the journal knows and the disk does not.
+fn missing(path: &str, head: &Head, changed: &mut Vec<(ProjectPath, Option<Stamp>)>) {
+    if let (false, Ok(path)) = (head.gone, ProjectPath::parse(path)) {
+        changed.push((path, None));
     }
 }
 

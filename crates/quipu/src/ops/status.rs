@@ -31,13 +31,13 @@ impl Operate for Status {
                 format!("quipu contract show --role {role}"),
             ));
         }
-        let survey = project.store.survey()?;
+        let mut survey = project.store.survey()?;
         let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
         let names = project.contract.profiles.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
         let about: Vec<&str> = [names.as_str(), project.contract.language.as_str()].into_iter().filter(|n| !n.is_empty()).collect();
         let mut text = format!("{}  ({})\n", project.store.root().display(), about.join(", "));
 
-        let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut classes: BTreeMap<&'static str, usize> = BTreeMap::new();
         for file in &survey.files {
             *classes.entry(file.class.as_str()).or_default() += 1;
         }
@@ -78,8 +78,11 @@ impl Operate for Status {
             }
             text.push('\n');
         }
+        if !self.files {
+            survey.files.retain(|file| file.flag.is_some());
+        }
         let mut answer = Answer::new(
-            json!({"root": project.store.root(), "survey": survey, "leases": leases.iter().map(super::lease::described).collect::<Vec<_>>()}),
+            json!({"root": project.store.root(), "classes": classes, "survey": survey, "leases": leases.iter().map(super::lease::described).collect::<Vec<_>>()}),
             text,
         );
         if project.began_anew {
