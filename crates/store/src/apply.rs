@@ -5,6 +5,7 @@
 //! more, which is what makes recovery simple.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use quipu_contract::{Class, ProjectPath};
@@ -16,11 +17,11 @@ use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
 use crate::live::Tail;
-use crate::publish::Written;
 use crate::record::{Kind, OpKind, Record, RecordOp, Unread};
 use crate::store::Store;
 use crate::tree::{Appended, Stamp, Unexpected};
 use crate::version::Version;
+use crate::warm::Journalled;
 
 impl Head {
     pub(crate) fn after(op: &RecordOp, at: Position, seq: u64) -> Head {
@@ -81,6 +82,10 @@ impl Store {
         if !self.asides_sought.swap(true, Ordering::SeqCst) {
             self.journal_asides()?;
         }
+        if self.behind().is_some_and(|bytes| bytes > 0) {
+            self.sync_to(tail.at)?;
+            self.place_by_heart(tail.at)?;
+        }
         if self.heads()?.applied()?.at >= tail.at {
             return Ok(());
         }
@@ -114,7 +119,7 @@ impl Store {
     }
 
     fn apply_lines(&self, applied: Tail, placed: Position, target: Position, lines: &[u8], asides: &mut bool) -> Result<()> {
-        let mut records: Vec<(Position, Record)> = Vec::new();
+        let mut records: Vec<Journalled> = Vec::new();
         let mut at = applied.at;
         for line in lines.split_inclusive(|b| *b == b'\n') {
             // The end of a segment that was left: the next line begins the next one.
@@ -123,7 +128,16 @@ impl Store {
             }
             let body = line.strip_suffix(b"\n").unwrap_or(line);
             match Record::decode(body) {
-                Ok(record) => records.push((at, record)),
+                Ok(record) => {
+                    let end = Position { segment: at.segment, offset: at.offset + line.len() as u64 };
+                    let end = Tail {
+                        at: end,
+                        seq: record.seq,
+                        wall_us: parse_time(&record.at).unwrap_or(applied.wall_us),
+                        sum: record.sum.clone(),
+                    };
+                    records.push(Journalled { at, end, record: Arc::new(record) });
+                }
                 Err(Unread::Later(what)) => {
                     return Err(StoreError::refused(
                         format!("a later Quipu wrote this journal: {what}"),
@@ -135,20 +149,15 @@ impl Store {
             }
             at.offset += line.len() as u64;
         }
-        let settled = self.heads_of_placed(records.iter().take_while(|(at, _)| *at < placed))?;
-        let fresh = &records[records.partition_point(|(at, _)| *at < placed)..];
+        let settled = self.heads_of_placed(records.iter().take_while(|j| j.at < placed))?;
+        let fresh = &records[records.partition_point(|j| j.at < placed)..];
         let mut pending = gather(fresh, &|path| match settled.get(path) {
             Some(head) => Ok(Some(head.clone())),
             None => self.heads()?.head(path),
         })?;
-        let seq = records.last().map_or(applied.seq, |(_, r)| r.seq);
-        let obstructed = self.put_all_in_place(seq, &mut pending, asides)?;
-        let last = match records.last() {
-            Some((_, record)) => {
-                Tail { at: target, seq, wall_us: parse_time(&record.at).unwrap_or(applied.wall_us), sum: record.sum.clone() }
-            }
-            None => Tail { at: target, ..applied.clone() },
-        };
+        let last = records.last().map_or(&applied, |j| &j.end);
+        let last = Tail { at: target, ..last.clone() };
+        let obstructed = self.put_all_in_place(last.seq, &mut pending, asides)?;
         self.live()?.set_applied(&self.disk, target)?;
         self.disk.step(Step::HeadsCommit).map_err(StoreError::io("cannot write the heads"))?;
         let heads = self.heads()?;
@@ -159,16 +168,13 @@ impl Store {
             for (path, pending) in &pending {
                 heads.put(path.as_str(), &pending.head)?;
             }
-            for (at, record) in &records {
+            for Journalled { at, record, .. } in &records {
                 note(heads, *at, record)?;
             }
             heads.set_applied(&last)
         })?;
         drop(heads);
         self.forget_stamps();
-        if obstructed.is_none() {
-            self.warm_up(last, pending.into_iter().map(|(path, pending)| (path.as_str().to_owned(), pending.head)));
-        }
         if target.segment > applied.at.segment {
             // A segment is full: let everything reach the disk, so that a power cut never asks for more than one.
             self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))?;
@@ -194,25 +200,26 @@ impl Store {
         Ok(obstructed)
     }
 
-    /// Applies what this process has just journalled, if nothing else was pending and it knows the
-    /// heads by heart. False, having done nothing, if not.
-    pub(crate) fn apply_warm(&self, written: &Written) -> Result<bool> {
+    /// Puts in place what this process knows by heart to be synced and not in place, which reaches at
+    /// least to `end`. False, having done nothing, if it does not know.
+    pub(crate) fn place_by_heart(&self, end: Position) -> Result<bool> {
         let mut asides = false;
         {
             let _held = self.apply_lock.acquire()?;
-            let next = self.live()?.known().applied == Some(written.start.at) && written.start.at.segment == written.tail.at.segment;
-            if !next || !self.is_warm_at(&written.start) || written.records.iter().any(|(_, r)| r.lease.is_some()) {
-                return Ok(false);
+            let known = self.live()?.known();
+            let Some(records) = self.unplaced(&known, end) else { return Ok(false) };
+            if records.is_empty() {
+                return Ok(true); // another thread has done it
             }
-            let mut pending = gather(&written.records, &|path| self.warm_head(path))?;
-            if self.put_all_in_place(written.tail.seq, &mut pending, &mut asides)?.is_some() {
+            let mut pending = gather(&records, &|path| self.head_in_place(path))?;
+            let seq = records.last().map_or(0, |j| j.record.seq);
+            if self.put_all_in_place(seq, &mut pending, &mut asides)?.is_some() {
                 // Something is in the way: told and remembered the long way.
                 self.cool()?;
                 return Ok(false);
             }
-            self.live()?.set_applied(&self.disk, written.tail.at)?;
-            let heads = pending.into_iter().map(|(path, pending)| (path.as_str().to_owned(), pending.head));
-            self.keep_warm(written.tail.clone(), &written.records, heads)?;
+            self.live()?.set_applied(&self.disk, records.last().map_or(end, |j| j.end.at))?;
+            self.note_placed(&records, pending.into_iter().map(|(path, pending)| (path.as_str().to_owned(), pending.head)).collect())?;
         }
         if asides {
             self.journal_asides()?;
@@ -348,9 +355,9 @@ pub(crate) fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
 }
 
 /// What a run of records amounts to for each file.
-fn gather(records: &[(Position, Record)], before: &dyn Fn(&str) -> Result<Option<Head>>) -> Result<BTreeMap<ProjectPath, Pending>> {
+fn gather(records: &[Journalled], before: &dyn Fn(&str) -> Result<Option<Head>>) -> Result<BTreeMap<ProjectPath, Pending>> {
     let mut pending: BTreeMap<ProjectPath, Pending> = BTreeMap::new();
-    for (at, record) in records {
+    for Journalled { at, record, .. } in records {
         for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
             let Ok(path) = ProjectPath::parse(&op.path) else { continue };
             let head = Head::after(op, *at, record.seq);
@@ -395,7 +402,7 @@ fn gather(records: &[(Position, Record)], before: &dyn Fn(&str) -> Result<Option
         }
     }
     // What the journal holds as kept need not be kept again.
-    for op in records.iter().flat_map(|(_, record)| &record.ops).filter(|o| o.op == OpKind::Keep) {
+    for op in records.iter().flat_map(|j| &j.record.ops).filter(|o| o.op == OpKind::Keep) {
         if let Some(entry) = ProjectPath::parse(&op.path).ok().and_then(|path| pending.get_mut(&path)) {
             entry.versions.push(op.version.clone());
         }

@@ -10,6 +10,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use quipu_contract::ProjectPath;
 use serde::Serialize;
@@ -26,6 +27,7 @@ use crate::record::{FORMAT, Kind, OpKind, Record, Who};
 use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
+use crate::warm::Journalled;
 
 /// What a commit returns: proof that it is durable, and the new versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -98,9 +100,9 @@ impl<'s> Judged<'s> {
     /// Makes the change durable and puts its files in place.
     pub fn publish(self) -> Result<Receipt> {
         let store = self.store;
-        let (receipt, written) = self.publish_durably()?;
-        if let Some(written) = written {
-            store.put_written_in_place(&written)?;
+        let (receipt, end) = self.publish_durably()?;
+        if let Some(end) = end {
+            store.put_in_place_to(&end)?;
         }
         Ok(receipt)
     }
@@ -109,20 +111,22 @@ impl<'s> Judged<'s> {
     /// command. For writers that commit faster than anyone looks at the files.
     pub fn publish_behind(self) -> Result<Receipt> {
         let store = self.store;
-        let (receipt, written) = self.publish_durably()?;
-        if let Some(written) = written.filter(|w| w.behind > BEHIND_BYTES) {
-            store.put_written_in_place(&written)?;
+        let (receipt, end) = self.publish_durably()?;
+        if let Some(end) = end.filter(|_| store.behind().is_none_or(|bytes| bytes > BEHIND_BYTES)) {
+            store.put_in_place_to(&end)?;
         }
         Ok(receipt)
     }
 
-    fn publish_durably(self) -> Result<(Receipt, Option<Written>)> {
+    fn publish_durably(self) -> Result<(Receipt, Option<Tail>)> {
         let store = self.store;
         if !self.touched.is_empty() {
             let heads = store.heads()?;
             for (path, version, stamp) in &self.touched {
                 heads.set_stamp(path.as_str(), version, *stamp)?;
             }
+            drop(heads);
+            self.touched.iter().for_each(|(path, _, stamp)| store.note_touched(path.as_str(), *stamp));
         }
         let (held, look, records) = match self.state {
             State::Repeated(receipt) => {
@@ -151,24 +155,14 @@ impl<'s> Judged<'s> {
         let mut receipt = Receipt::of(last, self.adopted, false);
         receipt.seq = look.tail.seq + records.len() as u64;
         receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore);
-        let written = store.write_records(held, *look, records)?;
-        store.sync_to(written.tail.at)?;
-        Ok((receipt, Some(written)))
+        let end = store.write_records(held, *look, records)?;
+        store.sync_to(end.at)?;
+        Ok((receipt, Some(end)))
     }
 }
 
-/// How much may wait to be applied: every look at the end of the journal reads it.
-const BEHIND_BYTES: u64 = 32 << 10;
-
-/// Records that were journalled.
-pub(crate) struct Written {
-    /// The end of the journal before and after.
-    pub start: Tail,
-    pub tail: Tail,
-    pub records: Vec<(Position, Record)>,
-    /// Bytes that wait to be applied, these included.
-    pub behind: u64,
-}
+/// How much of the journal may wait for its files to be put in place: whoever else looks reads it all.
+const BEHIND_BYTES: u64 = 256 << 10;
 
 /// One look at the end of the journal, under the append lock.
 pub(crate) struct Look {
@@ -177,7 +171,7 @@ pub(crate) struct Look {
     pending: Vec<u8>,
     pending_from: Position,
     synced: Option<Position>,
-    /// Nothing is pending, and this process knows the heads by heart.
+    /// This process knows everything by heart (see `warm`), and nothing was read.
     warm: bool,
     /// The pending line that was read last: one change often touches several files of one record.
     read: RefCell<Option<(usize, Record)>>,
@@ -191,7 +185,7 @@ impl Look {
     /// The newest head of a path, and whether it is still on its way to the disk.
     pub fn head(&self, store: &Store, path: &ProjectPath) -> Result<(Option<Head>, bool)> {
         if self.warm {
-            return Ok((store.warm_head(path.as_str())?, false));
+            return store.head_by_heart(path.as_str());
         }
         // A quote inside a JSON string is escaped, so this text can only be the field itself.
         let needle = format!("\"path\":{}", serde_json::Value::from(path.as_str()));
@@ -218,7 +212,7 @@ impl Look {
     }
 
     pub fn find_key(&self, store: &Store, key: &str) -> Result<Option<Record>> {
-        let known = if self.warm { store.warm_key(key)? } else { store.heads()?.key(key)? };
+        let known = if self.warm { store.key_by_heart(key)? } else { store.heads()?.key(key)? };
         if let Some(at) = known {
             return Ok(Some(store.journal.read_record(at)?));
         }
@@ -229,7 +223,7 @@ impl Look {
     /// All leases, ended ones included, and the highest fencing number.
     pub fn leases(&mut self, store: &Store) -> Result<(Vec<Lease>, u64)> {
         if self.warm {
-            return store.warm_leases();
+            return store.leases_by_heart();
         }
         let (mut leases, mut fence) = {
             let heads = store.heads()?;
@@ -288,15 +282,14 @@ impl Look {
 impl Store {
     /// Looks at the end of the journal. Only under the append lock.
     pub(crate) fn look(&self) -> Result<Look> {
-        self.forget_deleted_heads();
         let known = self.live_now()?.known();
-        if let Some(tail) = &known.tail
-            && !known.doubt
-            && self.is_warm_at(tail)
-            && self.journal.is_end(tail.at)?
+        if self.catch_up(&known)?
+            && let Some(tail) = known.tail
         {
-            return Ok(Look::new(tail.clone(), Vec::new(), tail.at, known.synced, true));
+            let end = tail.at;
+            return Ok(Look::new(tail, Vec::new(), end, known.synced, true));
         }
+        self.forget_deleted_heads();
         self.cool()?;
         let tail = match known.tail {
             // A writer that died left something there; or this process knows less than others do.
@@ -305,7 +298,8 @@ impl Store {
             None => self.find_end(None)?,
         };
         self.redo_after_rebuild()?;
-        let applied = self.heads()?.applied()?.at;
+        let told = self.heads()?.applied()?;
+        let applied = told.at;
         let pending = if applied < tail.at { self.journal.read_between(applied, tail.at)? } else { Vec::new() };
         // Lines that span segments lose their exact place; then everything is applied first.
         if !pending.is_empty() && applied.segment != tail.at.segment {
@@ -314,27 +308,32 @@ impl Store {
             let end = tail.at;
             return Ok(Look::new(tail, Vec::new(), end, Some(end), false));
         }
+        // Where the index knows less than the files show, it has to be told first.
+        if !known.doubt && known.applied.is_none_or(|placed| placed <= applied) && self.learn(told, &tail, &pending) {
+            let end = tail.at;
+            return Ok(Look::new(tail, Vec::new(), end, known.synced, true));
+        }
         Ok(Look::new(tail, pending, applied, known.synced, false))
     }
 
     /// Appends records, makes them durable and applies them.
     pub(crate) fn publish_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<()> {
-        let end = self.write_records(held, look, records)?.tail.at;
+        let end = self.write_records(held, look, records)?.at;
         self.sync_to(end)?;
         self.apply_to(end)
     }
 
     /// Step 4, for whoever made the records.
-    fn put_written_in_place(&self, written: &Written) -> Result<()> {
-        let apply = || if self.apply_warm(written)? { Ok(()) } else { self.apply_to(written.tail.at) };
+    fn put_in_place_to(&self, end: &Tail) -> Result<()> {
+        let apply = || if self.place_by_heart(end.at)? { Ok(()) } else { self.apply_to(end.at) };
         self.with_sound_heads(apply).map_err(|error| match error {
             unfinished @ StoreError::Unfinished { .. } => unfinished,
-            other => StoreError::Unfinished { seq: written.tail.seq, path: ".quipu".into(), source: std::io::Error::other(other) },
+            other => StoreError::Unfinished { seq: end.seq, path: ".quipu".into(), source: std::io::Error::other(other) },
         })
     }
 
-    /// Steps 1 and 2: the journal grows, the lock is given up.
-    fn write_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Written> {
+    /// Steps 1 and 2: the journal grows, the lock is given up. Returns the new end.
+    fn write_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Tail> {
         let before = look.tail.at;
         let grown = self.grow(look, records);
         if grown.is_err() {
@@ -347,7 +346,7 @@ impl Store {
         grown
     }
 
-    fn grow(&self, look: Look, records: Vec<Record>) -> Result<Written> {
+    fn grow(&self, look: Look, records: Vec<Record>) -> Result<Tail> {
         let before = look.tail.clone();
         let mut written = Vec::with_capacity(records.len());
         let mut tail = look.tail;
@@ -368,12 +367,14 @@ impl Store {
             }
             tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: sum.clone() };
             record.sum = sum;
-            written.push((start, record));
+            written.push(Journalled { at: start, end: tail.clone(), record: Arc::new(record) });
         }
         self.live()?.set_tail(&self.disk, &tail)?;
-        let from = look.pending_from;
-        let behind = if from.segment == tail.at.segment { tail.at.offset - from.offset } else { u64::MAX };
-        Ok(Written { start: before, tail, records: written, behind })
+        // They are written: that the index could not be told is no reason to fail.
+        if self.keep_in_mind(&before, written).is_err() {
+            self.forget_by_heart();
+        }
+        Ok(tail)
     }
 
     /// Step 3: returns when everything up to a place is on the disk.

@@ -1,21 +1,23 @@
-//! What this process knows by heart: the heads at the journal's end, for as long as it alone writes.
+//! What this process knows by heart: the heads at the journal's end, and the records whose files are
+//! not yet in place.
 //!
 //! A process that commits one change after another need not ask the index of heads for what it has
 //! just written, nor tell it each time: it tells it every few commits, before anyone in this process
 //! asks it, and at the end. Until then the index is behind, as after a crash, and whoever looks
-//! reads the rest from the journal, and from `.quipu/stamps` what the files looked like. The first
-//! record of another process ends it all.
+//! reads the rest from the journal, and from `.quipu/stamps` what the files looked like. Records of
+//! other processes are followed as long as none of them has put files in place.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io::Write;
-use std::sync::PoisonError;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
+use crate::clock::parse_time;
 use crate::disk::Step;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
-use crate::live::Tail;
+use crate::live::{Known, Tail};
 use crate::record::{OpKind, Record};
 use crate::store::Store;
 use crate::tree::Stamp;
@@ -25,53 +27,165 @@ const RECORDS: usize = 64;
 /// More files than this are not kept in mind.
 const FILES: usize = 4096;
 
+/// A record of the journal and where it stands.
+#[derive(Clone)]
+pub(crate) struct Journalled {
+    pub at: Position,
+    /// The end of the journal behind it.
+    pub end: Tail,
+    pub record: Arc<Record>,
+}
+
 pub(crate) struct Warm {
-    /// The end of the journal that all this is true of; the files are applied up to it.
+    /// The end of the journal that all this is true of.
     tail: Tail,
-    /// How far the index of heads has been told.
+    /// The files are in place up to here.
+    placed_to: Tail,
+    /// How far the index of heads has been told; never beyond the files.
     told: Position,
-    heads: HashMap<String, Option<Head>>,
-    leases: Option<(Vec<Lease>, u64)>,
-    /// What the index has not been told.
+    /// Heads of files that are in place.
+    placed: HashMap<String, Option<Head>>,
+    /// Of those, what the index has not been told.
     dirty: HashSet<String>,
     keys: Vec<(String, Position)>,
-    records: usize,
+    untold: usize,
+    /// What is journalled behind `placed_to`, and the newest heads it makes.
+    unplaced: VecDeque<Journalled>,
+    pending: HashMap<String, Head>,
+    leases: Option<(Vec<Lease>, u64)>,
+}
+
+impl Warm {
+    /// Whether nobody else has put files in place since.
+    fn places_alone(&self, known: &Known) -> bool {
+        known.applied.is_none_or(|applied| applied <= self.placed_to.at)
+    }
+
+    fn extend(&mut self, records: Vec<Journalled>) {
+        for journalled in records {
+            for op in journalled.record.ops.iter().filter(|o| o.op != OpKind::Keep) {
+                self.pending.insert(op.path.clone(), Head::after(op, journalled.at, journalled.record.seq));
+            }
+            self.tail = journalled.end.clone();
+            self.unplaced.push_back(journalled);
+        }
+    }
 }
 
 impl Store {
-    /// Begins anew after everything up to `tail` was applied and told.
-    pub(crate) fn warm_up(&self, tail: Tail, heads: impl Iterator<Item = (String, Head)>) {
-        let told = tail.at;
-        let heads = heads.map(|(path, head)| (path, Some(head))).collect();
-        let warm = Warm { tail, told, heads, leases: None, dirty: HashSet::new(), keys: Vec::new(), records: 0 };
-        *self.warm.lock().unwrap_or_else(PoisonError::into_inner) = Some(warm);
+    fn by_heart(&self) -> MutexGuard<'_, Option<Warm>> {
+        self.warm.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn is_warm_at(&self, tail: &Tail) -> bool {
-        self.warm.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|w| w.tail == *tail)
+    /// Whether this process knows everything up to the end of the journal, having read what others
+    /// wrote meanwhile. Only under the append lock.
+    pub(crate) fn catch_up(&self, known: &Known) -> Result<bool> {
+        let mut slot = self.by_heart();
+        let (Some(warm), Some(tail)) = (slot.as_mut(), &known.tail) else { return Ok(false) };
+        if known.doubt || !warm.places_alone(known) || !self.journal.is_end(tail.at)? {
+            return Ok(false);
+        }
+        if warm.tail == *tail {
+            return Ok(true);
+        }
+        if warm.tail.at >= tail.at || warm.tail.at.segment != tail.at.segment {
+            return Ok(false);
+        }
+        let lines = self.journal.read_between(warm.tail.at, tail.at)?;
+        match records_of(&lines, warm.tail.at) {
+            Some(records) if records.last().is_some_and(|last| last.end == *tail) => warm.extend(records),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Begins to know things by heart: the index reaches to `applied`, and these lines stand between
+    /// there and the end. False if they hold something that only the index can keep.
+    pub(crate) fn learn(&self, applied: Tail, tail: &Tail, lines: &[u8]) -> bool {
+        let records = if lines.is_empty() && applied.at == tail.at { Some(Vec::new()) } else { records_of(lines, applied.at) };
+        let Some(records) = records else { return false };
+        if records.last().map_or(&applied, |last| &last.end).at != tail.at {
+            return false;
+        }
+        let mut warm = Warm {
+            tail: tail.clone(),
+            told: applied.at,
+            placed_to: applied,
+            placed: HashMap::new(),
+            dirty: HashSet::new(),
+            keys: Vec::new(),
+            untold: 0,
+            unplaced: VecDeque::new(),
+            pending: HashMap::new(),
+            leases: None,
+        };
+        warm.extend(records);
+        warm.tail = tail.clone();
+        *self.by_heart() = Some(warm);
+        true
+    }
+
+    /// Keeps in mind what was just journalled behind `before`. Only under the append lock.
+    pub(crate) fn keep_in_mind(&self, before: &Tail, records: Vec<Journalled>) -> Result<()> {
+        {
+            let mut slot = self.by_heart();
+            let Some(warm) = slot.as_mut() else { return Ok(()) };
+            let fits = |journalled: &Journalled| journalled.record.lease.is_none() && journalled.at.segment == before.at.segment;
+            if warm.tail == *before && records.iter().all(fits) {
+                warm.extend(records);
+                return Ok(());
+            }
+        }
+        self.cool()
     }
 
     /// Tells the index what it does not know yet and forgets everything.
     pub(crate) fn cool(&self) -> Result<()> {
         self.tell_heads()?;
-        *self.warm.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.by_heart() = None;
         Ok(())
     }
 
-    /// A head at the end of the journal. Only while warm, under the append or the apply lock.
-    pub(crate) fn warm_head(&self, path: &str) -> Result<Option<Head>> {
-        let mut slot = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(warm) = slot.as_mut() else { return self.heads_as_told()?.head(path) };
-        if let Some(head) = warm.heads.get(path) {
+    /// Forgets everything, untold: the journal has it.
+    pub(crate) fn forget_by_heart(&self) {
+        *self.by_heart() = None;
+    }
+
+    /// Bytes of the journal whose files are not in place; none if this process does not know.
+    pub(crate) fn behind(&self) -> Option<u64> {
+        let slot = self.by_heart();
+        slot.as_ref().map(|warm| warm.tail.at.offset.saturating_sub(warm.placed_to.at.offset))
+    }
+
+    /// The newest head of a path and whether it is still on its way to the disk. Only while warm.
+    pub(crate) fn head_by_heart(&self, path: &str) -> Result<(Option<Head>, bool)> {
+        let mut slot = self.by_heart();
+        match slot.as_mut() {
+            Some(warm) if warm.pending.contains_key(path) => Ok((warm.pending.get(path).cloned(), true)),
+            Some(warm) => Ok((self.placed_head(warm, path)?, false)),
+            None => Ok((self.heads_as_told()?.head(path)?, false)),
+        }
+    }
+
+    fn placed_head(&self, warm: &mut Warm, path: &str) -> Result<Option<Head>> {
+        if let Some(head) = warm.placed.get(path) {
             return Ok(head.clone());
         }
         let head = self.heads_as_told()?.head(path)?;
-        warm.heads.insert(path.to_owned(), head.clone());
+        warm.placed.insert(path.to_owned(), head.clone());
         Ok(head)
     }
 
-    pub(crate) fn warm_leases(&self) -> Result<(Vec<Lease>, u64)> {
-        let mut slot = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The head of a file as it is in place.
+    pub(crate) fn head_in_place(&self, path: &str) -> Result<Option<Head>> {
+        match self.by_heart().as_mut() {
+            Some(warm) => self.placed_head(warm, path),
+            None => self.heads_as_told()?.head(path),
+        }
+    }
+
+    pub(crate) fn leases_by_heart(&self) -> Result<(Vec<Lease>, u64)> {
+        let mut slot = self.by_heart();
         let ask = || -> Result<(Vec<Lease>, u64)> {
             let heads = self.heads_as_told()?;
             Ok((heads.leases()?, heads.fence()?))
@@ -83,30 +197,56 @@ impl Store {
         Ok(warm.leases.clone().unwrap_or_default())
     }
 
-    pub(crate) fn warm_key(&self, key: &str) -> Result<Option<Position>> {
-        let slot = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = slot.as_ref().and_then(|w| w.keys.iter().find(|(known, _)| known == key).map(|(_, at)| *at));
+    pub(crate) fn key_by_heart(&self, key: &str) -> Result<Option<Position>> {
+        let slot = self.by_heart();
+        let fresh = slot.as_ref().and_then(|warm| {
+            let unplaced = warm.unplaced.iter().find(|j| j.record.key.as_deref() == Some(key)).map(|j| j.at);
+            unplaced.or_else(|| warm.keys.iter().find(|(known, _)| known == key).map(|(_, at)| *at))
+        });
         match fresh {
             Some(at) => Ok(Some(at)),
             None => self.heads_as_told()?.key(key),
         }
     }
 
-    /// Keeps in mind what was just applied.
-    pub(crate) fn keep_warm(&self, tail: Tail, records: &[(Position, Record)], heads: impl Iterator<Item = (String, Head)>) -> Result<()> {
+    /// A file turned out to be as journalled, only with another stamp.
+    pub(crate) fn note_touched(&self, path: &str, stamp: Option<Stamp>) {
+        if let Some(Some(Some(head))) = self.by_heart().as_mut().map(|warm| warm.placed.get_mut(path)) {
+            head.stamp = stamp;
+        }
+    }
+
+    /// What is synced and not in place, oldest first; none if this process does not know. Only under
+    /// the apply lock.
+    pub(crate) fn unplaced(&self, known: &Known, end: Position) -> Option<Vec<Journalled>> {
+        let slot = self.by_heart();
+        let warm = slot.as_ref().filter(|warm| warm.places_alone(known) && warm.tail.at >= end)?;
+        let synced = known.synced.map_or(end, |synced| synced.max(end));
+        Some(warm.unplaced.iter().take_while(|j| j.end.at <= synced).cloned().collect())
+    }
+
+    /// Keeps in mind that files are in place. Only under the apply lock.
+    pub(crate) fn note_placed(&self, records: &[Journalled], heads: Vec<(String, Head)>) -> Result<()> {
+        let Some(last) = records.last() else { return Ok(()) };
+        self.note_stamps(&heads)?;
         let full = {
-            let mut slot = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slot = self.by_heart();
             let Some(warm) = slot.as_mut() else { return Ok(()) };
-            let heads: Vec<(String, Head)> = heads.collect();
-            self.note_stamps(&heads)?;
-            for (path, head) in heads {
-                warm.dirty.insert(path.clone());
-                warm.heads.insert(path, Some(head));
+            if warm.unplaced.front().is_none_or(|first| first.at != records[0].at) {
+                return Ok(()); // begun anew meanwhile: the journal and the stamps tell
             }
-            warm.keys.extend(records.iter().filter_map(|(at, record)| Some((record.key.clone()?, *at))));
-            warm.records += records.len();
-            warm.tail = tail;
-            warm.records >= RECORDS || warm.heads.len() > FILES
+            for (path, head) in heads {
+                if warm.pending.get(&path).is_some_and(|newest| newest.at == head.at) {
+                    warm.pending.remove(&path);
+                }
+                warm.dirty.insert(path.clone());
+                warm.placed.insert(path, Some(head));
+            }
+            warm.keys.extend(records.iter().filter_map(|j| Some((j.record.key.clone()?, j.at))));
+            warm.unplaced.drain(..records.len());
+            warm.placed_to = last.end.clone();
+            warm.untold += records.len();
+            warm.untold >= RECORDS || warm.placed.len() > FILES
         };
         if full {
             self.tell_heads()?;
@@ -145,9 +285,9 @@ impl Store {
     }
 
     /// The heads after records whose files another process has put in place.
-    pub(crate) fn heads_of_placed<'r>(&self, records: impl Iterator<Item = &'r (Position, Record)>) -> Result<BTreeMap<String, Head>> {
+    pub(crate) fn heads_of_placed<'r>(&self, records: impl Iterator<Item = &'r Journalled>) -> Result<BTreeMap<String, Head>> {
         let mut heads = BTreeMap::new();
-        for (at, record) in records {
+        for Journalled { at, record, .. } in records {
             for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
                 heads.insert(op.path.clone(), Head::after(op, *at, record.seq));
             }
@@ -171,16 +311,17 @@ impl Store {
         Ok(heads)
     }
 
-    /// Brings the index up to date, unless someone else has done so.
+    /// Brings the index up to date with the files, unless someone else has done so.
     pub(crate) fn tell_heads(&self) -> Result<()> {
-        let mut slot = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.by_heart();
         let Some(warm) = slot.as_mut() else { return Ok(()) };
-        if warm.told == warm.tail.at {
-            if warm.heads.len() > FILES {
+        if warm.told == warm.placed_to.at {
+            if warm.placed.len() > FILES {
                 *slot = None;
             }
             return Ok(());
         }
+        self.forget_deleted_heads();
         self.disk.step(Step::HeadsCommit).map_err(StoreError::io("cannot write the heads"))?;
         let heads = self.heads_as_told()?;
         let told = heads.transaction(|heads| {
@@ -189,26 +330,40 @@ impl Store {
                 return Ok(false);
             }
             for path in &warm.dirty {
-                if let Some(Some(head)) = warm.heads.get(path) {
+                if let Some(Some(head)) = warm.placed.get(path) {
                     heads.put(path, head)?;
                 }
             }
             for (key, at) in &warm.keys {
                 heads.put_key(key, *at)?;
             }
-            heads.set_applied(&warm.tail)?;
+            heads.set_applied(&warm.placed_to)?;
             Ok(true)
         })?;
-        if told && warm.heads.len() <= FILES {
-            warm.told = warm.tail.at;
+        if told && warm.placed.len() <= FILES {
+            warm.told = warm.placed_to.at;
             warm.dirty.clear();
             warm.keys.clear();
-            warm.records = 0;
+            warm.untold = 0;
         } else {
             *slot = None;
         }
         Ok(())
     }
+}
+
+/// Lines of the journal as records; none if one of them cannot be kept in mind.
+fn records_of(lines: &[u8], from: Position) -> Option<Vec<Journalled>> {
+    let mut at = from;
+    let mut records = Vec::new();
+    for line in lines.split_inclusive(|b| *b == b'\n') {
+        let record = Record::decode(line.strip_suffix(b"\n")?).ok().filter(|record| record.lease.is_none())?;
+        let end = Position { segment: at.segment, offset: at.offset + line.len() as u64 };
+        let end = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at)?, sum: record.sum.clone() };
+        records.push(Journalled { at, end: end.clone(), record: Arc::new(record) });
+        at = end.at;
+    }
+    Some(records)
 }
 
 impl Drop for Store {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quipu_contract::Actor;
-use quipu_store::{Change, Expect, Options, Store, StoreError};
+use quipu_store::{Change, Expect, Judged, Options, Store, StoreError};
 use quipu_testkit::{FailingDisk, Failure, Playground};
 
 fn entry(number: usize) -> String {
@@ -12,11 +12,20 @@ fn entry(number: usize) -> String {
 
 /// One commit of an append, a draft and a key.
 fn commit(store: &Store, number: usize) -> Result<(), StoreError> {
+    judged(store, number)?.publish().map(|_| ())
+}
+
+/// The same, with files that follow.
+fn commit_behind(store: &Store, number: usize) -> Result<(), StoreError> {
+    judged(store, number)?.publish_behind().map(|_| ())
+}
+
+fn judged(store: &Store, number: usize) -> Result<Judged<'_>, StoreError> {
     let change = Change::by(&Actor::Person)
         .append(&Playground::path("meta/log.md"), entry(number))
         .write(&Playground::path("drafts/ch01.md"), format!("draft {number}\n"), Expect::Any)
         .key(format!("key {number}"));
-    store.judge(change)?.publish().map(|_| ())
+    store.judge(change)
 }
 
 /// How many commits the files hold; the two files must agree.
@@ -33,10 +42,20 @@ const COMMITS: usize = 4;
 
 #[test]
 fn a_crash_at_every_step_of_a_run_of_commits() {
+    crash_at_every_step(commit);
+}
+
+#[test]
+fn a_crash_at_every_step_of_a_run_of_commits_whose_files_follow() {
+    crash_at_every_step(commit_behind);
+}
+
+fn crash_at_every_step(commit: fn(&Store, usize) -> Result<(), StoreError>) {
     let counting = Arc::new(FailingDisk::counting());
     let play = Playground::new();
     let store = play.open_with(Options { watch: Some(counting.clone()), ..Options::default() });
     (0..COMMITS).for_each(|number| commit(&store, number).unwrap());
+    store.settle().unwrap();
     drop(store);
     let steps = counting.steps().len();
     for index in 0..steps {
@@ -46,6 +65,7 @@ fn a_crash_at_every_step_of_a_run_of_commits() {
                 let disk = Arc::new(FailingDisk::at(index, failure));
                 let store = play.open_with(Options { watch: Some(disk), ..Options::default() });
                 let acknowledged = (0..COMMITS).take_while(|number| commit(&store, *number).is_ok()).count();
+                let _ = store.settle();
                 drop(store);
                 for name in lost {
                     let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
@@ -58,6 +78,7 @@ fn a_crash_at_every_step_of_a_run_of_commits() {
                 assert_eq!(store.verify().unwrap().problems, [], "{place}");
                 assert!(store.log(100).unwrap().iter().all(|e| e.who.kind == "person"), "{place}: its own bytes were adopted");
                 (found..COMMITS).for_each(|number| commit(&store, number).unwrap());
+                store.settle().unwrap();
                 assert_eq!(count(&play), COMMITS, "{place}");
                 assert!((0..COMMITS).all(|n| commit(&store, n).is_ok()) && count(&play) == COMMITS, "{place}: keys are forgotten");
             }
@@ -78,6 +99,39 @@ fn two_stores_take_turns() {
     let third = play.open();
     assert_eq!(third.verify().unwrap().problems, []);
     assert_eq!(third.log(100).unwrap().len(), 60);
+}
+
+/// Threads of two stores, half of them with files that follow: nothing is lost, nothing is twice.
+#[test]
+fn threads_of_two_stores_at_once() {
+    let play = Playground::new();
+    let stores = [play.open(), play.open()];
+    let log = Playground::path("meta/log.md");
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let (store, log) = (&stores[writer % 2], &log);
+            scope.spawn(move || {
+                for number in 0..40 {
+                    let change = Change::by(&Actor::Person).append(log, format!("{writer} {number}\n")).write(
+                        &Playground::path(&format!("drafts/w{writer}.md")),
+                        format!("{number}\n"),
+                        Expect::Any,
+                    );
+                    let judged = store.judge(change).unwrap();
+                    if writer % 4 < 2 { judged.publish() } else { judged.publish_behind() }.unwrap();
+                }
+            });
+        }
+    });
+    stores.iter().for_each(|store| store.settle().unwrap());
+    let text = play.text("meta/log.md").unwrap();
+    for writer in 0..8 {
+        let own: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix(&format!("{writer} "))).collect();
+        assert_eq!(own, (0..40).map(|n| n.to_string()).collect::<Vec<_>>(), "writer {writer}");
+        assert_eq!(play.text(&format!("drafts/w{writer}.md")).unwrap(), "39\n");
+    }
+    assert_eq!(stores[0].verify().unwrap().problems, []);
+    assert_eq!(stores[1].log(1000).unwrap().len(), 320);
 }
 
 #[test]
@@ -108,7 +162,7 @@ fn what_is_behind_is_bounded_and_complete() {
     let store = play.open();
     let log = Playground::path("meta/log.md");
     for number in 0..500 {
-        let change = Change::by(&Actor::Person).append(&log, format!("{:0>200}\n", number));
+        let change = Change::by(&Actor::Person).append(&log, format!("{:0>900}\n", number));
         store.judge(change).unwrap().publish_behind().unwrap();
     }
     assert!(play.text("meta/log.md").unwrap_or_default().lines().count() > 300, "files follow on their own");
