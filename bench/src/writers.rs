@@ -13,10 +13,10 @@ const PAYLOAD: usize = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rival {
-    /// Files in place when the commit is acknowledged: what every command does.
-    Quipu,
-    /// Acknowledged when durable; the files follow, and the clock runs until they are in place.
-    QuipuBehind,
+    /// Acknowledged when durable, as the rivals do; the files follow, and the clock runs until they are in place.
+    QuipuDurable,
+    /// Files in place before each acknowledgement: what a single command does.
+    QuipuInPlace,
     Sqlite,
     RawAppend,
     Replace,
@@ -29,12 +29,12 @@ pub enum Work {
 }
 
 impl Rival {
-    pub const ALL: [Rival; 5] = [Rival::Quipu, Rival::QuipuBehind, Rival::Sqlite, Rival::RawAppend, Rival::Replace];
+    pub const ALL: [Rival; 5] = [Rival::QuipuDurable, Rival::QuipuInPlace, Rival::Sqlite, Rival::RawAppend, Rival::Replace];
 
     pub fn name(self) -> &'static str {
         match self {
-            Rival::Quipu => "quipu",
-            Rival::QuipuBehind => "quipu-behind",
+            Rival::QuipuDurable => "quipu-durable",
+            Rival::QuipuInPlace => "quipu-in-place",
             Rival::Sqlite => "sqlite",
             Rival::RawAppend => "raw-append",
             Rival::Replace => "replace",
@@ -79,7 +79,7 @@ pub fn prepare_named(rival: &str, folder: &Path) {
 
 pub fn prepare(rival: Rival, folder: &Path) {
     match rival {
-        Rival::Quipu | Rival::QuipuBehind => {
+        Rival::QuipuDurable | Rival::QuipuInPlace => {
             std::fs::write(folder.join("quipu.toml"), CONTRACT).unwrap();
             Store::init(folder).unwrap();
             let store = Store::open(folder, contract(), Options::default()).unwrap();
@@ -111,9 +111,9 @@ pub enum Writer {
 impl Writer {
     pub fn open(rival: Rival, folder: &Path, shared: Option<&Arc<Store>>) -> Writer {
         match rival {
-            Rival::Quipu | Rival::QuipuBehind => Writer::Quipu {
+            Rival::QuipuDurable | Rival::QuipuInPlace => Writer::Quipu {
                 store: shared.cloned().unwrap_or_else(|| Arc::new(Store::open(folder, contract(), Options::default()).unwrap())),
-                behind: rival == Rival::QuipuBehind,
+                behind: rival == Rival::QuipuDurable,
             },
             Rival::Sqlite => Writer::Sqlite(sqlite(folder)),
             Rival::RawAppend => Writer::RawAppend(File::options().append(true).open(folder.join("log")).unwrap()),

@@ -94,6 +94,13 @@ impl Disk {
     }
 }
 
+/// Whether a file has no name any more. Its times are not asked for: a kernel that is asked for them
+/// gives the next write a time of its own, and the sync after it has to write the inode, too.
+pub(crate) fn is_deleted(file: &File) -> bool {
+    use rustix::fs::{AtFlags, StatxFlags, statx};
+    statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::NLINK).map_or(true, |stat| stat.stx_nlink == 0)
+}
+
 fn stopped() -> io::Error {
     io::Error::other("stopped by a watch")
 }

@@ -53,7 +53,7 @@ impl Live {
 
     /// Whether someone has deleted the file: what others know stands in another one now.
     pub fn is_deleted(&self) -> bool {
-        rustix::fs::fstat(&self.file).map_or(true, |stat| stat.st_nlink == 0)
+        crate::disk::is_deleted(&self.file)
     }
 
     pub fn known(&self) -> Known {
@@ -106,7 +106,8 @@ impl Live {
     }
 
     fn parse(&self, line: &[u8]) -> Option<String> {
-        let line = std::str::from_utf8(line).ok()?.trim_end();
+        let used = line.iter().rposition(|b| !b.is_ascii_whitespace())? + 1;
+        let line = std::str::from_utf8(&line[..used]).ok()?;
         let (body, check) = line.rsplit_once(' ')?;
         let body = (check == checksum(body)).then_some(body)?;
         body.strip_prefix(self.boot.as_str())?.strip_prefix(' ').map(str::to_owned)

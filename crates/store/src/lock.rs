@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::disk::is_deleted;
 use crate::error::{Result, StoreError};
 
 pub(crate) struct KernelLock {
@@ -69,6 +70,7 @@ impl KernelLock {
         // From here on the place in the queue is given up again, however this ends.
         let mut held = Held { lock: self, file: None };
         let file = match known {
+            // A lock on a file that no one else can find any more excludes no one.
             Some(file) if !is_deleted(&file) => file,
             _ => {
                 let opened = Arc::new(open(&self.path)?);
@@ -123,11 +125,6 @@ impl KernelLock {
             Wait::Waiting | Wait::GivenUp => Err(self.busy(holder(known).unwrap_or_else(|| "another process".into()))),
         }
     }
-}
-
-/// A lock on a file that no one else can find any more excludes no one.
-fn is_deleted(file: &File) -> bool {
-    rustix::fs::fstat(file).map_or(true, |stat| stat.st_nlink == 0)
 }
 
 fn open(path: &Path) -> Result<File> {

@@ -119,7 +119,7 @@ impl Segment {
 pub(crate) fn sync(disk: &Disk, file: &File) -> io::Result<()> {
     disk.step(Step::JournalSync)?;
     file.sync_data()?;
-    if rustix::fs::fstat(file)?.st_nlink == 0 {
+    if crate::disk::is_deleted(file) {
         return Err(io::Error::new(io::ErrorKind::NotFound, "the segment was deleted while it was written"));
     }
     Ok(())
