@@ -184,6 +184,13 @@ impl Store {
     /// The text of a file at some state, and that state.
     pub fn text_at(&self, path: &ProjectPath, at: &At) -> Result<(Vec<u8>, PathEvent)> {
         let events = self.events(path)?;
+        if let At::Seq(seq) = at {
+            let newest = self.newest_seq()?;
+            if *seq > newest {
+                let what = format!("there is no commit @{seq}: the newest is @{newest}");
+                return Err(StoreError::NotFound { what, mend: format!("quipu log {path}") });
+            }
+        }
         let found = match at {
             At::Version(prefix) => events.iter().position(|e| e.version.as_str().starts_with(prefix.as_str())),
             At::Seq(seq) => events.iter().position(|e| e.seq <= *seq),
@@ -198,6 +205,13 @@ impl Store {
             return Err(StoreError::NotFound { what, mend: format!("quipu log {path}     (and name a version before that)") });
         }
         Ok((text_of(path, &events[index..])?, events[index].clone()))
+    }
+
+    /// The number of the newest commit.
+    pub fn newest_seq(&self) -> Result<u64> {
+        let mut newest = 0;
+        self.each_newest_first(1, &mut |_, record| newest = newest.max(record.seq))?;
+        Ok(newest)
     }
 
     /// Whether some bytes are an earlier version of a file.

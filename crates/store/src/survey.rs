@@ -136,9 +136,12 @@ impl Store {
 
     fn survey_once(&self) -> Result<Survey> {
         self.settle()?;
-        let found = self.tree.walk(&|_| false).map_err(StoreError::io("cannot walk the project"))?;
+        let mut odd = Vec::new();
+        let found = self.tree.walk(&mut odd).map_err(StoreError::io("cannot walk the project"))?;
         let mut heads = self.heads()?.all()?;
         let mut survey = Survey::default();
+        odd.retain(|text| ProjectPath::parse(text).is_ok_and(|path| self.contract.rule(&path).is_some()));
+        survey.strange = odd.into_iter().map(|text| (text, "is a link or no file at all: it is never followed".to_owned())).collect();
         let mut changed = Vec::new();
         // Both lists are in the order of the paths: they are walked side by side.
         let mut known = heads.iter().peekable();

@@ -326,9 +326,9 @@ impl Tree {
         }
     }
 
-    /// Every regular file below the root with its stamp, except reserved folders and what
-    /// `leave_out` names. Folders are walked without following links.
-    pub fn walk(&self, leave_out: &dyn Fn(&str) -> bool) -> io::Result<Vec<(String, Stamp)>> {
+    /// Every regular file below the root with its stamp, except in reserved folders. Links are not
+    /// followed: they and whatever else is neither file nor folder are `odd`.
+    pub fn walk(&self, odd: &mut Vec<String>) -> io::Result<Vec<(String, Stamp)>> {
         let mut found = Vec::new();
         let mut folders = vec![String::new()];
         while let Some(folder) = folders.pop() {
@@ -351,17 +351,18 @@ impl Tree {
                     kind = FileType::from_raw_mode(stat.st_mode); // not every file system tells
                 }
                 match kind {
-                    FileType::Directory if quipu_contract::RESERVED.contains(&name) || leave_out(&path) => {}
+                    FileType::Directory if quipu_contract::RESERVED.contains(&name) => {}
                     FileType::Directory => folders.push(path),
                     FileType::RegularFile => {
                         if let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) {
                             found.push((path, stamp_of(&stat)));
                         }
                     }
-                    _ => {}
+                    _ => odd.push(path),
                 }
             }
         }
+        odd.sort_unstable();
         found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         Ok(found)
     }
