@@ -16,6 +16,9 @@ pub fn answer(receipt: &Receipt) -> Answer {
     for adopted in &receipt.adopted {
         answer = answer.say(format!("adopted {} ({} outside Quipu)", adopted.path, adopted.how));
     }
+    for path in &receipt.merged {
+        answer = answer.say(format!("{path} had moved on since it was read: merged by section and key"));
+    }
     if receipt.repeated {
         answer = answer.say(format!("commit {} had been made before, under the same key", receipt.seq));
     } else if !receipt.unchanged {
