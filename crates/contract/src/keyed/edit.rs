@@ -60,7 +60,8 @@ pub fn facts(text: &str) -> Vec<Fact> {
     found
 }
 
-/// The text with a fact set. An older value goes to its section's history, with the time until which it held.
+/// The text with a fact set. An older value goes to its section's history, with the time until which it held;
+/// with an empty time it is let go.
 /// A key that is there already is found without a section; a new one needs it, unless `fallback` names one of the text.
 pub fn set_fact(
     text: &str,

@@ -3,9 +3,10 @@
 use super::edit::{eol_of, insert_after};
 use super::parse::{Kind, Part, Unit};
 
-/// Puts an older value into the history of a part; makes the history where there is none.
+/// Puts an older value into the history of a part; makes the history where there is none. Without a time it is
+/// not worth telling.
 pub(super) fn remember(parts: &mut Vec<Part>, of: usize, key: &str, value: &str, until: &str) {
-    if value.is_empty() {
+    if value.is_empty() || until.is_empty() {
         return;
     }
     let (level, titles) = (parts[of].level, parts[of].titles.clone());
