@@ -136,7 +136,7 @@ fn session_paths(project: &Project) -> Vec<ProjectPath> {
 }
 
 /// Writes a derived file whole: a reader never sees half of it.
-pub(crate) fn write_derived(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+pub fn write_derived(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
     let aside = file.with_extension(format!("{}.tmp", std::process::id()));
     std::fs::write(&aside, bytes)?;
     std::fs::rename(&aside, file)

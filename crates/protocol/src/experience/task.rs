@@ -56,9 +56,14 @@ pub enum TaskError {
 /// Reads the task at hand; nothing where the file is cleared.
 pub fn read_task(text: &str) -> Option<Task> {
     let document = Document::parse(text);
-    let section = names::CURRENT.section(&document)?;
-    let description = description(&document, section)?;
-    let value = |name: &Name| name.value(&document, section).map(str::to_owned);
+    let section = below(&document, &names::CURRENT);
+    let description = match section {
+        Some(section) => description(&document, section)?,
+        // A file by hand may hold nothing but a plan; its title tells what it is about.
+        None if plan_items(&document).is_empty() => return None,
+        None => document.sections().iter().find(|section| section.level == 1).map(|section| section.title.clone()).unwrap_or_default(),
+    };
+    let value = |name: &Name| section.and_then(|section| name.value(&document, section)).map(str::to_owned);
     let todos = plan_items(&document).iter().enumerate().map(|(index, item)| todo(index + 1, item)).collect();
     let notes = names::RESULTS
         .section(&document)
@@ -73,6 +78,11 @@ pub fn read_task(text: &str) -> Option<Task> {
         todos,
         notes: notes.unwrap_or_default(),
     })
+}
+
+/// The section of a name; the title of the file is none.
+fn below<'d>(document: &'d Document<'_>, name: &Name) -> Option<&'d Section> {
+    document.sections().iter().find(|section| section.level > 1 && name.is(&section.title))
 }
 
 /// The first paragraph that is no template's stand-in and has no key.
@@ -91,7 +101,7 @@ fn description(document: &Document<'_>, section: &Section) -> Option<String> {
 }
 
 fn plan_items<'d>(document: &'d Document<'_>) -> Vec<&'d Item> {
-    let Some(plan) = names::PLAN.section(document) else { return Vec::new() };
+    let Some(plan) = below(document, &names::PLAN) else { return Vec::new() };
     document.items_in(&plan.range).iter().filter(|item| item.depth == 0).collect()
 }
 
@@ -136,7 +146,7 @@ pub fn start_task(text: &str, language: Language, new: &NewTask) -> Result<Strin
     }
     let mut text = with_section(text, &names::CURRENT, language)?;
     let document = Document::parse(&text);
-    if let Some(section) = names::CURRENT.section(&document) {
+    if let Some(section) = below(&document, &names::CURRENT) {
         text = document.replace_body(section, &body)?;
     }
     for item in &new.todos {
@@ -147,11 +157,11 @@ pub fn start_task(text: &str, language: Language, new: &NewTask) -> Result<Strin
 
 fn with_section(text: &str, name: &Name, language: Language) -> Result<String, SpliceError> {
     let document = Document::parse(text);
-    if name.section(&document).is_some() {
+    if below(&document, name).is_some() {
         return Ok(text.to_owned());
     }
     // The closing steps stay last.
-    let place = names::CLOSING.section(&document).map_or(Place::End, |closing| Place::Before(closing.id));
+    let place = below(&document, &names::CLOSING).map_or(Place::End, |closing| Place::Before(closing.id));
     document.insert_section(place, 2, name.in_language(language), "")
 }
 
@@ -166,7 +176,7 @@ pub fn add_todo(text: &str, language: Language, item: &str, at: Option<usize>) -
         let line = Splice { range: start..start, text: format!("- [ ] {item}\n") };
         return Ok(line.apply(&text));
     }
-    match (items.last(), names::PLAN.section(&document)) {
+    match (items.last(), below(&document, &names::PLAN)) {
         (Some(last), _) => {
             let end = last.range.start + document.slice(&last.range).trim_end().len();
             Ok(Splice { range: end..end, text: format!("\n- [ ] {item}") }.apply(&text))
@@ -261,14 +271,14 @@ pub fn note(text: &str, language: Language, note: &str, rounds: u32) -> Result<S
     let note = one_line(note)?;
     let mut text = with_section(text, &names::RESULTS, language)?;
     let document = Document::parse(&text);
-    if let Some(results) = names::RESULTS.section(&document) {
+    if let Some(results) = below(&document, &names::RESULTS) {
         text = document.append_entry(results, &format!("- {note}"))?;
     }
     if rounds == 0 {
         return Ok(text);
     }
     let document = Document::parse(&text);
-    match names::CURRENT.section(&document) {
+    match below(&document, &names::CURRENT) {
         Some(section) => {
             let key = names::ROUNDS_SO_FAR.key_in(&document, section, language);
             Ok(document.set_keyed(section, &key, &(task.rounds + rounds).to_string())?)
@@ -283,8 +293,8 @@ pub fn clear_task(text: &str, template: &str) -> Result<String, SpliceError> {
     let mut text = text.to_owned();
     for name in [&names::CURRENT, &names::BEFORE, &names::PLAN, &names::RESULTS, &names::CLOSING] {
         let document = Document::parse(&text);
-        let Some(section) = name.section(&document) else { continue };
-        let body = name.section(&fresh).map_or("", |section| fresh.slice(&section.body));
+        let Some(section) = below(&document, name) else { continue };
+        let body = below(&fresh, name).map_or("", |section| fresh.slice(&section.body));
         text = document.replace_body(section, body)?;
     }
     Ok(text)
@@ -358,6 +368,7 @@ mod tests {
     fn a_file_by_hand_after_the_seed_is_continued() {
         let text = "# 任务\n\n## 执行计划（已知模式）\n- [x] 识别模式：未定义变量错误\n- [ ] 应用已知解决方案\n\n## 收尾步骤（强制执行）\n- [ ] 清理\n";
         let edited = finish_todo(&add_todo(text, Language::Zh, "验证", None).unwrap(), 2, None).unwrap();
+        assert_eq!(read_task(&edited).map(|task| (task.description, task.todos.len())), Some(("任务".into(), 3)));
         assert_eq!(edited, text.replace("- [ ] 应用已知解决方案\n", "- [x] 应用已知解决方案\n- [ ] 验证\n"));
     }
 }

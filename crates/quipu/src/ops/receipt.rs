@@ -26,3 +26,11 @@ pub fn answer(receipt: &Receipt) -> Answer {
     }
     answer
 }
+
+/// A receipt beside what else there is to tell.
+pub fn beside(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<String>) -> Answer {
+    let mut told = answer(receipt);
+    json["receipt"] = std::mem::take(&mut told.json);
+    (told.json, told.text) = (json, text.into());
+    told
+}
