@@ -188,3 +188,95 @@ pub fn record_session<E: From<FormedError>>(
 pub fn now(project: &Project) -> String {
     render_second(project.store.now().wall_us)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    use quipu_contract::{ActorName, Language, facts, set_fact};
+    use quipu_store::Options;
+
+    use crate::experience::{NewTask, add_todo, load_sessions, near_sessions, read_task, start_task};
+    use crate::init::{Layout, lay_out};
+
+    const AT_ONCE: usize = 8;
+
+    fn project() -> (tempfile::TempDir, Actor) {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout { profiles: vec!["worldlog".into()], language: Language::En, vars: BTreeMap::new(), force: false };
+        lay_out(folder.path(), &layout, Options::default()).unwrap();
+        let name = |text: &str| ActorName::parse(text).ok();
+        (folder, Actor::Agent { role: name("agent"), unit: None, agent: name("otto") })
+    }
+
+    fn open(folder: &tempfile::TempDir) -> Project {
+        let patient = Options { wait: std::time::Duration::from_secs(120), ..Options::default() };
+        Project::open(folder.path(), patient).unwrap()
+    }
+
+    fn at_once(work: impl Fn(usize) + Sync) {
+        std::thread::scope(|scope| {
+            (0..AT_ONCE).for_each(|number| {
+                drop(scope.spawn({
+                    let work = &work;
+                    move || work(number)
+                }))
+            })
+        });
+    }
+
+    #[test]
+    fn sessions_of_one_name_at_once_all_exist() {
+        let (folder, actor) = project();
+        at_once(|number| {
+            let by = By { actor: &actor, lease: None, why: "test".into() };
+            let render = |name: &str| format!("# Session: {name}\n\nby {number}\n");
+            let rest = |change, _: &str| Ok::<_, FormedError>(change);
+            record_session(&open(&folder), &by, "2026-01-02_fix_x", render, rest).unwrap();
+        });
+        let found = load_sessions(&open(&folder), &actor).unwrap();
+        let names: Vec<String> = found.into_iter().map(|(_, session)| session.name).collect();
+        assert_eq!(names.len(), AT_ONCE);
+        for nth in 1..=u32::try_from(AT_ONCE).unwrap() {
+            let name = nth_name("2026-01-02_fix_x", nth);
+            assert!(names.contains(&name), "{names:?}");
+            let text = std::fs::read_to_string(folder.path().join(format!(".sessions/{name}.md"))).unwrap();
+            assert!(text.starts_with(&format!("# Session: {name}\n")), "{text}");
+        }
+    }
+
+    #[test]
+    fn changes_of_one_file_at_once_are_all_in_it() {
+        let (folder, actor) = project();
+        let by = By { actor: &actor, lease: None, why: "test".into() };
+        let new = NewTask { description: "much".into(), ..NewTask::default() };
+        at_once(|number| {
+            let project = open(&folder);
+            // Whoever is first begins the task.
+            let begun = |text: &str| start_task(text, Language::En, &new).unwrap_or_else(|_| text.to_owned());
+            let plan = |formed: &Formed| add_todo(&begun(&formed.text), Language::En, &format!("item {number}"), None);
+            change_formed(&project, &by, Form::Task, |formed| Ok::<_, FormedError>(plan(formed).unwrap())).unwrap();
+            let set = |formed: &Formed| set_fact(&formed.text, Some("Structure"), &[], &format!("key {number}"), "x", "t").unwrap().0;
+            change_formed(&project, &by, Form::World, |formed| Ok::<_, FormedError>(set(formed))).unwrap();
+        });
+        let project = open(&folder);
+        let task = read_task(&load_formed(&project, &actor, Form::Task).unwrap().text).unwrap();
+        assert_eq!(task.todos.len(), AT_ONCE);
+        let world = load_formed(&project, &actor, Form::World).unwrap().text;
+        assert_eq!(facts(&world).iter().filter(|fact| fact.section == "Structure" && !fact.older).count(), AT_ONCE, "{world}");
+    }
+
+    #[test]
+    fn a_match_reads_a_bounded_number_of_sessions() {
+        let (folder, actor) = project();
+        let write = |name: &str| std::fs::write(folder.path().join(format!(".sessions/{name}.md")), "## Problem\n\nx\n").unwrap();
+        write("2020-01-01_debug_undefined_var_add");
+        (0..300).for_each(|number| write(&format!("2026-01-01_fix_case_{number}")));
+        let project = open(&folder);
+        let near = near_sessions(&project, &actor, "an undefined variable").unwrap();
+        assert_eq!((near.len(), near[0].1.name.as_str()), (41, "2020-01-01_debug_undefined_var_add"));
+        assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
+        assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
+    }
+}

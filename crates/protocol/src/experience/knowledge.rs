@@ -141,9 +141,10 @@ pub fn count_pattern(pattern: &Pattern, sessions: &[Session]) -> Counted {
 /// The text with its numbers counted from an agent's sessions (oldest first). Nothing else changes.
 pub fn recount(text: &str, language: Language, sessions: &[Session]) -> Result<String, SpliceError> {
     let rounds: u32 = sessions.iter().filter_map(|s| s.rounds).sum();
-    let counted = sessions.iter().filter(|s| s.rounds.is_some()).count();
-    let mean = if counted == 0 { 0.0 } else { f64::from(rounds) / counted as f64 };
-    let mean = format!("{mean:.1}");
+    let counted = u32::try_from(sessions.iter().filter(|s| s.rounds.is_some()).count()).unwrap_or(u32::MAX);
+    // In tenths, half of one rounded up.
+    let tenths = (10 * rounds + counted / 2).checked_div(counted).unwrap_or(0);
+    let mean = format!("{}.{}", tenths / 10, tenths % 10);
     let mean = mean.strip_suffix(".0").unwrap_or(&mean);
     let mut text = with_section(text, &names::STATISTICS, language)?;
     let of_all =

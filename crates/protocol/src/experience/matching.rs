@@ -73,7 +73,8 @@ fn rank(description: &str, candidates: &[Candidate]) -> Vec<Match> {
         }
     }
     let all = candidates.len() as f64;
-    let weight = |word: &str| (1.0 + all / f64::from(*spread.get(word).unwrap_or(&1))).ln();
+    // A word that nothing holds tells that the task is new, not what it is about: it counts least.
+    let weight = |word: &str| spread.get(word).map_or(std::f64::consts::LN_2, |held| (1.0 + all / f64::from(*held)).ln());
     let whole: f64 = wanted.iter().map(|word| weight(word)).sum();
     let mut found: Vec<Match> = Vec::new();
     for candidate in candidates {

@@ -95,6 +95,7 @@ fn render_pattern(pattern: &Pattern) -> String {
 pub struct KnowledgePattern {
     /// Its name; without one, what may become a pattern is proposed
     name: Option<String>,
+    /// What it is
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// When to reach for it

@@ -32,5 +32,5 @@ pub fn beside(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<St
     let mut told = answer(receipt);
     json["receipt"] = std::mem::take(&mut told.json);
     (told.json, told.text) = (json, text.into());
-    told
+    if receipt.unchanged { told.say("unchanged") } else { told }
 }

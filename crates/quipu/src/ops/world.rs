@@ -60,7 +60,9 @@ fn render(fact: &Fact) -> String {
 
 #[derive(Debug, Args)]
 pub struct WorldSet {
+    /// The fact's name, however cased
     key: String,
+    /// What holds now; the cells of a table row are set off by ` | `
     #[arg(allow_hyphen_values = true)]
     value: String,
     /// The section of a new key, or of one that stands in several
