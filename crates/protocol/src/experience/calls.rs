@@ -92,7 +92,7 @@ impl Calls {
         if self.process == call.process {
             self.quiet += 1;
             // After as many again it is told again.
-            if self.quiet_told && limits.quiet_rounds.is_some_and(|limit| limit > 0 && self.quiet % limit == 0) {
+            if self.quiet_told && limits.quiet_rounds.is_some_and(|limit| limit > 0 && self.quiet.is_multiple_of(limit)) {
                 self.quiet_told = false;
             }
         } else {

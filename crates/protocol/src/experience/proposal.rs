@@ -62,7 +62,7 @@ fn key_words(session: &Session) -> BTreeSet<String> {
 /// How much two sets have in common, of 100.
 fn share(a: &BTreeSet<String>, b: &BTreeSet<String>) -> usize {
     let all = a.union(b).count();
-    if all == 0 { 0 } else { 100 * a.intersection(b).count() / all }
+    (100 * a.intersection(b).count()).checked_div(all).unwrap_or(0)
 }
 
 fn proposal(group: &[&Session]) -> Proposal {

@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn a_task_is_begun_worked_on_and_cleared() {
         for (template, language) in [(ZH, Language::Zh), (EN, Language::En)] {
-            let mine = template.replace("# ", "# ").replacen("\n\n## ", "\n\n## 我的小节\n\n  保留  \n\n## ", 1);
+            let mine = template.replacen("\n\n## ", "\n\n## 我的小节\n\n  保留  \n\n## ", 1);
             let text = begin(&mine, language);
             let text = add_todo(&text, language, "测试", None).unwrap();
             let text = add_todo(&text, language, "先看提交", Some(1)).unwrap();
