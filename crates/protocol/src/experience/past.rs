@@ -10,7 +10,7 @@ use quipu_contract::{Actor, Form, ProjectPath, Readable};
 use quipu_store::StoreError;
 use serde::{Deserialize, Serialize};
 
-use super::session::{Session, parse_session_name, read_session};
+use super::session::{Session, read_session};
 use crate::project::Project;
 use crate::view::words;
 
@@ -36,20 +36,20 @@ pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession
     let kept: Option<Kept> = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let mut kept = kept.filter(|kept| kept.version == KEPT).unwrap_or_default();
     let mut current = BTreeMap::new();
-    let mut changed = false;
+    let mut fresh = Vec::new();
     for path in session_paths(project) {
         let Some(look) = project.store.look_of(&path)? else { continue };
-        let entry = match kept.sessions.remove(path.as_str()).filter(|(seen, _)| *seen == look) {
-            Some(entry) => entry,
-            None => {
-                changed = true;
-                match read(project, &path)? {
-                    Some(session) => (look, session),
-                    None => continue,
-                }
-            }
-        };
-        current.insert(path.as_str().to_owned(), entry);
+        match kept.sessions.remove(path.as_str()).filter(|(seen, _)| *seen == look) {
+            Some(entry) => drop(current.insert(path.as_str().to_owned(), entry)),
+            None => fresh.push((path, look)),
+        }
+    }
+    let changed = !fresh.is_empty();
+    notice(project, fresh.iter().map(|(path, _)| path))?;
+    for (path, look) in fresh {
+        if let Some(session) = read(project, &path)? {
+            current.insert(path.as_str().to_owned(), (look, session));
+        }
     }
     if changed || !kept.sessions.is_empty() {
         let kept = Kept { version: KEPT, sessions: current.clone() };
@@ -63,24 +63,25 @@ pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession
     Ok(sessions)
 }
 
-/// Sessions that may matter to a task, oldest first: a bounded number, however many there are.
+/// Sessions that may matter to a task, oldest first: a bounded number, however many there are. Of the others not even
+/// the rules are asked, only their names are looked at.
 pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Result<Vec<PastSession>, StoreError> {
-    let mut paths: Vec<ProjectPath> = session_paths(project).into_iter().filter(|path| may_read(project, actor, path)).collect();
+    let mut names = session_files(project);
     // Names begin with their date.
-    paths.sort_by(|a, b| b.as_str().cmp(a.as_str()));
+    names.sort_by(|a, b| b.cmp(a));
+    let allowed = |name: &String| session_path(project, name).filter(|path| may_read(project, actor, path));
+    let older = names.split_off(names.len().min(NEWEST));
+    let mut paths: Vec<ProjectPath> = names.iter().filter_map(allowed).collect();
     let wanted = words(description);
-    let older = paths.split_off(paths.len().min(NEWEST));
-    let mut by_name: Vec<(usize, ProjectPath)> = older
-        .into_iter()
-        .map(|path| {
-            let name = parse_session_name(stem(&path)).map(|name| name.keywords.join(" ")).unwrap_or_default();
-            (words(&name).intersection(&wanted).count(), path)
-        })
-        .filter(|(shared, _)| *shared > 0)
-        .collect();
-    by_name.sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| y.as_str().cmp(x.as_str())));
-    paths.extend(by_name.into_iter().take(BY_NAME).map(|(_, path)| path));
+    let shared = |name: &str| {
+        let name = name.to_lowercase();
+        wanted.iter().filter(|word| name.contains(word.as_str())).count()
+    };
+    let mut by_name: Vec<(usize, String)> = older.into_iter().map(|name| (shared(&name), name)).filter(|(shared, _)| *shared > 0).collect();
+    by_name.sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| y.cmp(x)));
+    paths.extend(by_name.iter().map(|(_, name)| name).filter_map(allowed).take(BY_NAME));
     paths.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+    notice(project, paths.iter())?;
     let mut sessions = Vec::new();
     for path in paths {
         if let Some(session) = read(project, &path)? {
@@ -88,6 +89,12 @@ pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Res
         }
     }
     Ok(sessions)
+}
+
+/// Takes notice of many files at once: records that came from outside are adopted together, not each in a commit of its own.
+fn notice<'p>(project: &Project, paths: impl Iterator<Item = &'p ProjectPath>) -> Result<(), StoreError> {
+    let paths: Vec<ProjectPath> = paths.cloned().collect();
+    project.store.take_notice(&paths).map(|_| ())
 }
 
 fn read(project: &Project, path: &ProjectPath) -> Result<Option<Session>, StoreError> {
@@ -106,8 +113,21 @@ fn may_read(project: &Project, actor: &Actor, path: &ProjectPath) -> bool {
     project.contract.grant(actor).is_ok_and(|grant| grant.may_read(path, &binding) == Ok(Readable::Whole))
 }
 
-/// The files that the contract calls sessions, by their names alone.
+/// The files that the contract calls sessions, in order.
 fn session_paths(project: &Project) -> Vec<ProjectPath> {
+    let mut names = session_files(project);
+    names.sort();
+    names.dedup();
+    names.iter().filter_map(|name| session_path(project, name)).collect()
+}
+
+fn session_path(project: &Project, name: &str) -> Option<ProjectPath> {
+    let path = ProjectPath::parse(name).ok()?;
+    project.contract.rule(&path).filter(|rule| rule.form == Some(Form::Session)).map(|_| path)
+}
+
+/// The Markdown files of the folders that hold sessions, by their names alone.
+fn session_files(project: &Project) -> Vec<String> {
     let mut folders: Vec<String> = project
         .contract
         .of_form(Form::Session)
@@ -118,21 +138,15 @@ fn session_paths(project: &Project) -> Vec<ProjectPath> {
         .collect();
     folders.sort();
     folders.dedup();
-    let mut paths = Vec::new();
+    let mut names = Vec::new();
     for folder in folders {
         for entry in std::fs::read_dir(project.store.root().join(&folder)).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| name.ends_with(".md")) else { continue };
-            let text = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-            let Ok(path) = ProjectPath::parse(&text) else { continue };
-            if project.contract.rule(&path).is_some_and(|rule| rule.form == Some(Form::Session)) {
-                paths.push(path);
+            if let Some(name) = entry.file_name().to_str().filter(|name| name.ends_with(".md")) {
+                names.push(if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") });
             }
         }
     }
-    paths.sort_by(|a, b| a.as_str().cmp(b.as_str()));
-    paths.dedup();
-    paths
+    names
 }
 
 /// Writes a derived file whole: a reader never sees half of it.
