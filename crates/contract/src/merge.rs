@@ -1,7 +1,7 @@
 //! Merging two branches of one file, by its class.
 //!
 //! An append file keeps every entry of both sides. A state file in JSON merges key by key, lists of
-//! items by their id. Anything else is merged by lines. Where both sides changed the same thing
+//! items by their id; a shared world by section and keyed line. Anything else is merged by lines. Where both sides changed the same thing
 //! differently, no one is guessed to be right: it stays a conflict for a person.
 
 use std::collections::BTreeSet;
@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 use similar::TextMerge;
 
 use crate::class::Class;
+use crate::form::Form;
+use crate::keyed::merge_keyed;
 
 /// What a merge of three texts came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +21,25 @@ pub struct Merged {
     pub conflicts: Vec<String>,
 }
 
+/// How two branches of a file are merged.
+#[derive(Debug, Clone, Copy)]
+pub struct Way<'w> {
+    pub class: Class,
+    pub form: Option<Form>,
+    pub path: &'w str,
+    /// The time that a section's history tells for the older of two values.
+    pub now: &'w str,
+    pub theirs_is_newer: bool,
+}
+
 /// Merges two branches that began at `base`.
-pub fn merge_branches(class: Class, path: &str, base: &str, ours: &str, theirs: &str) -> Merged {
+pub fn merge_branches(way: Way<'_>, base: &str, ours: &str, theirs: &str) -> Merged {
+    let Way { class, form, path, now, theirs_is_newer } = way;
     match class {
+        Class::State if form == Some(Form::World) => {
+            let (newer, older) = if theirs_is_newer { (theirs, ours) } else { (ours, theirs) };
+            Merged { text: merge_keyed(base, newer, older, now), conflicts: Vec::new() }
+        }
         Class::Append => Merged { text: merge_append(base, ours, theirs), conflicts: Vec::new() },
         Class::State if path.ends_with(".json") => merge_json(base, ours, theirs).unwrap_or_else(|| merge_lines(base, ours, theirs)),
         _ => merge_lines(base, ours, theirs),
@@ -163,12 +181,16 @@ mod tests {
     use crate::{Outside, judge_outside};
     use proptest::prelude::*;
 
+    fn way(class: Class, path: &str) -> Way<'_> {
+        Way { class, form: None, path, now: "", theirs_is_newer: false }
+    }
+
     #[test]
     fn append_files_keep_both_sides() {
-        let merged = merge_branches(Class::Append, "g.md", "a\n", "a\nb\n", "a\nc\n");
+        let merged = merge_branches(way(Class::Append, "g.md"), "a\n", "a\nb\n", "a\nc\n");
         assert_eq!((merged.text.as_str(), merged.conflicts.len()), ("a\nb\nc\n", 0));
-        assert_eq!(merge_branches(Class::Append, "g.md", "a", "a\nb", "a\nc\n").text, "a\nb\n\nc\n");
-        assert_eq!(merge_branches(Class::Append, "g.md", "a\n", "a\nb\n", "a\nb\n").text, "a\nb\n");
+        assert_eq!(merge_branches(way(Class::Append, "g.md"), "a", "a\nb", "a\nc\n").text, "a\nb\n\nc\n");
+        assert_eq!(merge_branches(way(Class::Append, "g.md"), "a\n", "a\nb\n", "a\nb\n").text, "a\nb\n");
     }
 
     #[test]
@@ -176,7 +198,7 @@ mod tests {
         let base = r#"{"phase":"planning","todos":[{"id":"1","status":"pending"}],"x":1}"#;
         let ours = r#"{"phase":"testing","todos":[{"id":"1","status":"pending"},{"id":"2","status":"pending"}],"x":1}"#;
         let theirs = r#"{"phase":"planning","todos":[{"id":"1","status":"completed"},{"id":"3","status":"pending"}],"x":1,"note":"n"}"#;
-        let merged = merge_branches(Class::State, "s.json", base, ours, theirs);
+        let merged = merge_branches(way(Class::State, "s.json"), base, ours, theirs);
         assert_eq!(merged.conflicts, Vec::<String>::new());
         let value: Value = serde_json::from_str(&merged.text).unwrap();
         assert_eq!(value["phase"], "testing");
@@ -188,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_key_changed_on_both_sides_is_a_conflict() {
-        let merged = merge_branches(Class::State, "s.json", r#"{"a":{"b":1}}"#, r#"{"a":{"b":2}}"#, r#"{"a":{"b":3}}"#);
+        let merged = merge_branches(way(Class::State, "s.json"), r#"{"a":{"b":1}}"#, r#"{"a":{"b":2}}"#, r#"{"a":{"b":3}}"#);
         assert_eq!(merged.conflicts, ["/a/b"]);
     }
 
@@ -196,7 +218,7 @@ mod tests {
         #[test]
         fn no_entry_of_either_side_is_lost(base in "([abc]\n){0,4}", our in "([d-f]\n){0,4}", their in "([g-i]\n){0,4}") {
             let (ours, theirs) = (format!("{base}{our}"), format!("{base}{their}"));
-            let merged = merge_branches(Class::Append, "g.md", &base, &ours, &theirs);
+            let merged = merge_branches(way(Class::Append, "g.md"), &base, &ours, &theirs);
             for side in [&ours, &theirs] {
                 let judged = judge_outside(Class::Append, "g.md", Some(side.as_bytes()), Some(merged.text.as_bytes()));
                 prop_assert!(!matches!(judged, Outside::Flagged { .. }), "{merged:?}");

@@ -12,7 +12,8 @@ use crate::session::{Names, Session};
 use crate::table::{GROUPS, Operation, TABLE};
 
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let matches = match command().try_get_matches_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches = match command().try_get_matches_from(arguments.clone()) {
         Ok(matches) => matches,
         Err(error) => {
             let code = if error.use_stderr() { exit::USAGE } else { exit::FINE };
@@ -22,7 +23,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let (operation, inner) = called(&matches);
     let json = inner.get_flag("json");
-    let result = session(inner).and_then(|session| (operation.call)(inner, &session));
+    let result = session(inner).and_then(|session| {
+        let result = (operation.call)(inner, &session);
+        // An agent that gets nowhere is told so, beside whatever this call says.
+        let told = session.watched.get().map(|watched| watched.take(operation.name, &arguments, &result)).unwrap_or_default();
+        let mut stderr = std::io::stderr().lock();
+        told.iter().for_each(|warning| drop(writeln!(stderr, "warning: {warning}")));
+        result
+    });
     ExitCode::from(print(result, json))
 }
 

@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod answer;
+mod calls;
 mod cli;
 mod demo;
 mod ops;
@@ -10,6 +11,7 @@ mod ops;
 mod reference;
 mod session;
 mod table;
+mod unformed;
 mod unseen;
 
 fn main() -> std::process::ExitCode {

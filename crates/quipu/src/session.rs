@@ -1,12 +1,14 @@
 //! Who calls, where: what every operation is given besides its own arguments.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use quipu_contract::{Actor, ActorName, ProjectPath, UnitId};
-use quipu_protocol::Project;
+use quipu_protocol::{By, Project};
 use quipu_store::{LeaseToken, Options};
 
 use crate::answer::{Failure, exit};
+use crate::calls::Watched;
 
 /// The caller of an operation.
 #[derive(Debug, Clone)]
@@ -15,6 +17,8 @@ pub struct Session {
     pub folder: PathBuf,
     pub actor: Actor,
     pub lease: Option<LeaseToken>,
+    /// What is watched of an agent's calls, once its project is known.
+    pub watched: OnceLock<Watched>,
 }
 
 /// How the caller named itself.
@@ -49,7 +53,7 @@ impl Session {
             }
             None => None,
         };
-        Ok(Session { folder, actor, lease })
+        Ok(Session { folder, actor, lease, watched: OnceLock::new() })
     }
 
     pub fn project(&self) -> Result<Project, Failure> {
@@ -57,7 +61,15 @@ impl Session {
         let project = Project::open(&root, Options::default())?;
         // Whoever the contract does not know is told so, whatever it came for.
         project.contract.grant(&self.actor).map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
+        if let Some(watched) = Watched::of(&project, &self.actor) {
+            let _ = self.watched.set(watched);
+        }
         Ok(project)
+    }
+
+    /// The caller as the author of a change, and the reason for the journal.
+    pub fn by(&self, why: impl Into<String>) -> By<'_> {
+        By { actor: &self.actor, lease: self.lease.as_ref(), why: why.into() }
     }
 
     /// A path as the caller wrote it: relative to the project root.

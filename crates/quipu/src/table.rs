@@ -36,7 +36,11 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 }
 
 /// The groups of two-word operations, with what they are about.
-pub const GROUPS: [(&str, &str); 4] = [
+pub const GROUPS: [(&str, &str); 8] = [
+    ("task", "The task at hand: one agent's working memory"),
+    ("world", "The shared world: facts by key"),
+    ("knowledge", "What one agent has learnt"),
+    ("sessions", "The records of past tasks"),
     ("contract", "The resolved rules of a project"),
     ("profile", "The built-in profiles"),
     ("lease", "The right to write some paths for longer than one commit"),
@@ -51,6 +55,19 @@ pub const TABLE: &[Operation] = &[
     row::<ops::brief::Brief>(),
     row::<ops::read::Read>(),
     row::<ops::recall::Recall>(),
+    row::<ops::task::TaskStart>(),
+    row::<ops::task::TaskTodo>(),
+    row::<ops::task::TaskNote>(),
+    row::<ops::task::TaskStatus>(),
+    row::<ops::world::WorldGet>(),
+    row::<ops::world::WorldSet>(),
+    row::<ops::world::WorldNote>(),
+    row::<ops::knowledge::KnowledgeShow>(),
+    row::<ops::knowledge::KnowledgePattern>(),
+    row::<ops::knowledge::KnowledgeLesson>(),
+    row::<ops::sessions::SessionsList>(),
+    row::<ops::sessions::SessionsSearch>(),
+    row::<ops::metrics::Metrics>(),
     row::<ops::append::Append>(),
     row::<ops::write::Write>(),
     row::<ops::commit::Commit>(),

@@ -45,6 +45,11 @@ pub(crate) fn render_time(wall_us: i64) -> String {
     jiff::Timestamp::from_microsecond(wall_us).map_or_else(|_| wall_us.to_string(), |t| format!("{t:.6}"))
 }
 
+/// `2026-11-15T14:00:00Z`, as memory files tell time.
+pub fn render_second(wall_us: i64) -> String {
+    jiff::Timestamp::from_microsecond(wall_us).map_or_else(|_| wall_us.to_string(), |t| format!("{t:.0}"))
+}
+
 pub(crate) fn parse_time(text: &str) -> Option<i64> {
     text.parse::<jiff::Timestamp>().ok().map(|t| t.as_microsecond())
 }

@@ -233,6 +233,24 @@ impl Store {
         Ok(false)
     }
 
+    /// The bytes of an earlier version of a file, if the journal tells it.
+    pub(crate) fn version_bytes(&self, path: &ProjectPath, head: &Head, version: &Version) -> Result<Option<Vec<u8>>> {
+        let mut since: Option<Vec<(OpKind, Vec<u8>)>> = None;
+        self.walk(path, head.at, &mut |_, op| {
+            if since.is_none() && op.version == *version && op.op != OpKind::Remove {
+                since = Some(Vec::new());
+            }
+            match &mut since {
+                Some(events) => {
+                    events.push((op.op, op.bytes()));
+                    op.op == OpKind::Append
+                }
+                None => true,
+            }
+        })?;
+        Ok(since.map(|events| join(events.iter().map(|(op, bytes)| (*op, bytes.as_slice())))))
+    }
+
     /// Visits the newest records of the journal, newest first.
     pub(crate) fn each_newest_first(&self, most: usize, visit: &mut dyn FnMut(Position, &Record)) -> Result<()> {
         let mut left = most;

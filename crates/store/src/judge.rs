@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use quipu_contract::{Act, Actor, Class, Contract, FileRule, ProjectPath};
+use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, ProjectPath, merge_keyed};
 
 use crate::adopt::{Adopted, Noticed};
 use crate::change::{Change, Expect, Op};
+use crate::clock::render_second;
 use crate::error::{Result, StoreError};
 use crate::guarding::{guard, refused_by};
 use crate::heads::Head;
@@ -33,11 +34,13 @@ struct Now {
     appended: Vec<u8>,
     /// Bytes on disk that the contract does not allow, and what is wrong with them.
     flagged: Option<(crate::adopt::Flag, Option<Stamp>)>,
+    /// A write on an older version was merged into this one.
+    merged: bool,
 }
 
 impl Now {
     fn of(class: Class, head: Option<Head>) -> Now {
-        Now { class, journalled: head.clone(), head, content: None, appended: Vec::new(), flagged: None }
+        Now { class, journalled: head.clone(), head, content: None, appended: Vec::new(), flagged: None, merged: false }
     }
 
     fn exists(&self) -> bool {
@@ -145,7 +148,8 @@ impl Store {
             record.ops = ops;
             records.push(record);
         }
-        Ok(Judged::new(self, held, look, records, adopted, touched))
+        let merged = files.iter().filter(|(_, now)| now.merged).map(|(path, _)| path.as_str().to_owned()).collect();
+        Ok(Judged::new(self, held, look, records, adopted, merged, touched))
     }
 
     /// A file's newest state; an allowed outside edit becomes part of it.
@@ -234,6 +238,14 @@ impl Store {
         if let Op::Write { expect: Expect::Version(expected), .. } | Op::Remove { expect: Expect::Version(expected), .. } = op
             && now.version() != Some(expected)
         {
+            if let Op::Write { bytes, .. } = op
+                && let Some(merged) = self.merged_by_key(path, rule, now, expected, bytes)?
+            {
+                let op =
+                    Op::Write { path: path.clone(), bytes: merged, expect: now.version().cloned().map_or(Expect::Any, Expect::Version) };
+                now.merged = true;
+                return self.judge_op(contract, change, &op, rule, now, kept);
+            }
             let found = now.version().cloned().unwrap_or_else(|| Version::parse("none"));
             return Err(StoreError::Stale { path: path.as_str().into(), expected: expected.clone(), now: found });
         }
@@ -319,6 +331,28 @@ impl Store {
             Some(head) if head.seq > 0 && self.was_version(path, head, bytes)? => Ok(bytes.to_vec()),
             _ => Err(StoreError::NotFound { what: format!("`{path}` never held these bytes"), mend: format!("quipu log {path}") }),
         }
+    }
+
+    /// A shared world that has moved on since it was read: what this write did to the version that was read, done
+    /// to the newest one, by section and by key. Nothing where the file has no such form or the version is not known.
+    fn merged_by_key(
+        &self,
+        path: &ProjectPath,
+        rule: Option<&FileRule>,
+        now: &mut Now,
+        read: &Version,
+        bytes: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        let keyed = now.class == Class::State && rule.is_some_and(|r| r.form == Some(Form::World));
+        let Some(head) = now.journalled.clone().filter(|h| keyed && now.exists() && h.seq > 0) else { return Ok(None) };
+        let Some(base) = self.version_bytes(path, &head, read)? else { return Ok(None) };
+        let theirs = self.now_content(path, now)?;
+        let (Ok(base), Ok(ours), Ok(theirs)) = (std::str::from_utf8(&base), std::str::from_utf8(bytes), std::str::from_utf8(&theirs))
+        else {
+            return Ok(None);
+        };
+        let until = render_second(self.clock.now().wall_us);
+        Ok(Some(merge_keyed(base, ours, theirs, &until).into_bytes()))
     }
 
     /// A JSON file with an object merged into it, key by key, its other keys in their order.

@@ -39,7 +39,7 @@ mod warm;
 
 pub use adopt::{Adopted, Flag};
 pub use change::{Change, Expect, Op};
-pub use clock::{Clock, Instant};
+pub use clock::{Clock, Instant, render_second};
 pub use disk::{Step, StepVerdict, Watch};
 pub use error::{Refused, StoreError};
 pub use history::{At, BlameLine, LogEntry, PathEvent};

@@ -38,6 +38,9 @@ pub struct Receipt {
     pub versions: BTreeMap<String, Version>,
     /// Outside edits that were taken over on the way.
     pub adopted: Vec<Adopted>,
+    /// Files that had moved on since they were read, and were merged by key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<String>,
     /// The change had been committed before, under the same key.
     pub repeated: bool,
     /// Nothing had to be written: the files hold these bytes already.
@@ -52,6 +55,7 @@ impl Receipt {
             at: record.at.clone(),
             versions: record.ops.iter().filter(|o| o.op != OpKind::Keep).map(|o| (o.path.clone(), o.version.clone())).collect(),
             adopted,
+            merged: Vec::new(),
             repeated,
             unchanged: false,
         }
@@ -65,6 +69,7 @@ pub struct Judged<'s> {
     store: &'s Store,
     state: State<'s>,
     adopted: Vec<Adopted>,
+    merged: Vec<String>,
     touched: Vec<(ProjectPath, Version, Option<Stamp>)>,
 }
 
@@ -80,13 +85,14 @@ impl<'s> Judged<'s> {
         look: Look,
         records: Vec<Record>,
         adopted: Vec<Adopted>,
+        merged: Vec<String>,
         touched: Vec<(ProjectPath, Version, Option<Stamp>)>,
     ) -> Judged<'s> {
-        Judged { store, state: State::Fresh { held, look: Box::new(look), records }, adopted, touched }
+        Judged { store, state: State::Fresh { held, look: Box::new(look), records }, adopted, merged, touched }
     }
 
     pub(crate) fn repeated(store: &'s Store, receipt: Receipt) -> Judged<'s> {
-        Judged { store, state: State::Repeated(receipt), adopted: Vec::new(), touched: Vec::new() }
+        Judged { store, state: State::Repeated(receipt), adopted: Vec::new(), merged: Vec::new(), touched: Vec::new() }
     }
 
     /// What would be recorded, for a dry run.
@@ -146,6 +152,7 @@ impl<'s> Judged<'s> {
                 at: render_time(tail.wall_us),
                 versions: BTreeMap::new(),
                 adopted: self.adopted,
+                merged: self.merged,
                 repeated: false,
                 unchanged: true,
             };
@@ -153,6 +160,7 @@ impl<'s> Judged<'s> {
         }
         let last = records.last().expect("not empty");
         let mut receipt = Receipt::of(last, self.adopted, false);
+        receipt.merged = self.merged;
         receipt.seq = look.tail.seq + records.len() as u64;
         receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore);
         let end = store.write_records(held, *look, records)?;

@@ -132,6 +132,11 @@ impl Store {
         &self.contract
     }
 
+    /// The moment by the clock that the store was opened with.
+    pub fn now(&self) -> crate::clock::Instant {
+        self.clock.now()
+    }
+
     /// Whether the project lies on a disk or in a folder that cannot be written.
     pub fn is_read_only(&self) -> bool {
         self.read_only

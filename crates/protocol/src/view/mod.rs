@@ -29,6 +29,7 @@ use pointers::{Target, resolve_pointers};
 pub use explain::render_explanation;
 pub use folder::{Drift, FolderError, Manifest, Verdict, materialise_view, verify_view};
 pub use pointers::{Absent, Order, Writer};
+pub(crate) use relevance::words;
 pub use relevance::{Lexical, Relevance, Topic};
 pub(crate) use render::render_strategy_note;
 

@@ -68,7 +68,7 @@ fn names_path(text: &str, path: &ProjectPath) -> bool {
 }
 
 /// The words of a text: English ones without their endings, Chinese ones as pairs of characters.
-fn words(text: &str) -> BTreeSet<String> {
+pub(crate) fn words(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut word = String::new();
     let mut before: Option<char> = None;

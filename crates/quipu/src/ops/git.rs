@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
-use quipu_contract::{Class, ProjectPath, merge_branches};
+use quipu_contract::{Class, ProjectPath, Way, merge_branches};
 use quipu_protocol::Project;
+use quipu_store::{Clock, render_second};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
@@ -97,8 +98,12 @@ impl Operate for GitMerge {
         let io = |e: std::io::Error| Failure::new(exit::IO, format!("cannot merge `{}`: {e}", self.path), "");
         let read = |file: &Path| std::fs::read_to_string(file);
         let (base, ours, theirs) = (read(&self.base).map_err(io)?, read(&self.ours).map_err(io)?, read(&self.theirs).map_err(io)?);
-        let class = ProjectPath::parse(&self.path).map_or(Class::Free, |p| contract.class(&p));
-        let merged = merge_branches(class, &self.path, &base, &ours, &theirs);
+        let parsed = ProjectPath::parse(&self.path).ok();
+        let rule = parsed.as_ref().and_then(|path| contract.rule(path));
+        let (class, form) = rule.map_or((Class::Free, None), |rule| (rule.class, rule.form));
+        let now = render_second(Clock::system().now().wall_us);
+        let way = Way { class, form, path: &self.path, now: &now, theirs_is_newer: theirs_is_newer(&root) };
+        let merged = merge_branches(way, &base, &ours, &theirs);
         std::fs::write(&self.ours, &merged.text).map_err(io)?;
         let mut answer = Answer::new(json!({"path": self.path, "conflicts": merged.conflicts}), "");
         for conflict in &merged.conflicts {
@@ -107,6 +112,18 @@ impl Operate for GitMerge {
         answer.exit = if merged.conflicts.is_empty() { exit::FINE } else { exit::NO };
         Ok(answer)
     }
+}
+
+/// Whether the branch that is merged was committed to later than this one. Git names its head to drivers in the
+/// environment; where it does not, ours counts as the newer.
+fn theirs_is_newer(root: &Path) -> bool {
+    let committed = |name: &str| -> Option<i64> {
+        let told = Command::new("git").args(["show", "-s", "--format=%ct", name]).current_dir(root).output().ok()?;
+        String::from_utf8_lossy(&told.stdout).trim().parse().ok()
+    };
+    let heads = std::env::vars().filter_map(|(name, _)| name.strip_prefix("GITHEAD_").map(str::to_owned));
+    let theirs = heads.filter_map(|head| committed(&head)).max();
+    theirs.zip(committed("HEAD")).is_some_and(|(theirs, ours)| theirs > ours)
 }
 
 #[cfg(test)]

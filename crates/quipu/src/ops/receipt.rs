@@ -16,10 +16,21 @@ pub fn answer(receipt: &Receipt) -> Answer {
     for adopted in &receipt.adopted {
         answer = answer.say(format!("adopted {} ({} outside Quipu)", adopted.path, adopted.how));
     }
+    for path in &receipt.merged {
+        answer = answer.say(format!("{path} had moved on since it was read: merged by section and key"));
+    }
     if receipt.repeated {
         answer = answer.say(format!("commit {} had been made before, under the same key", receipt.seq));
     } else if !receipt.unchanged {
         answer = answer.say(format!("commit {}", receipt.seq));
     }
     answer
+}
+
+/// A receipt beside what else there is to tell.
+pub fn beside(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<String>) -> Answer {
+    let mut told = answer(receipt);
+    json["receipt"] = std::mem::take(&mut told.json);
+    (told.json, told.text) = (json, text.into());
+    if receipt.unchanged { told.say("unchanged") } else { told }
 }

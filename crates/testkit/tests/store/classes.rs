@@ -167,3 +167,58 @@ fn the_version_of_a_file_does_not_depend_on_how_it_is_read() {
     assert_eq!(receipt.versions["drafts/ch01.md"], Version::of(b"text\n"));
     assert_eq!(store.read(&path).unwrap().unwrap(), (b"text\n".to_vec(), Version::of(b"text\n")));
 }
+
+const WORLD: &str = "quipu = 1\n\n[[files]]\npath = \"world.md\"\nclass = \"state\"\nform = \"world\"\n";
+
+#[test]
+fn a_world_that_moved_on_is_merged_by_key() {
+    let play = Playground::with_contract(WORLD);
+    let store = play.open();
+    let path = Playground::path("world.md");
+    let text = "# World\n\nProse.\n\n## Facts\n\n- python: 3.11\n- tests: make\n";
+    let read = commit(&store, Change::by(&Actor::Person).write(&path, text, Expect::Any)).unwrap().versions["world.md"].clone();
+    let write = |text: String| commit(&store, Change::by(&Actor::Person).write(&path, text, Expect::Version(read.clone()))).unwrap();
+    let first = write(text.replace("3.11", "3.12").replace("Prose.", "Prose, mended."));
+    assert!(first.merged.is_empty());
+    let second = write(text.replace("3.11", "3.13").replace("- tests", "- cache: on\n- tests"));
+    assert_eq!(second.merged, ["world.md"]);
+    let merged = play.text("world.md").unwrap();
+    let (before, history) = merged.split_once("\n### History\n\n").unwrap();
+    assert_eq!(before, text.replace("3.11", "3.13").replace("Prose.", "Prose, mended.").replace("- tests", "- cache: on\n- tests"));
+    assert!(history.starts_with("- python: 3.12 (until 20") && history.ends_with("Z)\n"), "{history}");
+
+    // A version that nobody ever wrote has nothing to merge from; an edit by hand has.
+    let unknown = Change::by(&Actor::Person).write(&path, text, Expect::Version(Version::parse("0123456789abcdef")));
+    assert!(matches!(commit(&store, unknown), Err(StoreError::Stale { .. })));
+    play.edit("world.md", &merged.replace("Prose, mended.", "By hand."));
+    let last =
+        Change::by(&Actor::Person).write(&path, merged.replace("make", "just"), Expect::Version(second.versions["world.md"].clone()));
+    assert_eq!(commit(&store, last).unwrap().merged, ["world.md"]);
+    assert_eq!(play.text("world.md").unwrap(), merged.replace("make", "just").replace("Prose, mended.", "By hand."));
+}
+
+#[test]
+fn twenty_writers_of_one_world_keep_every_fact() {
+    let play = Playground::with_contract(WORLD);
+    let store = play.open();
+    let path = Playground::path("world.md");
+    let text = "# World\n\n## Facts\n\n- shared: 0\n";
+    let read = commit(&store, Change::by(&Actor::Person).write(&path, text, Expect::Any)).unwrap().versions["world.md"].clone();
+    std::thread::scope(|scope| {
+        for writer in 0..20 {
+            let (play, path, read) = (&play, &path, &read);
+            scope.spawn(move || {
+                let store = play.open();
+                let ours = text.replace("- shared: 0", &format!("- shared: {writer}\n- agent {writer}: done"));
+                commit(&store, Change::by(&Actor::Person).write(path, ours, Expect::Version(read.clone()))).unwrap();
+            });
+        }
+    });
+    let facts = quipu_contract::facts(&play.text("world.md").unwrap());
+    for writer in 0..20 {
+        assert!(facts.iter().any(|f| f.key == format!("agent {writer}") && f.value == "done" && !f.older), "{writer}");
+        let told = |f: &&quipu_contract::Fact| f.key == "shared" && f.value.split(" (").next() == Some(&writer.to_string());
+        // The first value of all was not a writer's.
+        assert!(writer == 0 || facts.iter().filter(told).count() == 1, "{writer}");
+    }
+}

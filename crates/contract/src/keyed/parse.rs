@@ -1,0 +1,406 @@
+//! Cutting a text into parts (a heading and what is directly under it) and units (one entry each).
+//!
+//! `render` of what `parse` returned is the text again, byte for byte. A unit is a keyed line with what
+//! is indented below it, a table row, or a block of prose, code or comment that is never looked into.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use unicode_normalization::UnicodeNormalization;
+
+/// A longer "key" is a clause of prose that happens to end in a colon.
+const KEY_CHARS: usize = 40;
+/// A key of more words is prose, too.
+const KEY_WORDS: usize = 6;
+
+/// A heading and the entries directly under it. The first unit is the heading, empty for the text
+/// before the first one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Folded titles from the outermost heading to this one, and which of equal ones it is.
+    pub id: String,
+    pub titles: Vec<String>,
+    /// 1 to 6, or 0 before the first heading.
+    pub level: usize,
+    pub line: usize,
+    pub units: Vec<Unit>,
+}
+
+/// One entry with the blank lines after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unit {
+    pub id: String,
+    pub text: String,
+    pub gap: String,
+    pub line: usize,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    Heading,
+    /// `value` covers wrapped lines, `rest` begins with the first nested item. Both are places in `text`.
+    Keyed {
+        key: String,
+        value: Range<usize>,
+        rest: usize,
+    },
+    /// A table row with its cells, the first of which is the key.
+    Row {
+        key: String,
+        cells: Vec<Range<usize>>,
+    },
+    /// A list item without a key.
+    Item,
+    Comment,
+    Block,
+}
+
+impl Part {
+    pub fn title(&self) -> &str {
+        self.titles.last().map_or("", String::as_str)
+    }
+
+    pub fn render(&self) -> String {
+        self.units.iter().fold(String::new(), |text, unit| text + &unit.text + &unit.gap)
+    }
+
+    pub fn is_history(&self) -> bool {
+        self.level > 0 && matches!(fold(self.title()).as_str(), "history" | "历史" | "历史记录")
+    }
+
+    pub fn find(&self, id: &str) -> Option<&Unit> {
+        self.units.iter().find(|unit| unit.id == id)
+    }
+}
+
+impl Unit {
+    pub fn key(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Keyed { key, .. } | Kind::Row { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+
+    /// The value on one line: wrapped lines joined, the further cells of a row set off by `|`.
+    pub fn value(&self) -> String {
+        match &self.kind {
+            Kind::Keyed { value, .. } => self.text[value.clone()].lines().map(str::trim).collect::<Vec<_>>().join(" "),
+            Kind::Row { cells, .. } => cells.iter().skip(1).map(|cell| self.text[cell.clone()].trim()).collect::<Vec<_>>().join(" | "),
+            _ => String::new(),
+        }
+    }
+
+    /// What is nested below a keyed line.
+    pub fn rest(&self) -> &str {
+        match &self.kind {
+            Kind::Keyed { rest, .. } => &self.text[*rest..],
+            _ => "",
+        }
+    }
+}
+
+pub(super) fn render(parts: &[Part]) -> String {
+    let mut text = String::new();
+    let eol = if parts.iter().any(|part| part.units.iter().any(|u| u.text.ends_with("\r\n"))) { "\r\n" } else { "\n" };
+    for unit in parts.iter().flat_map(|part| &part.units).filter(|unit| !unit.text.is_empty() || !unit.gap.is_empty()) {
+        // Only the last line of a text may be open: what was put behind it begins a line of its own.
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push_str(eol);
+        }
+        text.push_str(&unit.text);
+        text.push_str(&unit.gap);
+    }
+    text
+}
+
+/// The form under which keys and titles are compared.
+pub(super) fn fold(text: &str) -> String {
+    let plain: String = text.nfkc().flat_map(char::to_lowercase).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn parse(text: &str) -> Vec<Part> {
+    let mut parser = Parser::default();
+    parser.open(0, "", String::new(), 1);
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        parser.line(line, index + 1);
+    }
+    parser.close();
+    parser.parts
+}
+
+#[derive(Default)]
+struct Parser {
+    parts: Vec<Part>,
+    /// Titles above the current part with their levels.
+    above: Vec<(usize, String)>,
+    seen: HashMap<String, usize>,
+    /// What ends the block that is open: a fence, `-->` or a front matter's `---`.
+    until: Option<String>,
+    /// Whether a table's delimiter line was just seen, so that rows follow.
+    in_table: bool,
+}
+
+impl Parser {
+    fn open(&mut self, level: usize, title: &str, heading: String, line: usize) {
+        self.close();
+        self.in_table = false;
+        while self.above.last().is_some_and(|(above, _)| *above >= level) {
+            self.above.pop();
+        }
+        if level > 0 {
+            self.above.push((level, title.to_owned()));
+        }
+        let titles: Vec<String> = self.above.iter().map(|(_, title)| title.clone()).collect();
+        let path = titles.iter().map(|title| fold(title)).collect::<Vec<_>>().join("\u{1}");
+        let nth = self.seen.entry(path.clone()).or_insert(0);
+        let id = format!("{path}\u{2}{nth}");
+        *nth += 1;
+        let unit = Unit { id: "#".into(), text: heading, gap: String::new(), line, kind: Kind::Heading };
+        self.parts.push(Part { id, titles, level, line, units: vec![unit] });
+    }
+
+    /// Gives the units of the finished part their names.
+    fn close(&mut self) {
+        let Some(part) = self.parts.last_mut() else { return };
+        let history = part.is_history();
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        for unit in part.units.iter_mut().skip(1) {
+            unit.finish();
+            let name = match &unit.kind {
+                // An older value may be told twice for one key; told twice alike it is one.
+                Kind::Keyed { key, .. } if history => format!("h{}\u{1}{}", fold(key), without_time(&unit.value())),
+                Kind::Keyed { key, .. } => format!("k{}", fold(key)),
+                Kind::Row { key, .. } => format!("r{}", fold(key)),
+                _ => format!("b{}", unit.text.trim_end()),
+            };
+            let nth = seen.entry(name.clone()).or_insert(0);
+            unit.id = format!("{name}\u{2}{nth}");
+            *nth += 1;
+        }
+    }
+
+    fn line(&mut self, line: &str, number: usize) {
+        if let Some(end) = &self.until {
+            let ends = match end.as_str() {
+                "-->" => line.contains("-->"),
+                "---" => line.trim_end() == "---",
+                fence => line.trim().starts_with(fence) && line.trim().trim_matches(['`', '~']).is_empty(),
+            };
+            if ends {
+                self.until = None;
+            }
+            self.extend(line);
+            return;
+        }
+        if line.trim().is_empty() {
+            self.in_table = false;
+            if let Some(last) = self.last() {
+                last.gap.push_str(line);
+            }
+            return;
+        }
+        let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+        let indented = indent >= 2 || line.starts_with('\t');
+        // Whatever is indented below an item belongs to it, after a blank line too.
+        if indented && self.last().is_some_and(|last| matches!(last.kind, Kind::Keyed { .. } | Kind::Item)) {
+            self.extend(line);
+            return;
+        }
+        if let Some((level, title)) = heading(line) {
+            self.open(level, &title, line.to_owned(), number);
+            return;
+        }
+        let trimmed = line.trim();
+        if number == 1 && line.trim_end() == "---" {
+            self.until = Some("---".into());
+            self.push(line, number, Kind::Block);
+        } else if let Some(fence) = ["```", "~~~"].into_iter().find(|fence| trimmed.starts_with(fence)) {
+            self.until = Some(fence.into());
+            self.push(line, number, Kind::Block);
+        } else if trimmed.starts_with("<!--") {
+            if !trimmed.contains("-->") {
+                self.until = Some("-->".into());
+            }
+            self.push(line, number, Kind::Comment);
+        } else if trimmed.starts_with('|') {
+            self.table_line(line, number);
+        } else if let Some(content) = item_content(line) {
+            let kind = match split_key(&line[content..]) {
+                Some((key, value)) => Kind::Keyed { key: key.to_owned(), value: content + value..line.len(), rest: line.len() },
+                None => Kind::Item,
+            };
+            self.push(line, number, kind);
+        } else {
+            self.plain(line, number);
+        }
+    }
+
+    fn table_line(&mut self, line: &str, number: usize) {
+        let delimiter = line.trim().chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) && line.contains('-');
+        if delimiter {
+            self.in_table = true;
+        }
+        let kind = match cells(line) {
+            cells if self.in_table && !delimiter && cells.len() > 1 => Kind::Row { key: line[cells[0].clone()].trim().to_owned(), cells },
+            _ => Kind::Block,
+        };
+        self.push(line, number, kind);
+    }
+
+    /// A line of running text: keyed if it opens a paragraph or follows a keyed line.
+    fn plain(&mut self, line: &str, number: usize) {
+        let follows = self.last().filter(|last| last.gap.is_empty() && last.kind != Kind::Heading).map(|last| last.kind.clone());
+        let lead = line.len() - line.trim_start().len();
+        let keyed = split_key(&line[lead..]);
+        match (follows, keyed) {
+            (None | Some(Kind::Keyed { .. }), Some((key, value))) => {
+                self.push(line, number, Kind::Keyed { key: key.to_owned(), value: lead + value..line.len(), rest: line.len() });
+            }
+            (Some(Kind::Keyed { .. } | Kind::Item | Kind::Block), _) => self.extend(line),
+            _ => self.push(line, number, Kind::Block),
+        }
+    }
+
+    fn push(&mut self, line: &str, number: usize, kind: Kind) {
+        let unit = Unit { id: String::new(), text: line.to_owned(), gap: String::new(), line: number, kind };
+        if let Some(part) = self.parts.last_mut() {
+            part.units.push(unit);
+        }
+    }
+
+    fn extend(&mut self, line: &str) {
+        if let Some(last) = self.last() {
+            let gap = std::mem::take(&mut last.gap);
+            last.text.push_str(&gap);
+            last.text.push_str(line);
+        }
+    }
+
+    fn last(&mut self) -> Option<&mut Unit> {
+        self.parts.last_mut().and_then(|part| part.units.last_mut())
+    }
+}
+
+impl Unit {
+    /// Settles where the value of a keyed line ends, now that all its lines are known.
+    pub fn finish(&mut self) {
+        let Kind::Keyed { value, rest, .. } = &mut self.kind else { return };
+        let mut end = 0;
+        for (index, line) in self.text.split_inclusive('\n').enumerate() {
+            if index > 0 && (item_content(line.trim_start()).is_some() || line.trim().is_empty()) {
+                break;
+            }
+            end += line.len();
+        }
+        *rest = end;
+        let raw = &self.text[value.start..end];
+        let start = value.start + raw.len() - raw.trim_start().len();
+        *value = start.min(value.start + raw.trim_end().len()).max(value.start)..value.start + raw.trim_end().len();
+        if value.start > value.end {
+            value.start = value.end;
+        }
+    }
+}
+
+fn heading(line: &str) -> Option<(usize, String)> {
+    let line = line.strip_prefix('\u{feff}').unwrap_or(line);
+    let start = line.trim_start_matches(' ');
+    if line.len() - start.len() > 3 {
+        return None;
+    }
+    let level = start.bytes().take_while(|b| *b == b'#').count();
+    let rest = &start[level..];
+    if !(1..=6).contains(&level) || !(rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n'])) {
+        return None;
+    }
+    Some((level, rest.trim().trim_end_matches('#').trim_end().to_owned()))
+}
+
+/// Where the text of a list item begins, behind its sign and its box.
+pub(super) fn item_content(line: &str) -> Option<usize> {
+    let start = line.len() - line.trim_start_matches(' ').len();
+    let rest = &line[start..];
+    let sign = match rest.chars().next()? {
+        '-' | '*' | '+' => 1,
+        c if c.is_ascii_digit() => {
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            digits + rest[digits..].chars().next().filter(|c| matches!(c, '.' | ')')).map(char::len_utf8)?
+        }
+        _ => return None,
+    };
+    let after = &rest[sign..];
+    let blank = after.len() - after.trim_start_matches([' ', '\t']).len();
+    if blank == 0 {
+        return None;
+    }
+    let mut content = start + sign + blank;
+    for mark in ["[ ] ", "[x] ", "[X] "] {
+        if line[content..].starts_with(mark) {
+            content += mark.len();
+        }
+    }
+    Some(content)
+}
+
+/// A key and where its value begins: `key: value`, `**key**：value`, `**key:** value`.
+pub(super) fn split_key(content: &str) -> Option<(&str, usize)> {
+    let sign = ["**", "__", "`"].into_iter().find(|sign| content.starts_with(sign));
+    let (key, after) = match sign {
+        Some(sign) => {
+            let close = sign.len() + content[sign.len()..].find(sign)?;
+            let marked = &content[sign.len()..close];
+            let after = close + sign.len();
+            match marked.chars().next_back().filter(|c| matches!(c, ':' | '：')) {
+                Some(colon) => (&marked[..marked.len() - colon.len_utf8()], after),
+                None => {
+                    let colon = content[after..].chars().next().filter(|c| matches!(c, ':' | '：'))?;
+                    (marked, after + colon.len_utf8())
+                }
+            }
+        }
+        None => content.char_indices().take(KEY_CHARS + 1).find_map(|(at, c)| {
+            let after = at + c.len_utf8();
+            let apart = match c {
+                '：' => true,
+                ':' => content[after..].chars().next().is_none_or(char::is_whitespace),
+                _ => false,
+            };
+            apart.then(|| (&content[..at], after))
+        })?,
+    };
+    let key = key.trim();
+    is_key(key).then_some((key, after))
+}
+
+fn is_key(key: &str) -> bool {
+    key.chars().next().is_some_and(char::is_alphanumeric)
+        && key.chars().count() <= KEY_CHARS
+        && key.split_whitespace().count() <= KEY_WORDS
+        && !key.contains(['。', '！', '？', '；', '，', '!', '?', ';', '|', '[', ']', '<', '>', '“', '”', '"', '\n'])
+        && !key.contains(". ")
+}
+
+/// The cells of a table line, without their bars.
+fn cells(line: &str) -> Vec<Range<usize>> {
+    let end = line.trim_end().len();
+    let mut bars: Vec<usize> = Vec::new();
+    let mut escaped = false;
+    for (at, c) in line[..end].char_indices() {
+        if c == '|' && !escaped {
+            bars.push(at);
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    if bars.last().is_some_and(|bar| bar + 1 < end) {
+        bars.push(end);
+    }
+    bars.windows(2).map(|pair| pair[0] + 1..pair[1]).collect()
+}
+
+/// A value of the history without the time at its end.
+pub(super) fn without_time(value: &str) -> &str {
+    let cut = value.rfind(" (until ").or_else(|| value.rfind("（至"));
+    cut.map_or(value, |at| &value[..at]).trim()
+}

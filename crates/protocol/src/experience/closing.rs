@@ -1,0 +1,212 @@
+//! The closing acts of a task, as texts: what they need goes in, the new texts or what is missing comes out.
+//!
+//! Whoever closes a task commits them together: the record (`compose_session`, `render_session`), the knowledge
+//! (`recount` with the new session among the others), the world (`merge_world`), the task process (`clear_task`).
+
+use quipu_contract::{KeyedError, Language, set_fact};
+use serde::Serialize;
+
+use super::session::{Outcome, Session, plan_keywords, session_stem};
+use super::task::{Standing, read_task};
+
+/// One fact of the world that the task changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorldChange {
+    pub section: Option<String>,
+    pub key: String,
+    pub value: String,
+}
+
+impl WorldChange {
+    /// `key=value` or `Section/key=value`.
+    pub fn parse(text: &str) -> Option<WorldChange> {
+        let (place, value) = text.split_once('=')?;
+        let (section, key) = match place.rsplit_once('/') {
+            Some((section, key)) => (Some(section.trim().to_owned()), key),
+            None => (None, place),
+        };
+        let (key, value) = (key.trim(), value.trim());
+        (!key.is_empty() && !value.is_empty()).then(|| WorldChange { section, key: key.to_owned(), value: value.to_owned() })
+    }
+}
+
+/// What the agent says at the end of a task.
+#[derive(Debug, Clone, Default)]
+pub struct Said {
+    pub outcome: Outcome,
+    pub problem: Option<String>,
+    /// What was done; for a task that was given up, why.
+    pub solution: Option<String>,
+    pub pattern: Option<String>,
+    pub rounds: Option<u32>,
+    pub learnt: Option<String>,
+    pub experience: Option<String>,
+    pub improvement: Option<String>,
+    pub world: Vec<WorldChange>,
+}
+
+/// Something without which a task cannot be closed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// A short name: `task`, `plan`, `solution`, `rounds`, `lesson`.
+    pub item: &'static str,
+    pub what: String,
+    /// The command that supplies it.
+    pub command: String,
+}
+
+/// The record of the task in a process file, under the first name that its day, type and keywords give.
+/// A trivial task needs no less; a task that was not done needs no open item closed.
+pub fn compose_session(process: &str, said: &Said, agent: &str, now: &str) -> Result<Session, Vec<Missing>> {
+    let miss = |item: &'static str, what: String, command: &str| Missing { item, what, command: command.to_owned() };
+    let Some(task) = read_task(process) else {
+        return Err(vec![miss("task", "no task is under way".into(), "quipu task start \"…\"")]);
+    };
+    let mut missing = Vec::new();
+    let open: Vec<&super::task::Todo> = task.todos.iter().filter(|todo| todo.standing == Standing::Open).collect();
+    if said.outcome == Outcome::Done {
+        for todo in &open {
+            let command = format!("quipu task todo done {0}     (or: quipu task todo strike {0} --why \"…\")", todo.number);
+            missing.push(Missing { item: "plan", what: format!("item {} of the plan is open: {}", todo.number, todo.text), command });
+        }
+    }
+    let solution = said.solution.clone().filter(|text| !text.trim().is_empty());
+    if solution.is_none() {
+        let (what, command) = match said.outcome {
+            Outcome::Done => ("what was done is not told", "quipu finish --solution \"…\""),
+            _ => ("why it was not done is not told", "quipu finish --abandon --why \"…\""),
+        };
+        missing.push(miss("solution", what.into(), command));
+    }
+    let rounds = said.rounds.or((task.rounds > 0).then_some(task.rounds));
+    if rounds.is_none() {
+        missing.push(miss("rounds", "how many rounds it took is not told".into(), "quipu finish --rounds N"));
+    }
+    if said.outcome == Outcome::Done && said.experience.as_deref().is_none_or(|text| text.trim().is_empty()) {
+        missing.push(miss("lesson", "what can be used again is not told (`none` is an answer)".into(), "quipu finish --lesson \"…\""));
+    }
+    if !missing.is_empty() {
+        return Err(missing);
+    }
+    let kind = task.kind.clone().unwrap_or_else(|| "task".to_owned());
+    let keywords = if task.keywords.is_empty() { plan_keywords(&task.description) } else { task.keywords.clone() };
+    let date = now.get(..10).unwrap_or(now).to_owned();
+    let done = task.todos.iter().filter(|todo| todo.standing == Standing::Done);
+    Ok(Session {
+        name: session_stem(&date, &kind, &keywords),
+        date,
+        kind,
+        keywords,
+        time: Some(now.to_owned()),
+        agent: Some(agent.to_owned()),
+        problem: said.problem.clone().unwrap_or(task.description),
+        solution: solution.unwrap_or_default(),
+        pattern: said.pattern.clone().or(task.pattern),
+        rounds,
+        seconds: task.started.as_deref().and_then(|started| seconds_between(started, now)),
+        outcome: said.outcome,
+        steps: done.map(|todo| todo.text.split(" → ").next().unwrap_or_default().replace([';', '；'], ",")).collect(),
+        learnt: said.learnt.clone(),
+        experience: said.experience.clone().and_then(|text| super::names::said(&text).map(str::to_owned)),
+        improvement: said.improvement.clone(),
+        world: said.world.iter().map(told).collect(),
+        line: 1,
+    })
+}
+
+fn told(change: &WorldChange) -> String {
+    match &change.section {
+        Some(section) => format!("{section} / {}: {}", change.key, change.value),
+        None => format!("{}: {}", change.key, change.value),
+    }
+}
+
+fn seconds_between(started: &str, now: &str) -> Option<u32> {
+    let (started, now) = (started.parse::<jiff::Timestamp>().ok()?, now.parse::<jiff::Timestamp>().ok()?);
+    u32::try_from(now.as_second() - started.as_second()).ok()
+}
+
+/// Sections that a new fact goes to when none is named.
+pub const FACTS: [&str; 2] = ["Current facts", "当前事实"];
+const ACTIVITY: [&str; 2] = ["Agent activity", "Agent 活动"];
+
+/// The world with what a task changed, and the agent's activity. A task that changed nothing leaves it as it is.
+pub fn merge_world(
+    world: &str,
+    changes: &[WorldChange],
+    agent: &str,
+    session: &str,
+    now: &str,
+    language: Language,
+) -> Result<String, KeyedError> {
+    if changes.is_empty() {
+        return Ok(world.to_owned());
+    }
+    let mut text = world.to_owned();
+    for change in changes {
+        text = set_fact(&text, change.section.as_deref(), &FACTS, &change.key, &change.value, now)?.0;
+    }
+    let activity = match language {
+        Language::En => format!("{session}, finished {now}"),
+        Language::Zh => format!("{session}，完成于 {now}"),
+    };
+    // Earlier activity is told by the sessions; a world without such a section is not given one.
+    let named = ACTIVITY.iter().find_map(|section| set_fact(&text, Some(section), &[], agent, &activity, "").ok());
+    Ok(named.map_or(text, |(text, _)| text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experience::{NewTask, add_todo, finish_todo, note, read_session, render_session, start_task};
+
+    const NOW: &str = "2026-01-02T10:01:30Z";
+
+    fn process() -> String {
+        let new = NewTask {
+            description: "NameError in add".into(),
+            kind: "debug".into(),
+            keywords: vec!["undefined".into(), "add".into()],
+            pattern: Some("Undefined variable".into()),
+            todos: vec!["find it".into()],
+            now: "2026-01-02T10:00:00Z".into(),
+        };
+        start_task("", Language::En, &new).unwrap()
+    }
+
+    #[test]
+    fn what_is_missing_is_told_item_by_item() {
+        let items = |process: &str, said: &Said| -> Vec<&str> {
+            compose_session(process, said, "otto", NOW).unwrap_err().iter().map(|missing| missing.item).collect()
+        };
+        assert_eq!(items("", &Said::default()), ["task"]);
+        assert_eq!(items(&process(), &Said::default()), ["plan", "solution", "rounds", "lesson"]);
+        assert_eq!(items(&process(), &Said { outcome: Outcome::Abandoned, ..Said::default() }), ["solution", "rounds"]);
+    }
+
+    #[test]
+    fn a_closed_task_is_a_record_a_world_and_a_count() {
+        let text = finish_todo(&process(), 1, Some("x was renamed")).unwrap();
+        let text = note(&add_todo(&text, Language::En, "mend it", None).unwrap(), Language::En, "seen", 2).unwrap();
+        let text = finish_todo(&text, 2, None).unwrap();
+        let world = vec![WorldChange::parse("Environment/python=3.12").unwrap()];
+        let said = Said { solution: Some("restored x".into()), experience: Some("none".into()), world, ..Said::default() };
+        let session = compose_session(&text, &said, "otto", NOW).unwrap();
+        assert_eq!(session.name, "2026-01-02_debug_undefined_add");
+        assert_eq!((session.rounds, session.seconds, session.steps.len()), (Some(2), Some(90), 2));
+        assert_eq!(session.steps[0], "find it");
+        let again = read_session(&session.name, &render_session(Language::En, &session));
+        assert_eq!((again.pattern.as_deref(), again.experience), (Some("Undefined variable"), None));
+        let before = "## Environment\n\n- python: 3.11\n\n## Agent activity\n";
+        let after = merge_world(before, &said.world, "otto", &session.name, NOW, Language::En).unwrap();
+        assert_eq!(
+            after,
+            format!(
+                "## Environment\n\n- python: 3.12\n\n### History\n\n- python: 3.11 (until {NOW})\n\n## Agent activity\n\n- otto: 2026-01-02_debug_undefined_add, finished {NOW}\n"
+            )
+        );
+        let twice = merge_world(&after, &[WorldChange::parse("python=3.13").unwrap()], "otto", "s2", NOW, Language::En).unwrap();
+        assert_eq!(twice.matches("### History").count(), 1, "{twice}");
+        assert_eq!(merge_world(before, &[], "otto", "s", NOW, Language::En).unwrap(), before);
+    }
+}

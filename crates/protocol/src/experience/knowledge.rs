@@ -1,0 +1,333 @@
+//! What one agent has learnt: read, added to, and counted from its sessions.
+//!
+//! Numbers are places that are computed: `recount` splices them and leaves every other byte alone.
+
+use quipu_contract::Language;
+use quipu_text::{Document, Place, Section, SpliceError};
+use serde::Serialize;
+
+use super::names::{self, Name, fold, number, said, split_list};
+use super::session::{Outcome, Session};
+
+/// A way of working that has proved itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Pattern {
+    pub name: String,
+    pub description: Option<String>,
+    pub situation: Option<String>,
+    pub steps: Vec<String>,
+    /// Sessions that it came from, by name, where it was proposed from them.
+    pub sessions: Vec<String>,
+    pub frequency: Option<u32>,
+    pub success: Option<String>,
+    pub first_rounds: Option<u32>,
+    pub best_rounds: Option<u32>,
+    pub line: usize,
+}
+
+/// A mistake that came back.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct ErrorPattern {
+    pub name: String,
+    pub symptom: Option<String>,
+    pub cause: Option<String>,
+    pub cure: Option<String>,
+    pub prevention: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Knowledge {
+    pub tasks: Option<u32>,
+    pub rounds: Option<u32>,
+    pub mean_rounds: Option<String>,
+    pub patterns: Vec<Pattern>,
+    pub errors: Vec<ErrorPattern>,
+    pub lessons: Vec<String>,
+    pub ideas: Vec<String>,
+}
+
+pub fn read_knowledge(text: &str) -> Knowledge {
+    let document = Document::parse(text);
+    let mut knowledge = Knowledge::default();
+    if let Some(section) = names::STATISTICS.section(&document) {
+        knowledge.tasks = names::TASKS.value(&document, section).and_then(number);
+        knowledge.rounds = names::ALL_ROUNDS.value(&document, section).and_then(number);
+        knowledge.mean_rounds = names::MEAN_ROUNDS.value(&document, section).map(str::to_owned);
+    }
+    let own = |name: &Name, section: &Section| name.value(&document, section).map(str::to_owned);
+    if let Some(patterns) = names::PATTERNS.section(&document) {
+        for section in document.children(patterns) {
+            knowledge.patterns.push(Pattern {
+                name: section.title.clone(),
+                description: own(&names::DESCRIPTION, section),
+                situation: own(&names::SITUATION, section),
+                steps: steps(&document, section),
+                sessions: own(&names::FROM_SESSIONS, section)
+                    .map(|list| split_list(&list, &[',', '，', '、', ';', '；']))
+                    .unwrap_or_default(),
+                frequency: own(&names::FREQUENCY, section).as_deref().and_then(number),
+                success: own(&names::SUCCESS, section),
+                first_rounds: own(&names::FIRST_ROUNDS, section).as_deref().and_then(number),
+                best_rounds: own(&names::BEST_ROUNDS, section).as_deref().and_then(number),
+                line: section.line,
+            });
+        }
+    }
+    if let Some(errors) = names::ERRORS.section(&document) {
+        for section in document.children(errors) {
+            knowledge.errors.push(ErrorPattern {
+                name: section.title.clone(),
+                symptom: own(&names::SYMPTOM, section),
+                cause: own(&names::CAUSE, section),
+                cure: own(&names::CURE, section),
+                prevention: own(&names::PREVENTION, section),
+            });
+        }
+    }
+    let items = |name: &Name| -> Vec<String> {
+        let Some(section) = name.section(&document) else { return Vec::new() };
+        document.items_in(&section.body).iter().filter(|item| item.depth == 0).map(|item| item.text.clone()).collect()
+    };
+    (knowledge.lessons, knowledge.ideas) = (items(&names::LESSONS), items(&names::IDEAS));
+    knowledge
+}
+
+/// Steps on one line, or one item each below their key.
+fn steps(document: &Document<'_>, section: &Section) -> Vec<String> {
+    let Some(line) = document.keyed_in(&section.body).iter().find(|line| names::STEPS.is(&line.key)) else { return Vec::new() };
+    if let Some(value) = said(document.slice(&line.value)) {
+        return split_list(value, names::STEPS_APART);
+    }
+    let below = |item: &&quipu_text::Item| item.line > line.line && item.depth > 0;
+    let rest = line.range.end..section.body.end;
+    document.items_in(&rest).iter().take_while(|item| item.depth > 0).filter(below).map(|item| item.text.clone()).collect()
+}
+
+/// Whether what a session calls its pattern is this one: `已知模式：未定义变量` names `未定义变量`.
+pub fn names_pattern(said: &str, pattern: &str) -> bool {
+    let wanted = fold(pattern);
+    let apart = [':', '：', ',', '，', '、', ';', '；', '(', ')', '（', '）', '“', '”', '"', '「', '」', '→', '《', '》'];
+    fold(said) == wanted || said.split(apart).any(|piece| fold(piece) == wanted)
+}
+
+/// The sessions that used, improved or gave rise to a pattern.
+pub fn uses<'s>(pattern: &Pattern, sessions: &'s [Session]) -> Vec<&'s Session> {
+    let named = |text: &Option<String>| text.as_deref().is_some_and(|text| names_pattern(text, &pattern.name));
+    sessions.iter().filter(|s| named(&s.pattern) || named(&s.learnt) || pattern.sessions.contains(&s.name)).collect()
+}
+
+/// The numbers of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    pub frequency: usize,
+    pub success: String,
+    pub first_rounds: Option<u32>,
+    pub best_rounds: Option<u32>,
+}
+
+/// Counts a pattern's uses; sessions come oldest first.
+pub fn count_pattern(pattern: &Pattern, sessions: &[Session]) -> Counted {
+    let used = uses(pattern, sessions);
+    let done = used.iter().filter(|s| s.outcome == Outcome::Done);
+    let share = if used.is_empty() { "0%".to_owned() } else { format!("{}%", (100 * done.clone().count() + used.len() / 2) / used.len()) };
+    Counted {
+        frequency: used.len(),
+        success: share,
+        first_rounds: used.iter().find_map(|s| s.rounds),
+        best_rounds: done.filter_map(|s| s.rounds).min(),
+    }
+}
+
+/// The text with its numbers counted from an agent's sessions (oldest first). Nothing else changes.
+pub fn recount(text: &str, language: Language, sessions: &[Session]) -> Result<String, SpliceError> {
+    let rounds: u32 = sessions.iter().filter_map(|s| s.rounds).sum();
+    let counted = u32::try_from(sessions.iter().filter(|s| s.rounds.is_some()).count()).unwrap_or(u32::MAX);
+    // In tenths, half of one rounded up.
+    let tenths = (10 * rounds + counted / 2).checked_div(counted).unwrap_or(0);
+    let mean = format!("{}.{}", tenths / 10, tenths % 10);
+    let mean = mean.strip_suffix(".0").unwrap_or(&mean);
+    let mut text = with_section(text, &names::STATISTICS, language)?;
+    let of_all =
+        [(&names::TASKS, sessions.len().to_string()), (&names::ALL_ROUNDS, rounds.to_string()), (&names::MEAN_ROUNDS, mean.to_owned())];
+    for (name, value) in of_all {
+        text = set(&text, language, name, &value, |document| names::STATISTICS.section(document).cloned())?;
+    }
+    for pattern in read_knowledge(&text).patterns {
+        let numbers = count_pattern(&pattern, sessions);
+        let told = |rounds: Option<u32>| rounds.map_or_else(|| "0".to_owned(), |n| n.to_string());
+        let of_pattern = [
+            (&names::FREQUENCY, numbers.frequency.to_string()),
+            (&names::SUCCESS, numbers.success),
+            (&names::FIRST_ROUNDS, told(numbers.first_rounds)),
+            (&names::BEST_ROUNDS, told(numbers.best_rounds)),
+        ];
+        for (name, value) in of_pattern {
+            text = set(&text, language, name, &value, |document| find_pattern(document, &names::PATTERNS, &pattern.name))?;
+        }
+    }
+    Ok(text)
+}
+
+fn find_pattern(document: &Document<'_>, under: &Name, title: &str) -> Option<Section> {
+    let section = under.section(document)?;
+    document.children(section).find(|child| fold(&child.title) == fold(title)).cloned()
+}
+
+/// Sets one key of a section, if it is there and the value is another.
+fn set(
+    text: &str,
+    language: Language,
+    name: &Name,
+    value: &str,
+    find: impl Fn(&Document<'_>) -> Option<Section>,
+) -> Result<String, SpliceError> {
+    let document = Document::parse(text);
+    let Some(section) = find(&document) else { return Ok(text.to_owned()) };
+    let known = document.keyed_in(&section.body).iter().find(|line| name.is(&line.key));
+    if known.is_some_and(|line| document.slice(&line.value).trim() == value) {
+        return Ok(text.to_owned());
+    }
+    if known.is_none() && document.keyed_in(&section.body).is_empty() {
+        let colon = if language == Language::Zh { "：" } else { ": " };
+        return document.append_entry(&section, &format!("- {}{colon}{value}", name.in_language(language)));
+    }
+    document.set_keyed(&section, &name.key_in(&document, &section, language), value)
+}
+
+/// The text with a section of this name, at its end if it has none yet.
+fn with_section(text: &str, name: &Name, language: Language) -> Result<String, SpliceError> {
+    let document = Document::parse(text);
+    match name.section(&document) {
+        Some(_) => Ok(text.to_owned()),
+        None => document.insert_section(Place::End, 2, name.in_language(language), ""),
+    }
+}
+
+/// The text with a pattern added, or with those fields of a known one that are given.
+pub fn put_pattern(text: &str, language: Language, pattern: &Pattern) -> Result<String, SpliceError> {
+    let apart = if language == Language::Zh { "；" } else { "; " };
+    let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(apart));
+    let fields = [
+        (&names::DESCRIPTION, pattern.description.clone()),
+        (&names::SITUATION, pattern.situation.clone()),
+        (&names::STEPS, joined(&pattern.steps)),
+        (&names::FROM_SESSIONS, (!pattern.sessions.is_empty()).then(|| pattern.sessions.join(", "))),
+    ];
+    put_entry(text, language, &names::PATTERNS, &pattern.name, &fields)
+}
+
+/// The text with an error pattern added, or with those fields of a known one that are given.
+pub fn put_error(text: &str, language: Language, error: &ErrorPattern) -> Result<String, SpliceError> {
+    let fields = [
+        (&names::SYMPTOM, error.symptom.clone()),
+        (&names::CAUSE, error.cause.clone()),
+        (&names::CURE, error.cure.clone()),
+        (&names::PREVENTION, error.prevention.clone()),
+    ];
+    put_entry(text, language, &names::ERRORS, &error.name, &fields)
+}
+
+fn put_entry(text: &str, language: Language, under: &Name, title: &str, fields: &[(&Name, Option<String>)]) -> Result<String, SpliceError> {
+    let mut text = with_section(text, under, language)?;
+    let document = Document::parse(&text);
+    if find_pattern(&document, under, title).is_none()
+        && let Some(section) = under.section(&document)
+    {
+        let last = document.children(section).last().map_or(section.id, |child| child.id);
+        text = document.insert_section(Place::After(last), section.level + 1, title, "")?;
+    }
+    for (name, value) in fields {
+        if let Some(value) = value {
+            text = set(&text, language, name, value, |document| find_pattern(document, under, title))?;
+        }
+    }
+    Ok(text)
+}
+
+/// The text with a line under its lessons, with the sessions it comes from.
+pub fn add_lesson(text: &str, language: Language, lesson: &str, sessions: &[String]) -> Result<String, SpliceError> {
+    let from = match (sessions, language) {
+        ([], _) => String::new(),
+        (names, Language::En) => format!(" ({})", names.join(", ")),
+        (names, Language::Zh) => format!("（{}）", names.join("、")),
+    };
+    add_line(text, language, &names::LESSONS, &format!("{}{from}", lesson.trim()))
+}
+
+/// The text with a line under its ideas.
+pub fn add_idea(text: &str, language: Language, idea: &str) -> Result<String, SpliceError> {
+    add_line(text, language, &names::IDEAS, idea)
+}
+
+fn add_line(text: &str, language: Language, name: &Name, line: &str) -> Result<String, SpliceError> {
+    if line.contains('\n') {
+        return Err(SpliceError::NotOneLine { text: line.to_owned() });
+    }
+    let text = with_section(text, name, language)?;
+    let document = Document::parse(&text);
+    match name.section(&document) {
+        Some(section) => document.append_entry(section, &format!("- {}", line.trim())),
+        None => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ZH: &str = "# 知识\n\n开头的话。\n\n## 统计\n\n- 任务数：99\n- 总轮数：0\n- 平均轮数：0\n\n## 模式\n\n### 未定义变量\n- **描述**：名字未定义\n- **步骤**：找到提交；删除变量；跑测试\n- **频次**：1\n- 我的备注：保留\n\n## 我自己的小节\n\n  奇怪的  空格\n\n## 经验\n";
+
+    fn session(name: &str, pattern: &str, rounds: u32, outcome: Outcome) -> Session {
+        let pattern = (!pattern.is_empty()).then(|| pattern.to_owned());
+        Session { name: name.into(), pattern, rounds: Some(rounds), outcome, ..Session::default() }
+    }
+
+    #[test]
+    fn numbers_are_counted_and_nothing_else_changes() {
+        let sessions = [
+            session("a", "", 9, Outcome::Done),
+            session("b", "已知模式：未定义变量", 6, Outcome::Done),
+            session("c", "未定义变量", 3, Outcome::Failed),
+            session("d", "未定义变量", 4, Outcome::Done),
+        ];
+        let text = recount(ZH, Language::Zh, &sessions).unwrap();
+        let expected = ZH
+            .replace("任务数：99", "任务数：4")
+            .replace("总轮数：0", "总轮数：22")
+            .replace("平均轮数：0", "平均轮数：5.5")
+            .replace("频次**：1\n- 我的备注：保留\n", "频次**：3\n- 我的备注：保留\n- 成功率：67%\n- 首次轮数：6\n- 最佳轮数：4\n");
+        assert_eq!(text, expected);
+        assert_eq!(recount(&text, Language::Zh, &sessions).unwrap(), text);
+        let found = read_knowledge(&text);
+        assert_eq!((found.tasks, found.rounds, found.mean_rounds.as_deref()), (Some(4), Some(22), Some("5.5")));
+        assert_eq!(found.patterns[0].steps, ["找到提交", "删除变量", "跑测试"]);
+    }
+
+    #[test]
+    fn patterns_lessons_and_errors_are_added_in_place() {
+        let pattern = Pattern { name: "Flaky test".into(), steps: vec!["run alone".into(), "run all".into()], ..Pattern::default() };
+        let text = put_pattern(ZH, Language::Zh, &pattern).unwrap();
+        assert!(text.contains("- 我的备注：保留\n\n### Flaky test\n\n- 步骤：run alone；run all\n\n## 我自己的小节"), "{text}");
+        let better = Pattern { name: "未定义变量".into(), situation: Some("重构之后".into()), ..Pattern::default() };
+        let text = put_pattern(&text, Language::Zh, &better).unwrap();
+        assert!(text.contains("- 我的备注：保留\n- 适用情境：重构之后\n"), "{text}");
+        let text = add_lesson(&text, Language::Zh, "先跑单测", &["2026-01-02_fix_x".into()]).unwrap();
+        assert!(text.ends_with("## 经验\n\n- 先跑单测（2026-01-02_fix_x）\n"), "{text}");
+        let error = ErrorPattern { name: "Passes alone".into(), cause: Some("shared state".into()), ..ErrorPattern::default() };
+        let text = put_error(&text, Language::En, &error).unwrap();
+        assert!(text.ends_with("## Error patterns\n\n### Passes alone\n\n- Cause: shared state\n"), "{text}");
+        assert!(text.contains("  奇怪的  空格\n"));
+    }
+
+    #[test]
+    fn an_empty_file_gets_its_statistics() {
+        let text = recount("", Language::En, &[session("a", "", 2, Outcome::Done)]).unwrap();
+        assert_eq!(text, "## Statistics\n\n- Tasks: 1\n- Rounds: 2\n- Mean rounds: 2\n");
+    }
+
+    #[test]
+    fn steps_may_be_items() {
+        let text = "## Patterns\n\n### A\n\n- Steps:\n  1. one\n  2. two\n- Frequency: 1\n";
+        assert_eq!(read_knowledge(text).patterns[0].steps, ["one", "two"]);
+    }
+}

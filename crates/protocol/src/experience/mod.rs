@@ -1,0 +1,41 @@
+//! Experience: tasks, the sessions they leave behind, and what is learnt from them.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `names` | headings and keys in both languages |
+//! | `task` | the working memory for one task |
+//! | `session` | the record of one task and its name |
+//! | `knowledge` | patterns, errors, lessons, and numbers counted from sessions |
+//! | `matching`, `proposal` | what is known about a task; what may be a pattern |
+//! | `metrics`, `plot` | whether it helps |
+//! | `closing` | the closing acts, as texts |
+//! | `calls` | what an agent is told about its own calls |
+//! | `past` | the sessions of a project; the only file here that reads a disk |
+
+mod calls;
+mod closing;
+mod knowledge;
+mod matching;
+mod metrics;
+mod names;
+mod past;
+mod plot;
+mod proposal;
+mod session;
+mod task;
+
+pub use calls::{Call, Calls, Limits};
+pub use closing::{FACTS, Missing, Said, WorldChange, compose_session, merge_world};
+pub use knowledge::{
+    Counted, ErrorPattern, Knowledge, Pattern, add_idea, add_lesson, count_pattern, names_pattern, put_error, put_pattern, read_knowledge,
+    recount, uses,
+};
+pub use matching::{Kind as MatchKind, Match, match_task};
+pub use metrics::{Gain, Metrics, Point, measure};
+pub use past::{PastSession, load_sessions, near_sessions, stem, write_derived};
+pub use plot::{render_blocks, render_svg};
+pub use proposal::{Proposal, propose};
+pub use session::{Outcome, Session, SessionName, nth_name, parse_session_name, plan_keywords, read_session, render_session, session_stem};
+pub use task::{
+    NewTask, Standing, Task, TaskError, Todo, add_todo, clear_task, finish_todo, move_todo, note, read_task, start_task, strike_todo,
+};

@@ -1,0 +1,128 @@
+//! Headings and keys in both languages: either is read, the project's own is written.
+
+use quipu_contract::Language;
+use quipu_text::{Document, Section};
+
+/// One heading or key: how it is written, and what else is read as the same.
+pub(crate) struct Name {
+    en: &'static str,
+    zh: &'static str,
+    also: &'static [&'static str],
+}
+
+const fn name(en: &'static str, zh: &'static str, also: &'static [&'static str]) -> Name {
+    Name { en, zh, also }
+}
+
+impl Name {
+    pub fn in_language(&self, language: Language) -> &'static str {
+        match language {
+            Language::En => self.en,
+            Language::Zh => self.zh,
+        }
+    }
+
+    /// Whether a heading or key means this. A remark in brackets behind it does not matter.
+    pub fn is(&self, text: &str) -> bool {
+        let text = text.split(['(', '（']).next().unwrap_or_default();
+        let folded = fold(text);
+        [self.en, self.zh].iter().chain(self.also).any(|name| fold(name) == folded)
+    }
+
+    /// The section under this heading.
+    pub fn section<'d>(&self, document: &'d Document<'_>) -> Option<&'d Section> {
+        document.sections().iter().find(|section| section.level > 0 && self.is(&section.title))
+    }
+
+    /// The value of this key directly under a section, if it says something.
+    pub fn value<'t>(&self, document: &Document<'t>, section: &Section) -> Option<&'t str> {
+        let line = document.keyed_in(&section.body).iter().find(|line| self.is(&line.key))?;
+        said(document.slice(&line.value))
+    }
+
+    /// This key as it is spelled directly under a section, or as the language writes it.
+    pub fn key_in(&self, document: &Document<'_>, section: &Section, language: Language) -> String {
+        let known = document.keyed_in(&section.body).iter().find(|line| self.is(&line.key));
+        known.map_or_else(|| self.in_language(language).to_owned(), |line| line.key.clone())
+    }
+}
+
+/// The form under which names are compared: small letters, one blank between words.
+pub(crate) fn fold(text: &str) -> String {
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A value that is more than a template's stand-in (`_…_`, `[…]`) or a word for nothing.
+pub(crate) fn said(value: &str) -> Option<&str> {
+    let value = value.trim();
+    let stand_in = |open: char, close: char| value.starts_with(open) && value.ends_with(close) && value.chars().count() > 1;
+    let nothing = ["none", "no", "n/a", "-", "无", "否", "没有", "无匹配"];
+    let empty = value.is_empty() || stand_in('_', '_') || stand_in('[', ']') || nothing.contains(&fold(value).as_str());
+    (!empty).then_some(value)
+}
+
+/// The first whole number of a value: `12 轮`, `about 40 s`.
+pub(crate) fn number(value: &str) -> Option<u32> {
+    let start = value.find(|c: char| c.is_ascii_digit())?;
+    let digits = &value[start..];
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().ok()
+}
+
+/// A list on one line: `a; b; c`, `甲；乙`.
+pub(crate) fn split_list(value: &str, between: &[char]) -> Vec<String> {
+    value.split(between).map(str::trim).filter(|piece| !piece.is_empty()).map(str::to_owned).collect()
+}
+
+pub(crate) const STEPS_APART: &[char] = &[';', '；'];
+pub(crate) const WORDS_APART: &[char] = &[',', '，', '、', ';', '；', ' ', '_'];
+
+// A session.
+pub(crate) const TASK: Name = name("Task", "任务信息", &["任务", "task info", "当前任务", "current task"]);
+pub(crate) const PROBLEM: Name = name("Problem", "问题描述", &["问题", "problem description"]);
+pub(crate) const SOLUTION: Name = name("Solution", "解决方案", &["方案"]);
+pub(crate) const EXECUTION: Name = name("Execution", "执行过程", &["过程", "process"]);
+pub(crate) const LEARNT: Name = name("Lessons", "学习要点", &["经验", "经验教训", "要点"]);
+pub(crate) const WORLD_CHANGES: Name = name("World changes", "世界变化", &["世界状态变化", "changes to the world"]);
+pub(crate) const TIME: Name = name("Time", "时间", &["date", "日期"]);
+pub(crate) const AGENT: Name = name("Agent", "Agent", &["代理", "智能体"]);
+pub(crate) const TYPE: Name = name("Type", "类型", &["kind"]);
+pub(crate) const KEYWORDS: Name = name("Keywords", "关键词", &["关键字"]);
+pub(crate) const PATTERN_USED: Name = name("Pattern", "模式识别", &["模式", "pattern used", "使用模式"]);
+pub(crate) const ROUNDS: Name = name("Rounds", "执行轮数", &["轮数", "轮次", "总轮数"]);
+pub(crate) const DURATION: Name = name("Duration", "耗时", &["用时"]);
+pub(crate) const OUTCOME: Name = name("Outcome", "结果", &["result", "成败"]);
+pub(crate) const STEPS: Name = name("Steps", "步骤", &["做法"]);
+pub(crate) const PATTERN_LEARNT: Name = name("Pattern", "模式", &["new pattern", "新模式"]);
+pub(crate) const EXPERIENCE: Name = name("Experience", "经验", &["lesson"]);
+pub(crate) const IMPROVEMENT: Name = name("Improvement", "改进", &["next time"]);
+
+// Knowledge.
+pub(crate) const STATISTICS: Name = name("Statistics", "统计", &["任务统计", "统计信息"]);
+pub(crate) const TASKS: Name = name("Tasks", "任务数", &["task count", "任务总数", "总任务数"]);
+pub(crate) const ALL_ROUNDS: Name = name("Rounds", "总轮数", &["total rounds", "轮数"]);
+pub(crate) const MEAN_ROUNDS: Name = name("Mean rounds", "平均轮数", &["average rounds"]);
+pub(crate) const PATTERNS: Name = name("Patterns", "模式", &["模式库", "known patterns", "已知模式"]);
+pub(crate) const DESCRIPTION: Name = name("Description", "描述", &["说明"]);
+pub(crate) const SITUATION: Name = name("Situation", "适用情境", &["情境", "场景", "适用场景"]);
+pub(crate) const FREQUENCY: Name = name("Frequency", "频次", &["频率", "使用次数", "次数"]);
+pub(crate) const SUCCESS: Name = name("Success rate", "成功率", &[]);
+pub(crate) const FIRST_ROUNDS: Name = name("First rounds", "首次轮数", &[]);
+pub(crate) const BEST_ROUNDS: Name = name("Best rounds", "最佳轮数", &["最少轮数"]);
+pub(crate) const FROM_SESSIONS: Name = name("Sessions", "会话", &["来源", "sources"]);
+pub(crate) const ERRORS: Name = name("Error patterns", "错误模式", &["错误"]);
+pub(crate) const SYMPTOM: Name = name("Symptom", "症状", &[]);
+pub(crate) const CAUSE: Name = name("Cause", "原因", &["根因"]);
+pub(crate) const CURE: Name = name("Cure", "解法", &["解决", "治法"]);
+pub(crate) const PREVENTION: Name = name("Prevention", "预防", &[]);
+pub(crate) const LESSONS: Name = name("Lessons", "经验", &["经验教训", "learnings"]);
+pub(crate) const IDEAS: Name = name("Ideas", "想法", &["点子"]);
+
+// The task at hand.
+pub(crate) const CURRENT: Name = name("Task", "任务", &["当前任务", "current task", "任务信息"]);
+pub(crate) const BEFORE: Name = name("Before starting", "开始前检查", &[]);
+pub(crate) const PLAN: Name = name("Plan", "执行计划", &["todo", "todos", "计划", "初始todo"]);
+pub(crate) const RESULTS: Name = name("Results", "中间结果", &["notes", "笔记", "结果"]);
+pub(crate) const CLOSING: Name = name("Closing", "收尾步骤", &["收尾"]);
+pub(crate) const STARTED: Name = name("Started", "开始", &["开始时间", "start"]);
+pub(crate) const ROUNDS_SO_FAR: Name = name("Rounds", "轮数", &["执行轮数", "已用轮数"]);

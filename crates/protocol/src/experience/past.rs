@@ -1,0 +1,157 @@
+//! Past sessions of a project, as one actor may read them.
+//!
+//! Records never change, so what was read of one is kept in `.quipu/sessions.json` under the look of its file
+//! (inode, size, time): derived, deletable, made anew where it differs. A start needs less still: `near_sessions`
+//! goes by the names of all files and reads only the newest and those whose names share words with the task.
+
+use std::collections::BTreeMap;
+
+use quipu_contract::{Actor, Form, ProjectPath, Readable};
+use quipu_store::StoreError;
+use serde::{Deserialize, Serialize};
+
+use super::session::{Session, read_session};
+use crate::project::Project;
+use crate::view::words;
+
+/// So many of the newest sessions are read for a match, whatever their names say.
+const NEWEST: usize = 40;
+/// So many more by the words of their names.
+const BY_NAME: usize = 20;
+/// The form of the kept reading; another is made anew.
+const KEPT: u32 = 1;
+
+/// A session with the path of its file.
+pub type PastSession = (String, Session);
+
+#[derive(Serialize, Deserialize, Default)]
+struct Kept {
+    version: u32,
+    sessions: BTreeMap<String, (String, Session)>,
+}
+
+/// Every session that the actor may read, oldest first.
+pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession>, StoreError> {
+    let file = project.store.root().join(".quipu/sessions.json");
+    let kept: Option<Kept> = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let mut kept = kept.filter(|kept| kept.version == KEPT).unwrap_or_default();
+    let mut current = BTreeMap::new();
+    let mut fresh = Vec::new();
+    for path in session_paths(project) {
+        let Some(look) = project.store.look_of(&path)? else { continue };
+        match kept.sessions.remove(path.as_str()).filter(|(seen, _)| *seen == look) {
+            Some(entry) => drop(current.insert(path.as_str().to_owned(), entry)),
+            None => fresh.push((path, look)),
+        }
+    }
+    let changed = !fresh.is_empty();
+    notice(project, fresh.iter().map(|(path, _)| path))?;
+    for (path, look) in fresh {
+        if let Some(session) = read(project, &path)? {
+            current.insert(path.as_str().to_owned(), (look, session));
+        }
+    }
+    if changed || !kept.sessions.is_empty() {
+        let kept = Kept { version: KEPT, sessions: current.clone() };
+        // Where it cannot be written it is read again next time; nothing depends on it.
+        let _ = write_derived(&file, &serde_json::to_vec(&kept).unwrap_or_default());
+    }
+    let readable = |path: &str| ProjectPath::parse(path).is_ok_and(|path| may_read(project, actor, &path));
+    let mut sessions: Vec<PastSession> =
+        current.into_iter().filter(|(path, _)| readable(path)).map(|(path, (_, session))| (path, session)).collect();
+    sessions.sort_by(|(a, x), (b, y)| (&x.date, &x.time, a).cmp(&(&y.date, &y.time, b)));
+    Ok(sessions)
+}
+
+/// Sessions that may matter to a task, oldest first: a bounded number, however many there are. Of the others not even
+/// the rules are asked, only their names are looked at.
+pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Result<Vec<PastSession>, StoreError> {
+    let mut names = session_files(project);
+    // Names begin with their date.
+    names.sort_by(|a, b| b.cmp(a));
+    let allowed = |name: &String| session_path(project, name).filter(|path| may_read(project, actor, path));
+    let older = names.split_off(names.len().min(NEWEST));
+    let mut paths: Vec<ProjectPath> = names.iter().filter_map(allowed).collect();
+    let wanted = words(description);
+    let shared = |name: &str| {
+        let name = name.to_lowercase();
+        wanted.iter().filter(|word| name.contains(word.as_str())).count()
+    };
+    let mut by_name: Vec<(usize, String)> = older.into_iter().map(|name| (shared(&name), name)).filter(|(shared, _)| *shared > 0).collect();
+    by_name.sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| y.cmp(x)));
+    paths.extend(by_name.iter().map(|(_, name)| name).filter_map(allowed).take(BY_NAME));
+    paths.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+    notice(project, paths.iter())?;
+    let mut sessions = Vec::new();
+    for path in paths {
+        if let Some(session) = read(project, &path)? {
+            sessions.push((path.as_str().to_owned(), session));
+        }
+    }
+    Ok(sessions)
+}
+
+/// Takes notice of many files at once: records that came from outside are adopted together, not each in a commit of its own.
+fn notice<'p>(project: &Project, paths: impl Iterator<Item = &'p ProjectPath>) -> Result<(), StoreError> {
+    let paths: Vec<ProjectPath> = paths.cloned().collect();
+    project.store.take_notice(&paths).map(|_| ())
+}
+
+fn read(project: &Project, path: &ProjectPath) -> Result<Option<Session>, StoreError> {
+    let found = project.store.read(path)?;
+    Ok(found.map(|(bytes, _)| read_session(stem(path), &String::from_utf8_lossy(&bytes))))
+}
+
+/// The name of a session's file without its ending.
+pub fn stem(path: &ProjectPath) -> &str {
+    let name = path.as_str().rsplit('/').next().unwrap_or_default();
+    name.strip_suffix(".md").unwrap_or(name)
+}
+
+fn may_read(project: &Project, actor: &Actor, path: &ProjectPath) -> bool {
+    let binding = project.contract.actor_binding(actor);
+    project.contract.grant(actor).is_ok_and(|grant| grant.may_read(path, &binding) == Ok(Readable::Whole))
+}
+
+/// The files that the contract calls sessions, in order.
+fn session_paths(project: &Project) -> Vec<ProjectPath> {
+    let mut names = session_files(project);
+    names.sort();
+    names.dedup();
+    names.iter().filter_map(|name| session_path(project, name)).collect()
+}
+
+fn session_path(project: &Project, name: &str) -> Option<ProjectPath> {
+    let path = ProjectPath::parse(name).ok()?;
+    project.contract.rule(&path).filter(|rule| rule.form == Some(Form::Session)).map(|_| path)
+}
+
+/// The Markdown files of the folders that hold sessions, by their names alone.
+fn session_files(project: &Project) -> Vec<String> {
+    let mut folders: Vec<String> = project
+        .contract
+        .of_form(Form::Session)
+        .filter_map(|rule| {
+            let fixed = rule.path.as_str().split(['*', '{', '?', '[']).next()?;
+            Some(fixed.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned()))
+        })
+        .collect();
+    folders.sort();
+    folders.dedup();
+    let mut names = Vec::new();
+    for folder in folders {
+        for entry in std::fs::read_dir(project.store.root().join(&folder)).into_iter().flatten().flatten() {
+            if let Some(name) = entry.file_name().to_str().filter(|name| name.ends_with(".md")) {
+                names.push(if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") });
+            }
+        }
+    }
+    names
+}
+
+/// Writes a derived file whole: a reader never sees half of it.
+pub fn write_derived(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    let aside = file.with_extension(format!("{}.tmp", std::process::id()));
+    std::fs::write(&aside, bytes)?;
+    std::fs::rename(&aside, file)
+}

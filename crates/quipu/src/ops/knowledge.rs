@@ -1,0 +1,235 @@
+//! What one agent has learnt.
+
+use clap::Args;
+use quipu_contract::Form;
+use quipu_protocol::experience::{
+    ErrorPattern, Knowledge, Pattern, Proposal, Session as Past, add_idea, add_lesson, count_pattern, load_sessions, propose, put_error,
+    put_pattern, read_knowledge, recount,
+};
+use quipu_protocol::{Project, change_formed, load_formed};
+use serde_json::json;
+
+use super::receipt;
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+/// A way of working used more often than this is proposed, where the contract does not say.
+const PATTERN_AFTER: usize = 3;
+
+/// The caller's own sessions, oldest first.
+fn own_sessions(project: &Project, session: &Session) -> Result<Vec<Past>, Failure> {
+    let agent = session.actor.agent().map(|agent| agent.as_str().to_lowercase());
+    let all = load_sessions(project, &session.actor)?;
+    let own = |past: &Past| agent.as_ref().is_none_or(|agent| past.agent.as_ref().is_some_and(|a| a.to_lowercase() == *agent));
+    Ok(all.into_iter().map(|(_, past)| past).filter(own).collect())
+}
+
+#[derive(Debug, Args)]
+pub struct KnowledgeShow {
+    /// Only this pattern
+    pattern: Option<String>,
+}
+
+impl Operate for KnowledgeShow {
+    const NAME: &'static str = "knowledge show";
+    const ABOUT: &'static str = "What you have learnt, with numbers counted from your sessions";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let formed = load_formed(&project, &session.actor, Form::Knowledge)?;
+        let sessions = own_sessions(&project, session)?;
+        let mut knowledge = read_knowledge(&recount(&formed.text, project.contract.language, &sessions)?);
+        if let Some(name) = &self.pattern {
+            knowledge.patterns.retain(|pattern| pattern.name.to_lowercase() == name.trim().to_lowercase());
+            if knowledge.patterns.is_empty() {
+                return Err(Failure::new(exit::NOT_FOUND, format!("you have no pattern `{name}`"), "quipu knowledge show"));
+            }
+        }
+        let text = match &self.pattern {
+            Some(_) => knowledge.patterns.iter().map(render_pattern).collect(),
+            None => render(&knowledge),
+        };
+        Ok(Answer::new(json!({"path": formed.path, "knowledge": knowledge}), text))
+    }
+}
+
+fn render(knowledge: &Knowledge) -> String {
+    let number = |n: Option<u32>| n.unwrap_or(0);
+    let mean = knowledge.mean_rounds.as_deref().unwrap_or("0");
+    let mut text = format!("tasks {}, rounds {}, mean {mean}\n", number(knowledge.tasks), number(knowledge.rounds));
+    for pattern in &knowledge.patterns {
+        let (used, first, best) = (number(pattern.frequency), number(pattern.first_rounds), number(pattern.best_rounds));
+        let success = pattern.success.as_deref().unwrap_or("0%");
+        text.push_str(&format!("pattern  {}  used {used}, success {success}, rounds first {first}, best {best}\n", pattern.name));
+    }
+    let listed = knowledge.errors.iter().map(|e| ("error  ", &e.name));
+    let listed = listed.chain(knowledge.lessons.iter().map(|l| ("lesson ", l))).chain(knowledge.ideas.iter().map(|i| ("idea   ", i)));
+    for (kind, what) in listed {
+        text.push_str(&format!("{kind}  {what}\n"));
+    }
+    text
+}
+
+fn render_pattern(pattern: &Pattern) -> String {
+    let mut text = format!("{}\n", pattern.name);
+    let number = |n: Option<u32>| n.map(|n| n.to_string());
+    let told = [
+        ("description", pattern.description.clone()),
+        ("situation", pattern.situation.clone()),
+        ("steps", (!pattern.steps.is_empty()).then(|| pattern.steps.join("; "))),
+        ("used", number(pattern.frequency)),
+        ("success", pattern.success.clone()),
+        ("first rounds", number(pattern.first_rounds)),
+        ("best rounds", number(pattern.best_rounds)),
+    ];
+    for (name, value) in told {
+        if let Some(value) = value {
+            text.push_str(&format!("  {name}: {value}\n"));
+        }
+    }
+    text
+}
+
+#[derive(Debug, Args)]
+pub struct KnowledgePattern {
+    /// Its name; without one, what may become a pattern is proposed
+    name: Option<String>,
+    /// What it is
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// When to reach for it
+    #[arg(long, value_name = "TEXT")]
+    situation: Option<String>,
+    /// What to do, in order: "a; b; c"
+    #[arg(long, value_name = "STEPS")]
+    steps: Option<String>,
+    /// Take the proposal of this number
+    #[arg(long, value_name = "N")]
+    take: Option<usize>,
+}
+
+impl Operate for KnowledgePattern {
+    const NAME: &'static str = "knowledge pattern";
+    const ABOUT: &'static str = "Add or improve a pattern, or see what may become one";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let formed = load_formed(&project, &session.actor, Form::Knowledge)?;
+        let sessions = own_sessions(&project, session)?;
+        let after =
+            project.contract.vars.get("pattern_after").and_then(|var| var.value.as_ref()?.trim().parse().ok()).unwrap_or(PATTERN_AFTER);
+        let proposals = propose(&sessions, &read_knowledge(&formed.text).patterns, after);
+        let mut pattern = Pattern::default();
+        if let Some(number) = self.take {
+            let Some(taken) = proposals.get(number.wrapping_sub(1)) else {
+                let what = format!("there is no proposal {number}; there are {}", proposals.len());
+                return Err(Failure::new(exit::NOT_FOUND, what, "quipu knowledge pattern"));
+            };
+            pattern = Pattern {
+                name: taken.name.clone(),
+                situation: Some(taken.situation.clone()).filter(|s| !s.is_empty()),
+                steps: taken.steps.clone(),
+                sessions: taken.sessions.clone(),
+                ..pattern
+            };
+        } else if self.name.is_none() {
+            return Ok(tell_proposals(&proposals, after));
+        }
+        if let Some(name) = self.name {
+            pattern.name = name.trim().to_owned();
+        }
+        pattern.description = self.description.or(pattern.description);
+        pattern.situation = self.situation.or(pattern.situation);
+        if let Some(steps) = &self.steps {
+            pattern.steps = steps.split([';', '；']).map(|step| step.trim().to_owned()).filter(|step| !step.is_empty()).collect();
+        }
+        let language = project.contract.language;
+        let by = session.by(format!("knowledge pattern: {}", pattern.name));
+        let (committed, formed) = change_formed(&project, &by, Form::Knowledge, |formed| {
+            let text = put_pattern(&formed.text, language, &pattern)?;
+            Ok::<_, Failure>(recount(&text, language, &sessions)?)
+        })?;
+        let written = read_knowledge(&formed.text).patterns.into_iter().find(|p| p.name.to_lowercase() == pattern.name.to_lowercase());
+        let counted = written.as_ref().map(|written| count_pattern(written, &sessions));
+        let text = written.as_ref().map(render_pattern).unwrap_or_default();
+        Ok(receipt::beside(&committed, json!({"path": formed.path, "pattern": written, "counted": counted}), text))
+    }
+}
+
+fn tell_proposals(proposals: &[Proposal], after: usize) -> Answer {
+    let mut text = String::new();
+    for (index, proposal) in proposals.iter().enumerate() {
+        let number = |n: Option<u32>| n.map_or_else(|| "–".to_owned(), |n| n.to_string());
+        let rounds = format!("rounds first {}, best {}", number(proposal.first_rounds), number(proposal.best_rounds));
+        text.push_str(&format!("{}  {}  done {} times, {rounds}\n", index + 1, proposal.name, proposal.sessions.len()));
+        text.push_str(&format!("   situation: {}\n   steps: {}\n", proposal.situation, proposal.steps.join("; ")));
+    }
+    let mut answer = Answer::new(json!({"after": after, "proposals": proposals}), text);
+    answer = match proposals {
+        [] => answer.say(format!("nothing was done more than {after} times in the same way")),
+        _ => answer.say("take one: quipu knowledge pattern [NAME] --take N"),
+    };
+    answer
+}
+
+#[derive(Debug, Args)]
+pub struct KnowledgeLesson {
+    /// The lesson, in one line
+    text: Option<String>,
+    /// A session it comes from; may be given several times
+    #[arg(long = "session", value_name = "NAME")]
+    sessions: Vec<String>,
+    /// It is an idea to try
+    #[arg(long, conflicts_with_all = ["error", "sessions"])]
+    idea: bool,
+    /// It is a mistake that came back, under this name
+    #[arg(long, value_name = "NAME")]
+    error: Option<String>,
+    /// error: how it looks
+    #[arg(long, value_name = "TEXT", requires = "error")]
+    symptom: Option<String>,
+    /// error: where it comes from
+    #[arg(long, value_name = "TEXT", requires = "error")]
+    cause: Option<String>,
+    /// error: what cures it
+    #[arg(long, value_name = "TEXT", requires = "error")]
+    cure: Option<String>,
+    /// error: what prevents it
+    #[arg(long, value_name = "TEXT", requires = "error")]
+    prevention: Option<String>,
+}
+
+impl Operate for KnowledgeLesson {
+    const NAME: &'static str = "knowledge lesson";
+    const ABOUT: &'static str = "Add a lesson, an idea or a mistake that came back";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        if self.text.is_none() && self.error.is_none() {
+            return Err(Failure::usage("there is no lesson", "quipu knowledge lesson \"…\"     (or --error NAME --cure \"…\")"));
+        }
+        let project = session.project()?;
+        let language = project.contract.language;
+        let error = self.error.as_ref().map(|name| ErrorPattern {
+            name: name.trim().to_owned(),
+            symptom: self.symptom.clone(),
+            cause: self.cause.clone(),
+            cure: self.cure.clone(),
+            prevention: self.prevention.clone(),
+        });
+        let by = session.by("knowledge lesson");
+        let (committed, formed) = change_formed(&project, &by, Form::Knowledge, |formed| {
+            let mut text = formed.text.clone();
+            if let Some(error) = &error {
+                text = put_error(&text, language, error)?;
+            }
+            if let Some(lesson) = &self.text {
+                text = if self.idea { add_idea(&text, language, lesson)? } else { add_lesson(&text, language, lesson, &self.sessions)? };
+            }
+            Ok::<_, Failure>(text)
+        })?;
+        let knowledge = read_knowledge(&formed.text);
+        let told = json!({"path": formed.path, "lessons": knowledge.lessons, "ideas": knowledge.ideas, "errors": knowledge.errors});
+        Ok(receipt::beside(&committed, told, ""))
+    }
+}

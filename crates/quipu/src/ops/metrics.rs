@@ -1,0 +1,75 @@
+//! Whether agents learn, in numbers and pictures.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use quipu_contract::{Class, Form, ProjectPath};
+use quipu_protocol::experience::{load_sessions, measure, read_knowledge, render_blocks, render_svg};
+use quipu_protocol::load_formed;
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, count, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Metrics {
+    /// Only sessions of this agent; an agent sees its own unless it says `all`
+    #[arg(long, value_name = "NAME|all")]
+    of: Option<String>,
+    /// Draw them into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+impl Operate for Metrics {
+    const NAME: &'static str = "metrics";
+    const ABOUT: &'static str = "Pattern reuse, knowledge growth and execution gain, counted from the sessions";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let own = session.actor.agent().map(|agent| agent.as_str().to_owned());
+        let of = self.of.or(own).filter(|of| of != "all");
+        let sessions: Vec<_> = load_sessions(&project, &session.actor)?
+            .into_iter()
+            .map(|(_, past)| past)
+            .filter(|past| of.as_ref().is_none_or(|of| past.agent.as_ref().is_some_and(|a| a.to_lowercase() == of.to_lowercase())))
+            .collect();
+        // Where a pattern came from sessions that do not name it, the knowledge of its agent tells.
+        let known = session.actor.agent().filter(|agent| of.as_deref() == Some(agent.as_str()));
+        let known = match known {
+            Some(_) => read_knowledge(&load_formed(&project, &session.actor, Form::Knowledge)?.text).patterns,
+            None => Vec::new(),
+        };
+        let metrics = measure(&sessions, &known);
+        let language = project.contract.language;
+        let mut text = format!("{}\n{}", count(metrics.sessions, "session"), render_blocks(&metrics, language));
+        for gain in &metrics.patterns {
+            let number = |n: Option<u32>| n.map_or_else(|| "–".to_owned(), |n| n.to_string());
+            let (first, best, last) = (number(gain.first_rounds), number(gain.best_rounds), number(gain.last_rounds));
+            text.push_str(&format!("pattern  {}  used {}, rounds first {first}, best {best}, last {last}\n", gain.pattern, gain.uses));
+        }
+        let mut answer = Answer::new(json!({"of": of, "metrics": metrics}), text);
+        if let Some(file) = &self.svg {
+            let target = session.folder.join(file);
+            refuse_memory(&project, &target)?;
+            std::fs::write(&target, render_svg(&metrics, language))
+                .map_err(|e| Failure::new(exit::IO, format!("cannot write `{}`: {e}", file.display()), ""))?;
+            answer.json["svg"] = json!(file);
+            answer = answer.say(format!("drawn into {}", file.display()));
+        }
+        Ok(answer)
+    }
+}
+
+/// A picture is no memory: a file that the contract rules is not drawn over.
+fn refuse_memory(project: &quipu_protocol::Project, target: &std::path::Path) -> Result<(), Failure> {
+    let folder = target.parent().and_then(|folder| std::fs::canonicalize(folder).ok()).unwrap_or_default();
+    let whole = folder.join(target.file_name().unwrap_or_default());
+    let Ok(inside) = whole.strip_prefix(project.store.root()) else { return Ok(()) };
+    let path = ProjectPath::parse(&inside.to_string_lossy())?;
+    if project.contract.class(&path) == Class::Free {
+        return Ok(());
+    }
+    Err(Failure::new(exit::REFUSED, format!("`{path}` is under the contract: a picture does not go there"), "--svg metrics.svg"))
+}

@@ -1,0 +1,221 @@
+//! The task at hand: begun, planned, noted, shown.
+
+use clap::{Args, ValueEnum};
+use quipu_contract::Form;
+use quipu_protocol::experience::{
+    Match, MatchKind, NewTask, Standing, Task, add_todo, finish_todo, match_task, move_todo, names_pattern, near_sessions, note,
+    plan_keywords, read_knowledge, read_task, start_task, strike_todo,
+};
+use quipu_protocol::{Project, change_formed, load_formed, now};
+use serde_json::json;
+
+use super::receipt;
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct TaskStart {
+    /// What is asked, in words
+    description: String,
+    /// debug, fix, optimize, refactor, feature …
+    #[arg(long = "type", value_name = "TYPE", default_value = "task")]
+    kind: String,
+    /// Words that someone with the same task would look for; otherwise some of the description
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    keywords: Vec<String>,
+    /// Work by this pattern of yours: its steps are the plan
+    #[arg(long, value_name = "NAME")]
+    pattern: Option<String>,
+    /// A first item of the plan; may be given several times
+    #[arg(long = "todo", value_name = "TEXT")]
+    todos: Vec<String>,
+}
+
+impl Operate for TaskStart {
+    const NAME: &'static str = "task start";
+    const ABOUT: &'static str = "Begin a task: write it down and show what is known about such tasks";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let knowledge = load_formed(&project, &session.actor, Form::Knowledge)?;
+        let patterns = read_knowledge(&knowledge.text).patterns;
+        let mut todos = Vec::new();
+        let mut chosen = None;
+        if let Some(name) = &self.pattern {
+            let Some(pattern) = patterns.iter().find(|pattern| names_pattern(name, &pattern.name)) else {
+                let known = patterns.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ");
+                let known = if known.is_empty() { "none".to_owned() } else { known };
+                return Err(Failure::new(
+                    exit::NOT_FOUND,
+                    format!("you have no pattern `{name}`; you have {known}"),
+                    "quipu knowledge show",
+                ));
+            };
+            todos.clone_from(&pattern.steps);
+            chosen = Some(pattern.name.clone());
+        }
+        todos.extend(self.todos);
+        let sessions = near_sessions(&project, &session.actor, &self.description)?;
+        let matches = match_task(&self.description, knowledge.path.as_str(), &patterns, &sessions);
+        let keywords = if self.keywords.is_empty() { plan_keywords(&self.description) } else { self.keywords };
+        let new = NewTask { description: self.description, kind: self.kind, keywords, pattern: chosen, todos, now: now(&project) };
+        let language = project.contract.language;
+        let by = session.by(format!("task start: {}", new.description));
+        let (committed, formed) =
+            change_formed(&project, &by, Form::Task, |formed| Ok::<_, Failure>(start_task(&formed.text, language, &new)?))?;
+        let task = read_task(&formed.text).unwrap_or_default();
+        let text = format!("{}{}", render_task(&task), render_matches(&matches));
+        Ok(receipt::beside(&committed, json!({"path": formed.path, "task": task, "matches": matches}), text))
+    }
+}
+
+fn render_matches(matches: &[Match]) -> String {
+    let mut text = String::new();
+    for found in matches {
+        let kind = match found.kind {
+            MatchKind::Pattern => "pattern",
+            MatchKind::Session => "session",
+        };
+        text.push_str(&format!("known {:>3}  {kind}  {}  {}  ({})\n", found.score, found.name, found.source, found.why));
+    }
+    if matches.is_empty() { "known: nothing like it\n".to_owned() } else { text }
+}
+
+fn render_task(task: &Task) -> String {
+    let mut text = format!("task: {}\n", task.description);
+    let told = [
+        ("type", task.kind.clone().unwrap_or_default()),
+        ("keywords", task.keywords.join(", ")),
+        ("pattern", task.pattern.clone().unwrap_or_default()),
+        ("started", task.started.clone().unwrap_or_default()),
+        ("rounds", task.rounds.to_string()),
+    ];
+    for (name, value) in told.iter().filter(|(_, value)| !value.is_empty()) {
+        text.push_str(&format!("{name}: {value}\n"));
+    }
+    text.push_str(&render_plan(task));
+    for note in &task.notes {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    text
+}
+
+fn render_plan(task: &Task) -> String {
+    let mut text = String::new();
+    for todo in &task.todos {
+        let sign = match todo.standing {
+            Standing::Open => ' ',
+            Standing::Done => 'x',
+            Standing::Struck => '~',
+        };
+        text.push_str(&format!("{:>3} [{sign}] {}\n", todo.number, todo.text));
+    }
+    text
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Act {
+    Add,
+    Done,
+    Strike,
+    Move,
+}
+
+#[derive(Debug, Args)]
+pub struct TaskTodo {
+    /// What to do with the plan
+    #[arg(value_enum)]
+    act: Act,
+    /// The new item's text, or the number of an item
+    #[arg(value_name = "TEXT|N")]
+    item: String,
+    /// add: put it before this item
+    #[arg(long, value_name = "N")]
+    at: Option<usize>,
+    /// done: what came of it
+    #[arg(long, value_name = "TEXT")]
+    result: Option<String>,
+    /// strike: the reason
+    #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
+    why: Option<String>,
+    /// move: to this place
+    #[arg(long, value_name = "N")]
+    to: Option<usize>,
+}
+
+impl Operate for TaskTodo {
+    const NAME: &'static str = "task todo";
+    const ABOUT: &'static str = "Change the plan: add an item, tick it, strike it with a reason, move it";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let language = project.contract.language;
+        let number = || -> Result<usize, Failure> {
+            self.item.parse().map_err(|_| Failure::usage(format!("`{}` is no number of an item", self.item), "quipu task status"))
+        };
+        let missing = |flag: &str, example: &str| Failure::usage(format!("`{flag}` is missing"), example.to_owned());
+        let edit = |text: &str| -> Result<String, Failure> {
+            Ok(match self.act {
+                Act::Add => add_todo(text, language, &self.item, self.at)?,
+                Act::Done => finish_todo(text, number()?, self.result.as_deref())?,
+                Act::Strike => {
+                    let why = self.why.as_deref().ok_or_else(|| missing("--why", "quipu task todo strike N --why \"…\""))?;
+                    strike_todo(text, language, number()?, why)?
+                }
+                Act::Move => move_todo(text, number()?, self.to.ok_or_else(|| missing("--to", "quipu task todo move N --to M"))?)?,
+            })
+        };
+        let act = self.act.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let by = session.by(format!("task todo {act}: {}", self.item));
+        let (committed, formed) = change_formed(&project, &by, Form::Task, |formed| edit(&formed.text))?;
+        let task = read_task(&formed.text).unwrap_or_default();
+        let text = render_plan(&task);
+        Ok(receipt::beside(&committed, json!({"path": formed.path, "todos": task.todos}), text))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct TaskNote {
+    /// What came out, in one line
+    text: String,
+    /// How many rounds it took
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    rounds: u32,
+}
+
+impl Operate for TaskNote {
+    const NAME: &'static str = "task note";
+    const ABOUT: &'static str = "Note a result and count the rounds it took";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let language = project.contract.language;
+        let by = session.by("task note");
+        let (committed, formed) =
+            change_formed(&project, &by, Form::Task, |formed| Ok::<_, Failure>(note(&formed.text, language, &self.text, self.rounds)?))?;
+        let rounds = read_task(&formed.text).map_or(0, |task| task.rounds);
+        Ok(receipt::beside(&committed, json!({"path": formed.path, "rounds": rounds}), format!("rounds: {rounds}\n")))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct TaskStatus {}
+
+impl Operate for TaskStatus {
+    const NAME: &'static str = "task status";
+    const ABOUT: &'static str = "The task at hand: its plan, its notes, its rounds";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project: Project = session.project()?;
+        let formed = load_formed(&project, &session.actor, Form::Task)?;
+        match read_task(&formed.text) {
+            Some(task) => Ok(Answer::new(json!({"path": formed.path, "task": task}), render_task(&task))),
+            None => {
+                let mut answer = Answer::new(json!({"path": formed.path, "task": null}), "").say("no task is under way");
+                answer.exit = exit::NO;
+                Ok(answer)
+            }
+        }
+    }
+}
