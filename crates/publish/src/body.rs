@@ -121,8 +121,9 @@ impl Setter<'_> {
     }
 
     fn remark(&mut self, start: usize, what: String) {
-        let path = self.shelf.volumes[self.at].chapter.path.clone();
-        self.remarks.push(Remark { path, line: self.document.lines().line(start), what });
+        let volume = &self.shelf.volumes[self.at];
+        let line = volume.lines_before + self.document.lines().line(start);
+        self.remarks.push(Remark { path: volume.chapter.path.clone(), line, what });
     }
 
     fn set(&mut self, event: Event<'_>, start: usize) {

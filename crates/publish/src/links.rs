@@ -15,6 +15,8 @@ pub(crate) struct Volume<'b> {
     source: Document<'b>,
     /// The id of each section.
     pub ids: Vec<String>,
+    /// How many lines stand before that text.
+    pub lines_before: usize,
 }
 
 /// A heading of a chapter, for tables of contents.
@@ -42,8 +44,10 @@ pub(crate) enum Target<'s> {
 impl<'b> Shelf<'b> {
     pub fn new(book: &'b Book) -> Shelf<'b> {
         let volumes = book.chapters.iter().map(|chapter| {
-            let source = Document::parse(readable(&chapter.text));
-            Volume { ids: heading_ids(&source), chapter, source }
+            let text = readable(&chapter.text);
+            let source = Document::parse(text);
+            let before = &chapter.text[..chapter.text.len() - text.len()];
+            Volume { ids: heading_ids(&source), lines_before: before.matches('\n').count(), chapter, source }
         });
         Shelf { volumes: volumes.collect() }
     }

@@ -14,6 +14,7 @@ pub mod init;
 pub mod lease;
 pub mod log;
 pub mod profile;
+pub mod publish;
 pub mod read;
 pub mod recall;
 pub mod remove;
