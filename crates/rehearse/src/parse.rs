@@ -14,8 +14,15 @@ const MEMBERS: usize = 24;
 
 /// Parses one file.
 pub(crate) fn module(path: &str, language: SourceLanguage, text: &str) -> Module {
-    let mut module =
-        Module { path: path.into(), language, doc: opening(language, text), items: Vec::new(), lines: text.lines().count(), broken: true, cut: false };
+    let mut module = Module {
+        path: path.into(),
+        language,
+        doc: opening(language, text),
+        items: Vec::new(),
+        lines: text.lines().count(),
+        broken: true,
+        cut: false,
+    };
     let grammar = match language {
         SourceLanguage::Rust => tree_sitter_rust::LANGUAGE,
         SourceLanguage::Python => tree_sitter_python::LANGUAGE,
@@ -134,7 +141,8 @@ impl<'t> Walk<'t> {
     }
 
     fn docstring(&self, node: Node<'_>) -> String {
-        let first = node.child_by_field_name("body").and_then(|body| body.named_child(0)).filter(|first| first.kind() == "expression_statement");
+        let first =
+            node.child_by_field_name("body").and_then(|body| body.named_child(0)).filter(|first| first.kind() == "expression_statement");
         let string = first.and_then(|first| first.named_child(0)).filter(|string| string.kind() == "string");
         string.map(|string| joined(unquoted(self.slice(string)).lines())).unwrap_or_default()
     }
@@ -167,7 +175,8 @@ impl<'t> Walk<'t> {
                 let mut cursor = node.walk();
                 for declared in node.named_children(&mut cursor) {
                     let value = declared.child_by_field_name("value");
-                    if let Some(value) = value.filter(|value| matches!(value.kind(), "arrow_function" | "function_expression" | "function")) {
+                    if let Some(value) = value.filter(|value| matches!(value.kind(), "arrow_function" | "function_expression" | "function"))
+                    {
                         self.item(declared, value, ItemKind::Function, "function", owner, public, doc(self));
                     }
                 }
@@ -183,13 +192,23 @@ impl<'t> Walk<'t> {
     }
 
     /// Adds an item; `made_of` holds its body.
-    fn item(&mut self, node: Node<'_>, made_of: Node<'_>, kind: ItemKind, word: &'static str, owner: Option<&str>, public: bool, doc: String) {
+    fn item(
+        &mut self,
+        node: Node<'_>,
+        made_of: Node<'_>,
+        kind: ItemKind,
+        word: &'static str,
+        owner: Option<&str>,
+        public: bool,
+        doc: String,
+    ) {
         let Some(name) = self.field(node, "name").filter(|name| name.len() <= 80) else {
             return;
         };
         let body = made_of.child_by_field_name("body");
         let head = &self.text[node.start_byte()..body.map_or(node.end_byte(), |body| body.start_byte())];
-        let signature = joined(head.lines()).trim_end_matches(['{', ':', '=', '>', ';', ' ']).to_owned();
+        let signature = joined(head.lines());
+        let signature = signature.trim_end().trim_end_matches("=>").trim_end_matches(['{', ':', '=', ';', ' ']).to_owned();
         let (line, end) = (node.start_position().row + 1, node.end_position().row + 1);
         self.items.push(Item {
             kind,
@@ -209,7 +228,14 @@ impl<'t> Walk<'t> {
 
     fn members(&self, body: Node<'_>) -> Vec<String> {
         let mut cursor = body.walk();
-        let known = ["field_declaration", "enum_variant", "property_signature", "public_field_definition", "enum_assignment", "property_identifier"];
+        let known = [
+            "field_declaration",
+            "enum_variant",
+            "property_signature",
+            "public_field_definition",
+            "enum_assignment",
+            "property_identifier",
+        ];
         let members = body.named_children(&mut cursor).filter(|child| known.contains(&child.kind()));
         members.take(MEMBERS).map(|child| shortened(&joined(self.slice(child).lines()), 100)).collect()
     }
@@ -258,7 +284,8 @@ impl<'t> Walk<'t> {
 
     /// The `/** … */` right above a node.
     fn block_above(&self, node: Node<'_>) -> String {
-        let comment = node.prev_sibling().filter(|before| before.kind() == "comment" && before.end_position().row + 1 >= node.start_position().row);
+        let comment =
+            node.prev_sibling().filter(|before| before.kind() == "comment" && before.end_position().row + 1 >= node.start_position().row);
         let text = comment.map(|comment| self.slice(comment)).filter(|text| text.starts_with("/**"));
         text.map(block_text).unwrap_or_default()
     }
@@ -283,7 +310,9 @@ fn opening(language: SourceLanguage, text: &str) -> String {
         }
         SourceLanguage::Script => match text.strip_prefix("/**").and_then(|rest| rest.split_once("*/")) {
             // A comment right above a declaration belongs to it.
-            Some((doc, after)) if after.starts_with("\n\n") || after.trim_start().starts_with("import") => block_text(&format!("/**{doc}*/")),
+            Some((doc, after)) if after.starts_with("\n\n") || after.trim_start().starts_with("import") => {
+                block_text(&format!("/**{doc}*/"))
+            }
             _ => joined(text.lines().map_while(|line| line.trim().strip_prefix("//"))),
         },
     }

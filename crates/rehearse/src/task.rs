@@ -16,6 +16,8 @@ pub struct RehearseTask {
     pub unit: Option<TaskUnit>,
     /// Every unit of the project, in order.
     pub units: Vec<TaskUnit>,
+    /// How ids of units look: `ch##`.
+    pub shape: Option<String>,
     /// The files of the view that are the matter at hand.
     pub subject: Option<Pattern>,
     pub outputs: Vec<Output>,
@@ -78,6 +80,12 @@ impl RehearseTask {
             kind: rehearse.map_or_else(Rehearsal::default, |rehearse| rehearse.kind),
             unit: unit.map(|id| known(id).unwrap_or_else(|| bare(id))),
             subject: rehearse.and_then(|rehearse| rehearse.from.as_ref()).map(|from| from.fill(&binding)),
+            shape: contract
+                .profiles
+                .iter()
+                .find(|profile| profile.name == declared.profile)
+                .and_then(|profile| profile.unit.as_ref())
+                .map(|kind| kind.id.clone()),
             outputs: outputs.collect(),
             language,
             words: binding.get("words").and_then(|words| words.trim().parse().ok()).unwrap_or(DEFAULT_WORDS),
