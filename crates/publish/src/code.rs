@@ -96,10 +96,10 @@ impl Scanner<'_> {
     }
 
     fn string(&self, rest: &str) -> Option<usize> {
-        if self.rust {
-            if let Some(len) = rust_raw(rest).or_else(|| rust_char(rest)) {
-                return Some(len);
-            }
+        if self.rust
+            && let Some(len) = rust_raw(rest).or_else(|| rust_char(rest))
+        {
+            return Some(len);
         }
         let quote = self.grammar.strings.iter().find(|quote| rest.starts_with(quote.open))?;
         closed(rest, quote)

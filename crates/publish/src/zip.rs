@@ -7,7 +7,7 @@ use std::io::Write as _;
 use flate2::{Compression, Crc, write::DeflateEncoder};
 
 /// 1980-01-01, as ZIP writes a date.
-const FIRST_DAY: u16 = 0b0000000_0001_00001;
+const FIRST_DAY: u16 = (1 << 5) | 1;
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 const VERSION: u16 = 20;

@@ -154,7 +154,7 @@ pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
     }
     let mut sections = 0;
     for (at, name) in names.into_iter().enumerate() {
-        if taken[at] == 0 && !(at == 2 && !shown.is_empty()) {
+        if taken[at] == 0 && (at != 2 || shown.is_empty()) {
             continue;
         }
         sections += 1;
@@ -234,7 +234,9 @@ fn paragraph(part: usize, item: &str, l: Language) -> Option<String> {
         (0, Language::Zh) => format!("{} 在 {place}。它这样介绍自己：{said}", code(name)),
         (1, Language::En) => {
             let members = fact.members.as_ref().map(|members| format!(" It is made of {members}.")).unwrap_or_default();
-            format!("*{name}* is a {word} at {place}. {said}{members}").trim_end().to_owned()
+            format!("*{name}* is {} {word} at {place}. {said}{members}", if word.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" })
+                .trim_end()
+                .to_owned()
         }
         (1, Language::Zh) => {
             let members = fact.members.as_ref().map(|members| format!("它由 {members} 组成。")).unwrap_or_default();

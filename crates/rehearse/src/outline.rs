@@ -32,7 +32,7 @@ pub(crate) fn plan<'s>(survey: &'s Survey, task: &RehearseTask) -> Vec<Planned<'
     }
     let mut left = Vec::new();
     for module in modules {
-        let words = title_words(&module.path.replace(['/', '.', '_', '-'], " "));
+        let words = path_words(&module.path);
         let score = |planned: &Planned<'_>| title_words(&planned.unit.title).intersection(&words).count();
         let best = planned.iter().map(score).max().unwrap_or_default();
         match planned.iter().position(|unit| best > 0 && score(unit) == best) {
@@ -92,10 +92,20 @@ fn is_test(path: &str) -> bool {
     path.split(['/', '.', '_']).any(|part| matches!(part, "test" | "tests" | "spec"))
 }
 
-fn title_words(text: &str) -> BTreeSet<String> {
+/// The words of a file's name and folders.
+pub(crate) fn path_words(path: &str) -> BTreeSet<String> {
+    title_words(&path.replace(['/', '.', '_', '-'], " "))
+}
+
+pub(crate) fn title_words(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
     // `leases` is about `lease.rs`.
-    words.filter(|word| word.chars().count() > 2).map(|word| word.strip_suffix('s').map(str::to_owned).unwrap_or(word)).collect()
+    words.filter(|word| word.chars().count() > 2).map(|word| singular(&word).to_owned()).collect()
+}
+
+/// `classes` and `class`, `leases` and `lease` become one word.
+fn singular(word: &str) -> &str {
+    Some(word.trim_end_matches(['e', 's'])).filter(|stem| stem.len() > 2).unwrap_or(word)
 }
 
 /// The plan, for people and for the agents that follow it.
@@ -195,4 +205,17 @@ pub(crate) fn map(survey: &Survey, task: &RehearseTask) -> Sheet {
     let others = survey.others.iter().map(|(path, _)| format!("{}: {reason}", code(path)));
     sheet.items(&tests.chain(others).collect::<Vec<_>>(), say(l, "none", "无"));
     sheet
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_find_files() {
+        for (title, path) in [("Classes", "src/class.rs"), ("The journal", "a/journal.rs"), ("Leases & more", "x/lease.py")] {
+            assert!(!title_words(title).is_disjoint(&path_words(path)), "{title} {path}");
+        }
+        assert!(title_words("Classes").is_disjoint(&path_words("src/journal.rs")));
+    }
 }

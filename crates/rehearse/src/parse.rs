@@ -22,6 +22,7 @@ pub(crate) fn module(path: &str, language: SourceLanguage, text: &str) -> Module
         lines: text.lines().count(),
         broken: true,
         cut: false,
+        focus: false,
     };
     let grammar = match language {
         SourceLanguage::Rust => tree_sitter_rust::LANGUAGE,
@@ -84,7 +85,7 @@ impl<'t> Walk<'t> {
         match node.kind() {
             "function_item" | "function_signature_item" => {
                 let seen = owner.is_some() && public || has_child(node, "visibility_modifier");
-                self.item(node, node, ItemKind::Function, "fn", owner, seen, doc(self));
+                self.item(node, node, (ItemKind::Function, "fn"), owner, seen, doc(self));
             }
             "struct_item" | "enum_item" | "union_item" | "trait_item" | "type_item" => {
                 let word = match node.kind() {
@@ -94,7 +95,7 @@ impl<'t> Walk<'t> {
                     "trait_item" => "trait",
                     _ => "type",
                 };
-                self.item(node, node, ItemKind::Type, word, owner, has_child(node, "visibility_modifier"), doc(self));
+                self.item(node, node, (ItemKind::Type, word), owner, has_child(node, "visibility_modifier"), doc(self));
                 if node.kind() == "trait_item" {
                     let name = self.field(node, "name").map(str::to_owned);
                     self.body(node, name.as_deref(), true, depth);
@@ -129,11 +130,11 @@ impl<'t> Walk<'t> {
         match definition.kind() {
             "function_definition" => {
                 let doc = self.docstring(definition);
-                self.item(definition, definition, ItemKind::Function, "def", owner, public, doc);
+                self.item(definition, definition, (ItemKind::Function, "def"), owner, public, doc);
             }
             "class_definition" => {
                 let doc = self.docstring(definition);
-                self.item(definition, definition, ItemKind::Type, "class", owner, public, doc);
+                self.item(definition, definition, (ItemKind::Type, "class"), owner, public, doc);
                 self.body(definition, Some(&name), true, depth);
             }
             _ => {}
@@ -157,27 +158,27 @@ impl<'t> Walk<'t> {
                 }
             }
             "function_declaration" | "generator_function_declaration" => {
-                self.item(node, node, ItemKind::Function, "function", owner, public, doc(self));
+                self.item(node, node, (ItemKind::Function, "function"), owner, public, doc(self));
             }
             "method_definition" | "method_signature" | "abstract_method_signature" => {
                 let hidden = self.slice(node).starts_with("private") || self.slice(node).starts_with('#');
-                self.item(node, node, ItemKind::Function, "method", owner, !hidden, doc(self));
+                self.item(node, node, (ItemKind::Function, "method"), owner, !hidden, doc(self));
             }
             "class_declaration" | "abstract_class_declaration" | "class" => {
-                self.item(node, node, ItemKind::Type, "class", owner, public, doc(self));
+                self.item(node, node, (ItemKind::Type, "class"), owner, public, doc(self));
                 let name = self.field(node, "name").map(str::to_owned);
                 self.body(node, name.as_deref(), public, depth);
             }
-            "interface_declaration" => self.item(node, node, ItemKind::Type, "interface", owner, public, doc(self)),
-            "type_alias_declaration" => self.item(node, node, ItemKind::Type, "type", owner, public, doc(self)),
-            "enum_declaration" => self.item(node, node, ItemKind::Type, "enum", owner, public, doc(self)),
+            "interface_declaration" => self.item(node, node, (ItemKind::Type, "interface"), owner, public, doc(self)),
+            "type_alias_declaration" => self.item(node, node, (ItemKind::Type, "type"), owner, public, doc(self)),
+            "enum_declaration" => self.item(node, node, (ItemKind::Type, "enum"), owner, public, doc(self)),
             "lexical_declaration" | "variable_declaration" => {
                 let mut cursor = node.walk();
                 for declared in node.named_children(&mut cursor) {
                     let value = declared.child_by_field_name("value");
                     if let Some(value) = value.filter(|value| matches!(value.kind(), "arrow_function" | "function_expression" | "function"))
                     {
-                        self.item(declared, value, ItemKind::Function, "function", owner, public, doc(self));
+                        self.item(declared, value, (ItemKind::Function, "function"), owner, public, doc(self));
                     }
                 }
             }
@@ -192,16 +193,8 @@ impl<'t> Walk<'t> {
     }
 
     /// Adds an item; `made_of` holds its body.
-    fn item(
-        &mut self,
-        node: Node<'_>,
-        made_of: Node<'_>,
-        kind: ItemKind,
-        word: &'static str,
-        owner: Option<&str>,
-        public: bool,
-        doc: String,
-    ) {
+    fn item(&mut self, node: Node<'_>, made_of: Node<'_>, what: (ItemKind, &'static str), owner: Option<&str>, public: bool, doc: String) {
+        let (kind, word) = what;
         let Some(name) = self.field(node, "name").filter(|name| name.len() <= 80) else {
             return;
         };

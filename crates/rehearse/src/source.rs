@@ -3,6 +3,9 @@
 use crate::parse;
 use crate::view::Seen;
 
+/// A longer line is no one's handwriting.
+const READABLE_LINE: usize = 5000;
+
 /// A source file.
 #[derive(Debug, Clone)]
 pub(crate) struct Module {
@@ -16,6 +19,8 @@ pub(crate) struct Module {
     pub broken: bool,
     /// Its lines are not those of the file.
     pub cut: bool,
+    /// The title of the unit names it.
+    pub focus: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +93,10 @@ impl Item {
 impl Module {
     pub fn read(path: &str, seen: &Seen) -> Option<Module> {
         let language = SourceLanguage::of(path)?;
+        // Lines that no one could read were made by a program.
+        if seen.text.lines().any(|line| line.len() > READABLE_LINE) {
+            return None;
+        }
         let mut module = parse::module(path, language, &seen.text);
         module.cut = seen.cut;
         Some(module)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use quipu_text::Document;
 
+use crate::outline::{path_words, title_words};
 use crate::source::{Item, ItemKind, Module};
 use crate::task::RehearseTask;
 use crate::view::View;
@@ -44,6 +45,11 @@ impl Survey {
             self.modules.retain(|module| named(&module.path));
             self.others.retain(|(path, _)| named(path));
         }
+        let title = task.unit.as_ref().map(|unit| title_words(&unit.title)).unwrap_or_default();
+        for module in &mut self.modules {
+            module.focus = !path_words(&module.path).is_disjoint(&title);
+        }
+        self.modules.sort_by_key(|module| !module.focus);
         self
     }
 
@@ -57,12 +63,15 @@ impl Survey {
         }
         let mut found: Vec<(&Module, &Item)> =
             self.modules.iter().flat_map(|module| module.of_kind(kind).map(move |item| (module, item))).collect();
-        let weight = |item: &Item| {
+        let weight = |module: &Module, item: &Item| {
             let documented = usize::from(!item.doc.is_empty()) * 4 + usize::from(item.public) * 4;
-            documented + mentions.get(item.name.as_str()).copied().unwrap_or_default().min(6) + item.members.len().min(3)
+            documented
+                + usize::from(module.focus) * 6
+                + mentions.get(item.name.as_str()).copied().unwrap_or_default().min(6)
+                + item.members.len().min(3)
         };
         // A stable sort: equal weights keep the order of the source.
-        found.sort_by_key(|(_, item)| std::cmp::Reverse(weight(item)));
+        found.sort_by_key(|(module, item)| std::cmp::Reverse(weight(module, item)));
         found
     }
 
