@@ -46,6 +46,10 @@ pub(crate) fn plan<'s>(survey: &'s Survey, task: &RehearseTask) -> Vec<Planned<'
         let least = (0..planned.len()).min_by_key(|at| lines(&planned[*at])).unwrap_or_default();
         planned[least].modules.push(module);
     }
+    for planned in &mut planned {
+        let title = title_words(&planned.unit.title);
+        planned.modules.sort_by_key(|module| path_words(&module.path).is_disjoint(&title));
+    }
     // A unit for which nothing was left explains the largest part once more.
     let largest = planned.iter().flat_map(|planned| planned.modules.iter().copied()).max_by_key(|module| module.lines);
     for planned in planned.iter_mut().filter(|planned| planned.modules.is_empty()) {
