@@ -25,11 +25,37 @@ pub enum Form {
     Knowledge,
     /// One agent's working memory for the task at hand.
     Task,
+    /// A finished text of a unit, which is published.
+    Chapter,
+    /// A chapter as a page.
+    Page,
+    /// The contents of all pages.
+    Contents,
+    /// The stylesheet of all pages.
+    Stylesheet,
+    /// The images that pages show.
+    Media,
+    /// All chapters as one EPUB.
+    Ebook,
 }
 
 impl Form {
-    pub const ALL: [Form; 8] =
-        [Form::State, Form::Todos, Form::Decisions, Form::Delegation, Form::World, Form::Session, Form::Knowledge, Form::Task];
+    pub const ALL: [Form; 14] = [
+        Form::State,
+        Form::Todos,
+        Form::Decisions,
+        Form::Delegation,
+        Form::World,
+        Form::Session,
+        Form::Knowledge,
+        Form::Task,
+        Form::Chapter,
+        Form::Page,
+        Form::Contents,
+        Form::Stylesheet,
+        Form::Media,
+        Form::Ebook,
+    ];
 
     /// As the contract writes it.
     pub const fn as_str(self) -> &'static str {
@@ -42,6 +68,12 @@ impl Form {
             Form::Session => "session",
             Form::Knowledge => "knowledge",
             Form::Task => "task",
+            Form::Chapter => "chapter",
+            Form::Page => "page",
+            Form::Contents => "contents",
+            Form::Stylesheet => "stylesheet",
+            Form::Media => "media",
+            Form::Ebook => "ebook",
         }
     }
 }

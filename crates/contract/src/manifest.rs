@@ -12,6 +12,7 @@ use toml::Spanned;
 use crate::flow::{Builtin, Each};
 use crate::form::Form;
 use crate::language::{Language, Said};
+use crate::rehearsal::Rehearsal;
 use crate::role::AgentKind;
 
 /// A project's contract: the profiles it takes and what it adds or overrides.
@@ -211,6 +212,22 @@ pub struct RoleTable {
     /// What it scores, where it scores.
     #[serde(default)]
     pub metrics: Vec<Said>,
+    /// What the built-in agent does in this role.
+    #[serde(default)]
+    pub rehearse: Option<RehearseTable>,
+}
+
+/// How a role is rehearsed without a model.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RehearseTable {
+    /// The kind of work.
+    #[serde(rename = "as")]
+    pub kind: Rehearsal,
+    /// The file that is the matter at hand, among those the role reads.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub from: Option<Spanned<String>>,
 }
 
 /// A pointer that is read (or denied).

@@ -18,6 +18,7 @@ use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable
 use crate::order::{check_steps, check_units};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::{Need, Pointer, Shrink, WritePointer};
+use crate::rehearsal::Rehearsed;
 use crate::role::{AgentKind, Role};
 use crate::tokens::Tokens;
 use crate::unit::{Unit, UnitId, UnitKind};
@@ -383,6 +384,10 @@ impl Resolver {
                 writes.push(WritePointer { path, marker, format, place: place(source, write.get_ref().path.span()) });
             }
         }
+        let rehearse = table.rehearse.as_ref().map(|rehearse| Rehearsed {
+            kind: rehearse.kind,
+            from: rehearse.from.as_ref().and_then(|from| self.pattern(source, from, binding, names)),
+        });
         Role {
             name: name.to_owned(),
             title: table.title.clone(),
@@ -393,6 +398,7 @@ impl Resolver {
             denies,
             standards: table.standards.clone(),
             metrics: table.metrics.clone(),
+            rehearse,
             profile: profile.to_owned(),
             place: role_place(source, name, role.span()),
         }

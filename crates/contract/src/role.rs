@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Place;
 use crate::language::Said;
 use crate::pointer::{Pointer, WritePointer};
+use crate::rehearsal::Rehearsed;
 
 /// What kind of agent a role wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -32,6 +33,9 @@ pub struct Role {
     pub standards: Vec<Said>,
     /// Score names, where the role scores.
     pub metrics: Vec<Said>,
+    /// What the built-in agent does in this role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rehearse: Option<Rehearsed>,
     /// The profile that declares it, for its brief template.
     pub profile: String,
     pub place: Place,

@@ -1,7 +1,7 @@
 //! What an operation returns, whichever door it was called through.
 
 use quipu_contract::{BadPath, Fault, Faults, Place};
-use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, ReadError, RecallError};
+use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError};
 use quipu_store::StoreError;
 use serde_json::{Value, json};
 
@@ -194,6 +194,21 @@ impl From<ReadError> for Failure {
             ReadError::NotText(path) => Failure::new(exit::USAGE, what, format!("quipu read {path}")),
             ReadError::BadVersion { path, .. } => Failure::usage(what, format!("quipu log {path}")),
             ReadError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<PublishError> for Failure {
+    fn from(error: PublishError) -> Failure {
+        let what = error.to_string();
+        match error {
+            PublishError::NoForm(form) => {
+                Failure::new(exit::NOT_FOUND, what, format!("[[files]] path = \"…\" class = \"…\" form = \"{form}\"     (in quipu.toml)"))
+            }
+            PublishError::NothingFinal(_) => Failure::new(exit::NOT_FOUND, what, "quipu contract show     (which marker ends a chapter)"),
+            PublishError::Denied(denial) => ReadError::Denied(denial).into(),
+            PublishError::Read(error) => error.into(),
+            PublishError::Store(error) => error.into(),
         }
     }
 }

@@ -74,6 +74,7 @@ pub const TABLE: &[Operation] = &[
     row::<ops::amend::Amend>(),
     row::<ops::restore::Restore>(),
     row::<ops::remove::Remove>(),
+    row::<ops::publish::Publish>(),
     row::<ops::log::Log>(),
     row::<ops::show::Show>(),
     row::<ops::diff::Diff>(),

@@ -16,6 +16,7 @@ pub mod lease;
 pub mod log;
 pub mod metrics;
 pub mod profile;
+pub mod publish;
 pub mod read;
 pub mod recall;
 pub mod remove;

@@ -1,0 +1,179 @@
+//! Publishing: the final chapters of a project as pages and EPUB, in one commit.
+//!
+//! Which files are chapters and where pages go, the contract says by their forms; a chapter is final if its marker
+//! says so. Files that would not change are not written, so publishing twice is one commit.
+
+use std::collections::BTreeMap;
+
+use quipu_contract::{Actor, Builtin, Class, Contract, Denial, FileRule, Form, Pattern, ProjectPath};
+use quipu_publish::{Book, Chapter, Places, Remark, images_of};
+use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, StoreError};
+use quipu_text::marker;
+use thiserror::Error;
+
+use crate::project::Project;
+use crate::reading::{ReadError, may_read_whole};
+
+#[derive(Debug, Error)]
+pub enum PublishError {
+    #[error("the contract names no file of the form `{0}`: there is nothing to publish, or no place for it")]
+    NoForm(Form),
+    #[error("no chapter is final{}", render_unfinished(.0))]
+    NothingFinal(Vec<String>),
+    #[error("{}", .0.what)]
+    Denied(Denial),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn render_unfinished(unfinished: &[String]) -> String {
+    match unfinished {
+        [] => String::new(),
+        units => format!(": {} not", units.join(", ")),
+    }
+}
+
+/// What to publish, and for whom.
+pub struct PublishRequest<'r> {
+    pub actor: &'r Actor,
+    pub lease: Option<LeaseToken>,
+    /// Only files that one of these names; all, if there are none.
+    pub only: &'r [Pattern],
+}
+
+/// What was published.
+#[derive(Debug)]
+pub struct Publishing {
+    /// None if every file was as it should be already.
+    pub receipt: Option<Receipt>,
+    pub chapters: usize,
+    /// Chapters that are declared or begun, and not final.
+    pub unfinished: Vec<String>,
+    /// Where a text could not be set as it was meant.
+    pub remarks: Vec<Remark>,
+}
+
+/// Publishes the final chapters.
+pub fn publish(project: &Project, request: &PublishRequest<'_>) -> Result<Publishing, PublishError> {
+    let (book, unfinished) = collect_book(project, request.actor)?;
+    if book.chapters.is_empty() {
+        return Err(PublishError::NothingFinal(unfinished));
+    }
+    let made = quipu_publish::publish(&book);
+    let contract = &project.contract;
+    let grant = contract.grant(request.actor).map_err(ReadError::UnknownActor)?;
+    let binding = contract.actor_binding(request.actor);
+    // Derived files are written by Quipu alone, and one commit has one author.
+    let mut change = Change::by(&Actor::Runtime).why(format!("published by {}", request.actor));
+    (change.lease, change.force) = (request.lease.clone(), true);
+    for (path, bytes) in made.files {
+        let path = ProjectPath::parse(&path).map_err(ReadError::Path)?;
+        let asked = request.only.is_empty() || request.only.iter().any(|only| only.matches(path.as_str()).is_some());
+        if !asked || project.store.on_disk(&path)?.as_ref() == Some(&bytes) {
+            continue;
+        }
+        let derived = contract.class(&path) == Class::Derived;
+        if !derived {
+            grant.may_write(&path, &binding).map_err(PublishError::Denied)?;
+        }
+        change = change.op(if derived { Op::Derive { path, bytes } } else { Op::Write { path, bytes, expect: Expect::Any } });
+    }
+    let receipt = match change.ops.is_empty() {
+        true => None,
+        false => Some(project.store.judge(change)?.publish()?),
+    };
+    Ok(Publishing { receipt, chapters: book.chapters.len(), unfinished, remarks: made.remarks })
+}
+
+/// The final chapters with their images, and which chapters are not final.
+fn collect_book(project: &Project, actor: &Actor) -> Result<(Book, Vec<String>), PublishError> {
+    let contract = &project.contract;
+    let rule = first_of(contract, Form::Chapter)?;
+    let pages = first_of(contract, Form::Page)?;
+    let mut final_texts = BTreeMap::new();
+    let mut unfinished: Vec<String> = Vec::new();
+    for path in project.store.list()? {
+        let Some(unit) = rule.path.matches(path.as_str()).and_then(|found| found.get("unit").cloned()) else {
+            continue;
+        };
+        if contract.rule(&path).is_none_or(|found| found.path != rule.path) {
+            continue;
+        }
+        may_read_whole(project, actor, &path)?;
+        let text = project.store.read(&path)?.and_then(|(bytes, _)| String::from_utf8(bytes).ok());
+        match text.filter(|text| is_final(rule, text)) {
+            Some(text) => drop(final_texts.insert(unit, (path, text))),
+            None => unfinished.push(unit),
+        }
+    }
+    // Declared units come in their order; whatever else there is follows by name.
+    let declared: Vec<String> = contract.units.iter().map(|unit| unit.id.to_string()).collect();
+    let missing = declared.iter().filter(|unit| !final_texts.contains_key(*unit) && !unfinished.contains(*unit));
+    unfinished.extend(missing.cloned().collect::<Vec<_>>());
+    unfinished.sort();
+    let others: Vec<String> = final_texts.keys().filter(|unit| !declared.contains(unit)).cloned().collect();
+    let mut chapters = Vec::new();
+    for id in declared.into_iter().chain(others) {
+        let Some((path, text)) = final_texts.remove(&id) else {
+            continue;
+        };
+        let unit = contract.units.iter().find(|unit| unit.id.as_str() == id);
+        let title = unit.map_or(id.as_str(), |unit| unit.title.in_language(contract.language)).to_owned();
+        let binding = BTreeMap::from([("unit".to_owned(), id.clone())]);
+        let page = pages.path.fill(&binding);
+        let page = page.as_literal().ok_or(PublishError::NoForm(Form::Page))?.to_owned();
+        chapters.push(Chapter { id, title, path: path.as_str().to_owned(), text, page });
+    }
+    let mut images = BTreeMap::new();
+    for path in chapters.iter().flat_map(images_of) {
+        let Ok(place) = ProjectPath::parse(&path) else {
+            continue;
+        };
+        if may_read_whole(project, actor, &place).is_ok()
+            && let Some(bytes) = project.store.on_disk(&place)?
+        {
+            images.insert(path, bytes);
+        }
+    }
+    let value = |name: &str| contract.vars.get(name).and_then(|var| var.value.clone()).filter(|value| !value.trim().is_empty());
+    let book = Book {
+        title: value("project").unwrap_or_default(),
+        author: value("author"),
+        language: contract.language,
+        places: places(contract)?,
+        chapters,
+        images,
+    };
+    Ok((book, unfinished))
+}
+
+fn is_final(rule: &FileRule, text: &str) -> bool {
+    rule.marker.as_ref().is_none_or(|wanted| marker(text).is_some_and(|found| wanted.split('|').any(|name| name == found.name)))
+}
+
+fn first_of(contract: &Contract, form: Form) -> Result<&FileRule, PublishError> {
+    contract.of_form(form).next().ok_or(PublishError::NoForm(form))
+}
+
+/// Where the files of the whole book go: by their rules or, where a rule has a wildcard, by the step that publishes.
+fn places(contract: &Contract) -> Result<Places, PublishError> {
+    let binding = contract.binding();
+    let steps = contract.steps.iter().filter(|step| step.builtin == Some(Builtin::Publish));
+    let written: Vec<String> = steps
+        .flat_map(|step| &step.writes)
+        .filter_map(|path| Pattern::parse(path).ok()?.fill(&binding).as_literal().map(str::to_owned))
+        .collect();
+    let named = |form: Form| {
+        let rule = contract.of_form(form).next()?;
+        let by_step = || written.iter().find(|path| rule.path.matches(path).is_some()).cloned();
+        rule.path.as_literal().map(str::to_owned).or_else(by_step)
+    };
+    let contents = named(Form::Contents).ok_or(PublishError::NoForm(Form::Contents))?;
+    let stylesheet = named(Form::Stylesheet).ok_or(PublishError::NoForm(Form::Stylesheet))?;
+    let beside = || contents.rsplit_once('/').map_or("media".to_owned(), |(folder, _)| format!("{folder}/media"));
+    let folder =
+        contract.of_form(Form::Media).next().and_then(|rule| rule.path.as_str().rsplit_once('/').map(|(folder, _)| folder.to_owned()));
+    Ok(Places { media: folder.unwrap_or_else(beside), ebook: named(Form::Ebook), contents, stylesheet })
+}

@@ -1,0 +1,521 @@
+//! The text of a chapter as markup.
+//!
+//! One renderer for pages and EPUB: they differ in the spelling of empty elements and in what a link to a
+//! chapter is called. Emphasis of Han text is marked, so that the stylesheet need not slant it; a line break
+//! between two Han characters leaves no space; a paragraph in the other language says so.
+
+use std::collections::HashMap;
+
+use pulldown_cmark::{Alignment, BlockQuoteKind, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use quipu_contract::Language;
+use quipu_text::{Document, parse_target};
+
+use crate::code;
+use crate::image::Media;
+use crate::links::{Shelf, Target};
+use crate::markup::{Markup, encoded, escape_into, escaped, is_cjk, letters};
+use crate::words::{Words, words};
+use crate::{Book, Remark};
+
+/// What differs between a page and an EPUB.
+pub(crate) struct Edition<'e> {
+    pub markup: Markup,
+    /// The address of the chapter at an index.
+    pub address: &'e dyn Fn(usize) -> String,
+    /// The address of an image, from its place in the project.
+    pub image: &'e dyn Fn(&str) -> String,
+}
+
+/// The chapter at `at` as markup, and what could not be set.
+pub(crate) fn render(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>, at: usize, edition: &Edition<'_>) -> (String, Vec<Remark>) {
+    let text = shelf.as_markdown(at);
+    let document = Document::parse(&text);
+    // Marks never add or remove a heading, so the sections of both spellings are the same ones.
+    let ids = document.sections().iter().zip(&shelf.volumes[at].ids).map(|(section, id)| (section.heading.start, id.as_str()));
+    let mut setter = Setter {
+        book,
+        shelf,
+        media,
+        at,
+        edition,
+        words: words(book.language),
+        ids: ids.collect(),
+        document: &document,
+        out: String::with_capacity(text.len() * 2),
+        opened: Vec::new(),
+        links: Vec::new(),
+        columns: Vec::new(),
+        column: 0,
+        in_head: false,
+        code: None,
+        alt: None,
+        notes: Vec::new(),
+        note_numbers: HashMap::new(),
+        outer: Vec::new(),
+        remarks: Vec::new(),
+    };
+    setter.title();
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_GFM;
+    let mut events = Parser::new_ext(&text, options).into_offset_iter().peekable();
+    while let Some((event, range)) = events.next() {
+        let soft = matches!(event, Event::SoftBreak);
+        if soft {
+            let next = match events.peek() {
+                Some((Event::Text(text) | Event::Code(text), _)) => text.chars().next(),
+                _ => None,
+            };
+            setter.soft_break(next);
+        } else {
+            setter.set(event, range.start);
+        }
+    }
+    setter.finish()
+}
+
+struct Setter<'s> {
+    book: &'s Book,
+    shelf: &'s Shelf<'s>,
+    media: &'s Media<'s>,
+    at: usize,
+    edition: &'s Edition<'s>,
+    words: &'static Words,
+    /// The ids of headings, by where they start.
+    ids: HashMap<usize, &'s str>,
+    document: &'s Document<'s>,
+    out: String,
+    /// Where the elements whose first tag depends on their content begin.
+    opened: Vec<usize>,
+    /// Whether each open link was set as one.
+    links: Vec<bool>,
+    columns: Vec<Alignment>,
+    column: usize,
+    in_head: bool,
+    /// The language and the text of the open code block.
+    code: Option<(String, String)>,
+    /// The address and the alternative text of the open image.
+    alt: Option<(String, String)>,
+    /// The notes, by number.
+    notes: Vec<Note>,
+    note_numbers: HashMap<String, usize>,
+    /// What was being set when a note's definition began.
+    outer: Vec<(String, usize)>,
+    remarks: Vec<Remark>,
+}
+
+#[derive(Default)]
+struct Note {
+    markup: String,
+    references: usize,
+}
+
+impl Setter<'_> {
+    fn title(&mut self) {
+        let volume = &self.shelf.volumes[self.at];
+        if !volume.has_title() {
+            self.out.push_str(&format!("<h1>{}</h1>\n", escaped(&volume.chapter.title)));
+        }
+    }
+
+    fn remark(&mut self, start: usize, what: String) {
+        let volume = &self.shelf.volumes[self.at];
+        let line = volume.lines_before + self.document.lines().line(start);
+        self.remarks.push(Remark { path: volume.chapter.path.clone(), line, what });
+    }
+
+    fn set(&mut self, event: Event<'_>, start: usize) {
+        match event {
+            Event::Start(tag) => self.start(tag, start),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => self.text(&text),
+            Event::Code(text) => match &mut self.alt {
+                Some((_, alt)) => alt.push_str(&text),
+                None => {
+                    self.out.push_str("<code>");
+                    escape_into(&mut self.out, &text);
+                    self.out.push_str("</code>");
+                }
+            },
+            Event::Html(html) | Event::InlineHtml(html) => self.raw(&html, start),
+            Event::SoftBreak => self.out.push('\n'),
+            Event::HardBreak => self.line_break(),
+            Event::Rule => self.out.push_str(&format!("<hr{}\n", self.edition.markup.void())),
+            Event::FootnoteReference(name) => self.reference(&name),
+            Event::TaskListMarker(done) => {
+                let (sign, said) = if done { ("☑", self.words.done) } else { ("☐", self.words.open) };
+                self.out.push_str(&format!("<span class=\"task\" role=\"img\" aria-label=\"{said}\">{sign}</span> "));
+            }
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some((_, code)) = &mut self.code {
+            code.push_str(text);
+        } else if let Some((_, alt)) = &mut self.alt {
+            alt.push_str(text);
+        } else {
+            escape_into(&mut self.out, text);
+        }
+    }
+
+    fn soft_break(&mut self, next: Option<char>) {
+        if let Some((_, alt)) = &mut self.alt {
+            alt.push(' ');
+            return;
+        }
+        let joins = self.out.chars().next_back().is_some_and(is_cjk) && next.is_some_and(is_cjk);
+        if !joins {
+            self.out.push('\n');
+        }
+    }
+
+    fn line_break(&mut self) {
+        self.out.push_str(&format!("<br{}\n", self.edition.markup.void()));
+    }
+
+    /// Raw HTML: comments are for the workshop and go, a line break stays, all else is shown as what it is.
+    fn raw(&mut self, html: &CowStr<'_>, start: usize) {
+        let shown = without_comments(html);
+        let trimmed = shown.trim();
+        if trimmed.is_empty() {
+            return;
+        }
+        if matches!(trimmed.to_ascii_lowercase().as_str(), "<br>" | "<br/>" | "<br />") {
+            self.line_break();
+            return;
+        }
+        self.remark(start, "raw HTML is shown as text".into());
+        if let Some((_, alt)) = &mut self.alt {
+            alt.push_str(&shown);
+        } else {
+            escape_into(&mut self.out, &shown);
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>, start: usize) {
+        match tag {
+            Tag::Paragraph => {
+                self.opened.push(self.out.len());
+                self.out.push_str("<p>");
+            }
+            Tag::Heading { level, .. } => {
+                let id = self.ids.get(&start).filter(|id| !id.is_empty()).map(|id| format!(" id=\"{}\"", escaped(id)));
+                self.out.push_str(&format!("<{}{}>", tag_of(level), id.unwrap_or_default()));
+            }
+            Tag::BlockQuote(kind) => self.quote(kind),
+            Tag::CodeBlock(kind) => {
+                let info = match kind {
+                    CodeBlockKind::Fenced(info) => info.into_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((info.split([' ', ',', '{', '\t']).next().unwrap_or_default().to_ascii_lowercase(), String::new()));
+            }
+            // A block of HTML is a paragraph of text, if anything is left of it.
+            Tag::HtmlBlock => {
+                self.opened.push(self.out.len());
+                self.out.push_str("<p class=\"raw\">");
+            }
+            Tag::List(Some(1)) => self.out.push_str("<ol>\n"),
+            Tag::List(Some(first)) => self.out.push_str(&format!("<ol start=\"{first}\">\n")),
+            Tag::List(None) => self.out.push_str("<ul>\n"),
+            Tag::Item => self.out.push_str("<li>"),
+            Tag::FootnoteDefinition(name) => {
+                let number = self.number(&name);
+                self.outer.push((std::mem::take(&mut self.out), number));
+            }
+            Tag::Table(columns) => {
+                self.columns = columns;
+                self.out.push_str(&format!(
+                    "<div class=\"table\" role=\"region\" aria-label=\"{}\" tabindex=\"0\">\n<table>\n",
+                    self.words.table
+                ));
+            }
+            Tag::TableHead => {
+                (self.in_head, self.column) = (true, 0);
+                self.out.push_str("<thead>\n<tr>");
+            }
+            Tag::TableRow => {
+                self.column = 0;
+                self.out.push_str("<tr>");
+            }
+            Tag::TableCell => {
+                let side = match self.columns.get(self.column) {
+                    Some(Alignment::Right) => " class=\"right\"",
+                    Some(Alignment::Center) => " class=\"centre\"",
+                    _ => "",
+                };
+                self.column += 1;
+                let (name, scope) = if self.in_head { ("th", " scope=\"col\"") } else { ("td", "") };
+                self.out.push_str(&format!("<{name}{scope}{side}>"));
+            }
+            Tag::Emphasis => {
+                self.opened.push(self.out.len());
+                self.out.push_str("<em>");
+            }
+            Tag::Strong => self.out.push_str("<strong>"),
+            Tag::Strikethrough => self.out.push_str("<del>"),
+            Tag::Link { dest_url, .. } => self.link(&dest_url, start),
+            Tag::Image { dest_url, .. } => {
+                // An image within the text of an image is part of that text.
+                if self.alt.is_none() {
+                    self.alt = Some((dest_url.into_string(), String::new()));
+                }
+                self.opened.push(start);
+            }
+            Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph => {
+                self.say_language();
+                self.out.push_str("</p>\n");
+            }
+            TagEnd::Heading(level) => self.out.push_str(&format!("</{}>\n", tag_of(level))),
+            TagEnd::BlockQuote(Some(_)) => self.out.push_str("</aside>\n"),
+            TagEnd::BlockQuote(None) => self.out.push_str("</blockquote>\n"),
+            TagEnd::CodeBlock => self.code_block(),
+            TagEnd::HtmlBlock => {
+                let from = self.opened.pop().unwrap_or_default();
+                if self.out.ends_with("<p class=\"raw\">") {
+                    self.out.truncate(from);
+                } else {
+                    self.out.truncate(self.out.trim_end().len());
+                    self.out.push_str("</p>\n");
+                }
+            }
+            TagEnd::List(true) => self.out.push_str("</ol>\n"),
+            TagEnd::List(false) => self.out.push_str("</ul>\n"),
+            TagEnd::Item => self.out.push_str("</li>\n"),
+            TagEnd::FootnoteDefinition => {
+                if let Some((outer, number)) = self.outer.pop() {
+                    self.notes[number - 1].markup = std::mem::replace(&mut self.out, outer);
+                }
+            }
+            TagEnd::Table => self.out.push_str("</tbody>\n</table>\n</div>\n"),
+            TagEnd::TableHead => {
+                self.in_head = false;
+                self.out.push_str("</tr>\n</thead>\n<tbody>\n");
+            }
+            TagEnd::TableRow => self.out.push_str("</tr>\n"),
+            TagEnd::TableCell => self.out.push_str(if self.in_head { "</th>" } else { "</td>" }),
+            TagEnd::Emphasis => {
+                let from = self.opened.pop().unwrap_or_default();
+                if self.out[from..].chars().any(is_cjk) {
+                    self.out.replace_range(from..from + "<em>".len(), "<em class=\"cjk\">");
+                }
+                self.out.push_str("</em>");
+            }
+            TagEnd::Strong => self.out.push_str("</strong>"),
+            TagEnd::Strikethrough => self.out.push_str("</del>"),
+            TagEnd::Link => {
+                if self.links.pop().unwrap_or_default() {
+                    self.out.push_str("</a>");
+                }
+            }
+            TagEnd::Image => self.image(),
+            TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
+        }
+    }
+
+    fn quote(&mut self, kind: Option<BlockQuoteKind>) {
+        let Some(kind) = kind else {
+            self.out.push_str("<blockquote>\n");
+            return;
+        };
+        let (at, class) = match kind {
+            BlockQuoteKind::Note => (0, "note"),
+            BlockQuoteKind::Tip => (1, "tip"),
+            BlockQuoteKind::Important => (2, "important"),
+            BlockQuoteKind::Warning => (3, "warning"),
+            BlockQuoteKind::Caution => (4, "caution"),
+        };
+        self.out.push_str(&format!("<aside class=\"{class}\">\n<p class=\"label\">{}</p>\n", self.words.alerts[at]));
+    }
+
+    /// A paragraph wholly in the other language says so: line breaking, fonts and voices follow from it.
+    fn say_language(&mut self) {
+        let from = self.opened.pop().unwrap_or_default();
+        let (cjk, other) = letters(&without_tags(&self.out[from..]));
+        let tag = match self.book.language {
+            Language::En if cjk > other => "zh-Hans",
+            Language::Zh if cjk == 0 && other > 12 => "en",
+            _ => return,
+        };
+        self.out.replace_range(from..from + "<p>".len(), &format!("<p lang=\"{tag}\">"));
+    }
+
+    fn code_block(&mut self) {
+        let Some((language, text)) = self.code.take() else {
+            return;
+        };
+        let class = match language.is_empty() {
+            true => String::new(),
+            false => format!(" class=\"language-{}\"", escaped(&language)),
+        };
+        self.out.push_str(&format!("<pre role=\"region\" aria-label=\"{}\" tabindex=\"0\"><code{class}>", self.words.code));
+        code::colour(&mut self.out, &language, text.strip_suffix('\n').unwrap_or(&text));
+        self.out.push_str("</code></pre>\n");
+    }
+
+    fn link(&mut self, address: &str, start: usize) {
+        // HTML knows no link within a link, nor one in an image's alternative text.
+        let nested = self.alt.is_some() || self.links.contains(&true);
+        let found = match self.shelf.resolve(self.at, address) {
+            _ if nested => None,
+            Target::Outside(address) => Some(address_of(&address)),
+            Target::Chapter { at, id } => {
+                if id.is_none() && parse_target(address).1.is_some() {
+                    self.remark(start, format!("`{address}` leads to no section; the link goes to the chapter"));
+                }
+                let page = if at == self.at { String::new() } else { (self.edition.address)(at) };
+                match id {
+                    Some(id) => Some(format!("{page}#{}", encoded(id))),
+                    None if page.is_empty() => Some("#text".to_owned()),
+                    None => Some(page),
+                }
+            }
+            Target::Nowhere => {
+                self.remark(start, format!("`{address}` leads nowhere that is published; it is set without a link"));
+                None
+            }
+        };
+        if let Some(address) = &found {
+            self.out.push_str(&format!("<a href=\"{}\">", escaped(address)));
+        }
+        self.links.push(found.is_some());
+    }
+
+    fn image(&mut self) {
+        let start = self.opened.pop().unwrap_or_default();
+        // The inner end of a nested image.
+        if self.alt.is_some() && self.opened.last().is_some_and(|outer| self.is_open_image(*outer, start)) {
+            return;
+        }
+        let Some((address, alt)) = self.alt.take() else {
+            return;
+        };
+        let chapter = self.shelf.volumes[self.at].chapter;
+        let path = parse_target(&address).0;
+        match self.media.find(chapter, &path) {
+            Some(image) => {
+                let place = (self.edition.image)(&self.media.place(image));
+                self.out.push_str(&format!("<img src=\"{}\" alt=\"{}\"{}", escaped(&place), escaped(&alt), self.edition.markup.void()));
+            }
+            None => {
+                self.remark(
+                    start,
+                    format!("the image `{address}` is not there (or is no PNG, JPEG, GIF, WebP or SVG); its description is set"),
+                );
+                self.out.push_str(&format!("<span class=\"missing\">[{}]</span>", escaped(if alt.is_empty() { &address } else { &alt })));
+            }
+        }
+    }
+
+    fn is_open_image(&self, outer: usize, inner: usize) -> bool {
+        outer < inner && self.document.slice(&(outer..inner)).starts_with("![")
+    }
+
+    fn number(&mut self, name: &str) -> usize {
+        let next = self.notes.len() + 1;
+        let number = *self.note_numbers.entry(name.to_owned()).or_insert(next);
+        if number == next {
+            self.notes.push(Note::default());
+        }
+        number
+    }
+
+    fn reference(&mut self, name: &str) {
+        let number = self.number(name);
+        let note = &mut self.notes[number - 1];
+        note.references += 1;
+        let again = if note.references > 1 { format!("-{}", note.references) } else { String::new() };
+        self.out.push_str(&format!("<sup><a id=\"_ref{number}{again}\" href=\"#_note{number}\" role=\"doc-noteref\">{number}</a></sup>"));
+    }
+
+    fn finish(mut self) -> (String, Vec<Remark>) {
+        if !self.notes.is_empty() {
+            self.out.push_str(&format!("<section class=\"notes\" role=\"doc-endnotes\" aria-label=\"{}\">\n<ol>\n", self.words.notes));
+            for (at, note) in self.notes.iter().enumerate() {
+                let number = at + 1;
+                self.out.push_str(&format!("<li id=\"_note{number}\">{}", note.markup.trim_end()));
+                if note.references > 0 {
+                    let back = self.words.back;
+                    self.out.push_str(&format!(
+                        "\n<p class=\"back\"><a href=\"#_ref{number}\" role=\"doc-backlink\" aria-label=\"{back}\">↩</a></p>"
+                    ));
+                }
+                self.out.push_str("</li>\n");
+            }
+            self.out.push_str("</ol>\n</section>\n");
+        }
+        (self.out, self.remarks)
+    }
+}
+
+fn tag_of(level: HeadingLevel) -> &'static str {
+    match level {
+        HeadingLevel::H1 => "h1",
+        HeadingLevel::H2 => "h2",
+        HeadingLevel::H3 => "h3",
+        HeadingLevel::H4 => "h4",
+        HeadingLevel::H5 => "h5",
+        HeadingLevel::H6 => "h6",
+    }
+}
+
+/// An outside address that any validator takes: what an address may not hold is encoded, what is encoded stays.
+fn address_of(address: &str) -> String {
+    let mut out = String::with_capacity(address.len());
+    for (at, c) in address.char_indices() {
+        let escape = c == '%' && address.as_bytes().get(at + 1..at + 3).is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit));
+        match c {
+            _ if escape => out.push(c),
+            c if c.is_ascii_alphanumeric() || "-._~:/?#@!$&'()*+,;=".contains(c) => out.push(c),
+            c => out.push_str(&encoded(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    out
+}
+
+/// HTML less its comments; one that is never closed reaches to the end.
+fn without_comments(html: &str) -> String {
+    let mut out = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        out.push_str(before);
+        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    }
+    out.push_str(rest);
+    out
+}
+
+fn without_tags(markup: &str) -> String {
+    let mut inside = false;
+    markup
+        .chars()
+        .filter(|c| match c {
+            '<' => {
+                inside = true;
+                false
+            }
+            '>' => !std::mem::take(&mut inside),
+            _ => !inside,
+        })
+        .collect()
+}

@@ -1,0 +1,240 @@
+//! Colours in code: comments, strings, numbers, keywords, types and calls, told apart by a small scanner.
+//!
+//! A scanner knows no syntax, so it never fails: what it does not know stays plain, and every character of the
+//! code is on the page whatever it was taken for.
+
+use crate::languages::{Grammar, Quote, grammar};
+use crate::markup::escape_into;
+
+/// Adds code as markup, coloured if its language is known.
+pub(crate) fn colour(out: &mut String, language: &str, code: &str) {
+    if matches!(language, "diff" | "patch") {
+        return difference(out, code);
+    }
+    let Some(grammar) = grammar(language) else {
+        return escape_into(out, code);
+    };
+    let mut scanner = Scanner { out, grammar, rust: grammar.names.contains(&"rust"), code, at: 0 };
+    while scanner.at < code.len() {
+        scanner.step();
+    }
+}
+
+fn difference(out: &mut String, code: &str) {
+    for line in code.split_inclusive('\n') {
+        let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+        let class = match text.as_bytes().first() {
+            Some(b'+') => "ins",
+            Some(b'-') => "cut",
+            Some(b'@') => "k",
+            _ => "",
+        };
+        span(out, class, text);
+        out.push_str(end);
+    }
+}
+
+fn span(out: &mut String, class: &str, text: &str) {
+    if class.is_empty() {
+        return escape_into(out, text);
+    }
+    out.push_str("<span class=\"");
+    out.push_str(class);
+    out.push_str("\">");
+    escape_into(out, text);
+    out.push_str("</span>");
+}
+
+struct Scanner<'s> {
+    out: &'s mut String,
+    grammar: &'static Grammar,
+    rust: bool,
+    code: &'s str,
+    at: usize,
+}
+
+impl Scanner<'_> {
+    /// Takes one token.
+    fn step(&mut self) {
+        let rest = &self.code[self.at..];
+        if let Some(len) = self.comment(rest) {
+            return self.take("c", len);
+        }
+        if let Some(len) = self.string(rest) {
+            return self.take("s", len);
+        }
+        let Some(first) = rest.chars().next() else {
+            return;
+        };
+        if first.is_ascii_digit() {
+            return self.take("n", number(rest));
+        }
+        if first.is_alphabetic() || first == '_' {
+            let len = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            let class = self.class_of(&rest[..len], &rest[len..]);
+            return self.take(class, len);
+        }
+        let len = rest.find(|c: char| c.is_alphanumeric() || c == '_' || c.is_ascii_punctuation()).filter(|len| *len > 0);
+        self.take("", len.unwrap_or(first.len_utf8()));
+    }
+
+    fn take(&mut self, class: &str, len: usize) {
+        span(self.out, class, &self.code[self.at..self.at + len]);
+        self.at += len;
+    }
+
+    fn comment(&self, rest: &str) -> Option<usize> {
+        // `#` within a word (`a#b`, `$#`) begins no comment.
+        let free = self.code[..self.at].chars().next_back().is_none_or(|c| c.is_whitespace() || c == ';');
+        let begins = |mark: &&&str| rest.starts_with(**mark) && (free || **mark != "#");
+        if self.grammar.line_comments.iter().any(|mark| begins(&mark)) {
+            return Some(rest.find('\n').unwrap_or(rest.len()));
+        }
+        let (open, close) = self.grammar.block_comment?;
+        let inner = rest.strip_prefix(open)?;
+        Some(inner.find(close).map_or(rest.len(), |end| open.len() + end + close.len()))
+    }
+
+    fn string(&self, rest: &str) -> Option<usize> {
+        if self.rust
+            && let Some(len) = rust_raw(rest).or_else(|| rust_char(rest))
+        {
+            return Some(len);
+        }
+        let quote = self.grammar.strings.iter().find(|quote| rest.starts_with(quote.open))?;
+        closed(rest, quote)
+    }
+
+    fn class_of(&self, word: &str, after: &str) -> &'static str {
+        let lower;
+        let known = if self.grammar.any_case {
+            lower = word.to_lowercase();
+            lower.as_str()
+        } else {
+            word
+        };
+        let capital = word.starts_with(char::is_uppercase);
+        match after.chars().next() {
+            _ if self.grammar.keywords.contains(&known) => "k",
+            _ if capital && self.grammar.capital_types => "t",
+            Some('(') => "f",
+            Some('!') if self.rust => "f",
+            _ => "",
+        }
+    }
+}
+
+/// The length of a number, with its fraction, exponent and suffix.
+fn number(rest: &str) -> usize {
+    let mut len = 0;
+    let mut before = ' ';
+    for c in rest.chars() {
+        let next_is_digit = rest[len + c.len_utf8()..].starts_with(|c: char| c.is_ascii_digit());
+        let inside = c.is_alphanumeric()
+            || c == '_'
+            || (c == '.' && next_is_digit)
+            || (matches!(c, '+' | '-') && matches!(before, 'e' | 'E') && next_is_digit);
+        if !inside {
+            break;
+        }
+        len += c.len_utf8();
+        before = c;
+    }
+    len
+}
+
+/// The length of a string that `rest` begins with. One that should end with its line and does not is none.
+fn closed(rest: &str, quote: &Quote) -> Option<usize> {
+    let mut at = quote.open.len();
+    while at < rest.len() {
+        let tail = &rest[at..];
+        if tail.starts_with(quote.close) {
+            return Some(at + quote.close.len());
+        }
+        let c = tail.chars().next()?;
+        if c == '\n' && !quote.many_lines {
+            return None;
+        }
+        at += c.len_utf8();
+        if c == '\\' && quote.escapes {
+            at += rest[at..].chars().next().map_or(0, char::len_utf8);
+        }
+    }
+    quote.many_lines.then_some(rest.len())
+}
+
+/// `r"…"`, `r#"…"#`, `b"…"`.
+fn rust_raw(rest: &str) -> Option<usize> {
+    let prefix = ["br", "cr", "r"].into_iter().find(|prefix| rest.starts_with(prefix))?;
+    let after = &rest[prefix.len()..];
+    let hashes = after.len() - after.trim_start_matches('#').len();
+    let inner = after[hashes..].strip_prefix('"')?;
+    let close = format!("\"{}", &after[..hashes]);
+    let body = prefix.len() + hashes + 1;
+    Some(inner.find(&close).map_or(rest.len(), |end| body + end + close.len()))
+}
+
+/// `'x'` or `'\n'`, but not the lifetime `'a`.
+fn rust_char(rest: &str) -> Option<usize> {
+    let inner = rest.strip_prefix('\'')?;
+    let mut chars = inner.char_indices();
+    let (_, first) = chars.next()?;
+    if first == '\\' {
+        let end = inner[2.min(inner.len())..].find('\'')? + 2;
+        return (end <= 12).then_some(end + 2);
+    }
+    let (at, close) = chars.next()?;
+    (close == '\'').then_some(at + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn coloured(language: &str, code: &str) -> String {
+        let mut out = String::new();
+        colour(&mut out, language, code);
+        out.replace("<span class=", "<").replace("</span>", ">")
+    }
+
+    #[test]
+    fn tokens_are_told_apart() {
+        assert_eq!(
+            coloured("rust", "let x: &'a str = \"a\\\"b\"; // c < d"),
+            "<\"k\">let> x: &amp;'a <\"k\">str> = <\"s\">&quot;a\\&quot;b&quot;>; <\"c\">// c &lt; d>"
+        );
+        assert_eq!(
+            coloured("rust", "r#\"a\"b\"# 'x' '\\n' 0x1f_u8 1.5e-3 Vec::new()"),
+            "<\"s\">r#&quot;a&quot;b&quot;#> <\"s\">'x'> <\"s\">'\\n'> <\"n\">0x1f_u8> <\"n\">1.5e-3> <\"t\">Vec>::<\"f\">new>()"
+        );
+        assert_eq!(coloured("py", "def f(a): # é\n  '''x\ny'''"), "<\"k\">def> <\"f\">f>(a): <\"c\"># é>\n  <\"s\">'''x\ny'''>");
+        assert_eq!(coloured("sh", "echo $# 'a b'"), "<\"k\">echo> $# <\"s\">'a b'>");
+        assert_eq!(coloured("sql", "SELECT a FROM b -- c"), "<\"k\">SELECT> a <\"k\">FROM> b <\"c\">-- c>");
+        assert_eq!(coloured("diff", "+a\n-b\n c"), "<\"ins\">+a>\n<\"cut\">-b>\n c");
+    }
+
+    /// Whatever is thrown at it, all of it comes out, and nothing of it as markup.
+    #[test]
+    fn no_character_is_lost() {
+        let nasty = ["'", "'\\", "r#\"", "/*", "\"\\", "<script>", "'''", "中文'字'", "\u{0}x", "b'\\x", "#", "1e", "1.", "é\"é"];
+        for language in ["rust", "py", "js", "html", "sh", "json", "sql", "", "klingon"] {
+            for code in nasty {
+                let mut out = String::new();
+                colour(&mut out, language, code);
+                let mut plain = String::new();
+                let mut inside = false;
+                for c in out.chars() {
+                    match c {
+                        '<' => inside = true,
+                        '>' => inside = false,
+                        c if !inside => plain.push(c),
+                        _ => {}
+                    }
+                }
+                let mut whole = String::new();
+                escape_into(&mut whole, code);
+                assert_eq!(plain, whole, "{language} {code}");
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Images: which a chapter shows, and under which name they are published.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quipu_text::{Document, LinkKind};
+
+use crate::links::candidates;
+use crate::{Book, Chapter};
+
+/// The kinds of images that every reader of EPUB can show, with how their files begin.
+const KINDS: [(&str, &str, &[&[u8]]); 6] = [
+    ("png", "image/png", &[b"\x89PNG\r\n\x1a\n"]),
+    ("jpg", "image/jpeg", &[b"\xff\xd8\xff"]),
+    ("jpeg", "image/jpeg", &[b"\xff\xd8\xff"]),
+    ("gif", "image/gif", &[b"GIF87a", b"GIF89a"]),
+    ("webp", "image/webp", &[b"RIFF"]),
+    ("svg", "image/svg+xml", &[b"<svg", b"<?xml"]),
+];
+
+/// The project paths that the images of a chapter may stand at, in the order in which they are tried.
+pub fn images_of(chapter: &Chapter) -> Vec<String> {
+    let document = Document::parse(&chapter.text);
+    let images = document.links().iter().filter(|link| link.kind == LinkKind::Image);
+    let paths: BTreeSet<String> =
+        images.flat_map(|link| candidates(&chapter.path, &link.path)).filter(|path| media_type(path).is_some()).collect();
+    paths.into_iter().collect()
+}
+
+fn media_type(path: &str) -> Option<&'static str> {
+    let ending = path.rsplit_once('.')?.1.to_ascii_lowercase();
+    KINDS.iter().find(|(name, ..)| *name == ending).map(|(_, kind, _)| *kind)
+}
+
+/// Whether the bytes are what the name says: a text named `.png` would break the EPUB.
+fn is_what_it_says(path: &str, bytes: &[u8]) -> bool {
+    let Some(kind) = media_type(path) else {
+        return false;
+    };
+    KINDS.iter().any(|(_, name, starts)| *name == kind && starts.iter().any(|start| bytes.starts_with(start)))
+}
+
+/// A published image.
+pub(crate) struct Image<'b> {
+    /// Below the folder of images.
+    pub name: String,
+    pub kind: &'static str,
+    pub bytes: &'b [u8],
+}
+
+/// All images of a book, by their path in the project.
+pub(crate) struct Media<'b> {
+    folder: String,
+    pub images: BTreeMap<&'b str, Image<'b>>,
+}
+
+impl<'b> Media<'b> {
+    pub fn collect(book: &'b Book) -> Media<'b> {
+        let mut taken = BTreeSet::new();
+        let mut images = BTreeMap::new();
+        for (path, bytes) in &book.images {
+            let Some(kind) = media_type(path).filter(|_| is_what_it_says(path, bytes)) else {
+                continue;
+            };
+            let plain: String = path.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+            let mut name = plain.to_ascii_lowercase();
+            let mut count = 1;
+            while !taken.insert(name.clone()) {
+                count += 1;
+                name = format!("{count}-{plain}");
+            }
+            images.insert(path.as_str(), Image { name, kind, bytes });
+        }
+        Media { folder: book.places.media.clone(), images }
+    }
+
+    /// The image that a chapter means by a path.
+    pub fn find(&self, chapter: &Chapter, path: &str) -> Option<&Image<'b>> {
+        candidates(&chapter.path, path).into_iter().find_map(|path| self.images.get(path.as_str()))
+    }
+
+    pub fn place(&self, image: &Image<'_>) -> String {
+        format!("{}/{}", self.folder, image.name)
+    }
+
+    pub fn files(&self) -> impl Iterator<Item = (String, &'b [u8])> {
+        self.images.values().map(|image| (self.place(image), image.bytes))
+    }
+}

@@ -1,0 +1,105 @@
+//! From final chapters to what readers get: pages and an EPUB.
+//!
+//! Pure: texts in, files in memory out, the same bytes for the same input; no I/O, no clock. Not a word of a
+//! chapter changes, is added or is lost, but for completion markers and comments, which are for the workshop.
+//! What agents wrote is not trusted: raw HTML is shown as text, and no link leads to a script.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod body;
+mod code;
+mod epub;
+mod ids;
+mod image;
+mod languages;
+mod links;
+mod markup;
+mod page;
+mod words;
+mod zip;
+
+use std::collections::BTreeMap;
+
+use quipu_contract::Language;
+
+pub use image::images_of;
+
+use crate::image::Media;
+use crate::links::Shelf;
+
+/// A book, ready to be set.
+#[derive(Debug, Clone)]
+pub struct Book {
+    pub title: String,
+    pub author: Option<String>,
+    pub language: Language,
+    pub chapters: Vec<Chapter>,
+    /// Images by their path in the project; what is not here is set as its alternative text.
+    pub images: BTreeMap<String, Vec<u8>>,
+    pub places: Places,
+}
+
+/// One final chapter.
+#[derive(Debug, Clone)]
+pub struct Chapter {
+    pub id: String,
+    /// Used where the text has no H1 of its own.
+    pub title: String,
+    /// Where the text stands in the project: what its relative links start from.
+    pub path: String,
+    pub text: String,
+    /// Where its page goes.
+    pub page: String,
+}
+
+/// Where the files of the whole book go, as paths of the project.
+#[derive(Debug, Clone)]
+pub struct Places {
+    pub contents: String,
+    pub stylesheet: String,
+    /// The folder of the images.
+    pub media: String,
+    pub ebook: Option<String>,
+}
+
+/// What was made.
+#[derive(Debug, Clone, Default)]
+pub struct Published {
+    /// By path.
+    pub files: BTreeMap<String, Vec<u8>>,
+    pub remarks: Vec<Remark>,
+}
+
+/// Something of a chapter that could not be set as it was meant.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Remark {
+    pub path: String,
+    pub line: usize,
+    pub what: String,
+}
+
+/// The marker that ends a page.
+pub const PAGE_MARKER: &str = "HTML_COMPLETE";
+
+/// Sets a book.
+pub fn publish(book: &Book) -> Published {
+    let shelf = Shelf::new(book);
+    let media = Media::collect(book);
+    let mut made = Published::default();
+    for (at, chapter) in book.chapters.iter().enumerate() {
+        let (page, remarks) = page::chapter(book, &shelf, &media, at);
+        made.files.insert(chapter.page.clone(), page.into_bytes());
+        made.remarks.extend(remarks);
+    }
+    made.files.insert(book.places.contents.clone(), page::contents(book, &shelf).into_bytes());
+    made.files.insert(book.places.stylesheet.clone(), page::STYLE.as_bytes().to_vec());
+    for (path, bytes) in media.files() {
+        made.files.insert(path, bytes.to_vec());
+    }
+    if let Some(ebook) = &book.places.ebook {
+        made.files.insert(ebook.clone(), epub::bind(book, &shelf, &media));
+    }
+    made.remarks.sort();
+    made.remarks.dedup();
+    made
+}

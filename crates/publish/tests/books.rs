@@ -1,0 +1,182 @@
+//! A small book in each language, set whole and held against real checkers.
+//!
+//! `epubcheck` and `tidy` are installed by `scripts/test`. Where they are not, the tests fail and say so.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use quipu_contract::Language;
+use quipu_publish::{Book, Chapter, Places, Published, images_of, publish};
+
+/// One black pixel.
+const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\0\0\0\nIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82";
+
+fn chapter(id: &str, text: &str) -> Chapter {
+    Chapter {
+        id: id.into(),
+        title: format!("Chapter {id}"),
+        path: format!("chapters/{id}.md"),
+        text: text.into(),
+        page: format!("publish/{id}.html"),
+    }
+}
+
+fn book(language: Language, chapters: Vec<Chapter>) -> Book {
+    let title = match language {
+        Language::En => "Knots & cords",
+        Language::Zh => "结绳记事",
+    };
+    let places = Places {
+        contents: "publish/index.html".into(),
+        stylesheet: "publish/style.css".into(),
+        media: "publish/media".into(),
+        ebook: Some("publish/book.epub".into()),
+    };
+    Book {
+        title: title.into(),
+        author: Some("A. Runner".into()),
+        language,
+        images: BTreeMap::from([("chapters/img/knots.png".into(), PIXEL.to_vec())]),
+        chapters,
+        places,
+    }
+}
+
+fn english() -> Book {
+    book(Language::En, vec![chapter("ch01", include_str!("book/en1.md")), chapter("ch02", include_str!("book/en2.md"))])
+}
+
+fn chinese() -> Book {
+    book(Language::Zh, vec![chapter("ch01", include_str!("book/zh1.md")), chapter("ch02", include_str!("book/zh2.md"))])
+}
+
+/// What people and agents do to files, at its worst.
+fn hostile() -> Book {
+    let deep = format!("{}deep\n", "> ".repeat(200));
+    let many = format!("{}\n", "*a **b ".repeat(300));
+    let texts = [
+        "",
+        "no heading, <!-- never closed\n\n<!-- CHAPTER_FINAL -->",
+        "# <img src=x onerror=alert(1)>\n\n## \n\n## \u{0}\u{b}\u{ffff}\n\n[a](<data:text/html,x> \"t\") [b](JaVaScRiPt:x) [c](vbscript:x)\n",
+        "# A\n# B\n\n[a [b](http://x) c](http://y) ![i ![j](img/knots.png) k](img/knots.png)\n\n[^1] [^1] [^2]\n\n[^1]: x\n\n    y [^2]\n\n[^2]: z [^1]\n\n[^3]: never meant\n",
+        "| a |\n|---|\n| b | c | d |\n\n<iframe src=x>\n</iframe>\n\n```js\"onload=x\n</code></pre><script>\n",
+        "\u{feff}+++\nx = 1\n+++\n\n[→ ../../etc/passwd] [[ch01#nowhere|x]] [[]] [→ ]\n\n[x](#nowhere) [y](http://[::1]/%zz\"'<>) <http://a.b/{c}>\n\n<a id=\"text\"></a>\n## text\n",
+        &deep,
+        &many,
+    ];
+    let chapters = texts.iter().enumerate().map(|(at, text)| chapter(&format!("ch{:02}", at + 1), text)).collect();
+    let mut book = book(Language::En, chapters);
+    book.title = "A <b>\"book\"</b> & \u{1}".into();
+    book.images.insert("chapters/img/text.png".into(), b"not an image".to_vec());
+    book
+}
+
+fn text<'p>(made: &'p Published, path: &str) -> &'p str {
+    std::str::from_utf8(&made.files[path]).unwrap()
+}
+
+fn lay_down(made: &Published, folder: &Path) {
+    for (path, bytes) in &made.files {
+        let place = folder.join(path);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::fs::write(place, bytes).unwrap();
+    }
+}
+
+/// Runs a checker; its complaints fail the test, and so does its absence.
+fn check(program: &str, arguments: &[&str], file: &Path, passes: impl Fn(i32, &str) -> bool) {
+    let run = |program: &str, before: &[&str]| Command::new(program).args(before).args(arguments).arg(file).output();
+    // Debian installs epubcheck as a jar that can be executed only where the kernel was told how.
+    let done = run(program, &[]).or_else(|_| run("java", &["-jar", &format!("/usr/share/java/{program}.jar")]));
+    let done = done.unwrap_or_else(|e| panic!("{program} is needed ({e}): run scripts/test"));
+    let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(passes(done.status.code().unwrap_or(-1), &said), "{program} {}:\n{said}", file.display());
+}
+
+#[test]
+fn real_checkers_find_nothing() {
+    for (name, book) in [("english", english()), ("chinese", chinese()), ("hostile", hostile())] {
+        let made = publish(&book);
+        let folder = tempfile::tempdir().unwrap();
+        lay_down(&made, folder.path());
+        if let Ok(kept) = std::env::var("QUIPU_LOOK") {
+            lay_down(&made, &Path::new(&kept).join(name));
+        }
+        check("epubcheck", &["--failonwarnings"], &folder.path().join("publish/book.epub"), |code, _| code == 0);
+        for path in made.files.keys().filter(|path| path.ends_with(".html")) {
+            // An empty heading or paragraph is what the author wrote.
+            let known = |line: &str| line.contains("trimming empty") || !line.contains("Warning:") && !line.contains("Error:");
+            check("tidy", &["-q", "-e", "--show-info", "no", "-utf8"], &folder.path().join(path), |_, said| said.lines().all(known));
+        }
+    }
+}
+
+#[test]
+fn the_same_book_gives_the_same_bytes() {
+    assert_eq!(publish(&english()).files, publish(&english()).files);
+}
+
+#[test]
+fn pages_hold_the_chapter_and_nothing_of_the_workshop() {
+    let made = publish(&english());
+    let page = text(&made, "publish/ch01.html");
+    assert!(page.ends_with("</html>\n<!-- HTML_COMPLETE -->\n"));
+    for hidden in ["CHAPTER_FINAL", "do not print", "status: final", "<script", "onclick=\"", "javascript:", "<b>", "style=\""] {
+        assert!(!page.contains(hidden), "{hidden}");
+    }
+    for shown in [
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+        "<a href=\"ch02.html#leases\">the second chapter</a>",
+        "→ <a href=\"ch02.html#leases\">Leases</a>",
+        "<a href=\"ch02.html\">a wikilink</a>",
+        "<h2 id=\"s-3-numbers-first\">3. Numbers first</h2>",
+        "<img src=\"media/chapters-img-knots.png\" alt=\"A picture of knots\">",
+        "<span class=\"missing\">[one that is missing]</span>",
+        "<em class=\"cjk\">强调</em>",
+        "<p lang=\"zh-Hans\">这一段",
+        "斜体，换行",
+        "<th scope=\"col\" class=\"right\">cost in ms</th>",
+        "<a class=\"next\" rel=\"next\" href=\"ch02.html\"><span>Next</span> Leases</a>",
+        "<span class=\"k\">pub</span>",
+    ] {
+        assert!(page.contains(shown), "{shown}\n{page}");
+    }
+    let remarks: Vec<String> = made.remarks.iter().map(|remark| format!("{}:{} {}", remark.path, remark.line, remark.what)).collect();
+    assert!(remarks.iter().any(|remark| remark.contains("img/none.png")), "{remarks:?}");
+    assert!(remarks.iter().any(|remark| remark.starts_with("chapters/ch01.md:43 `source/journal.rs` leads nowhere")), "{remarks:?}");
+}
+
+#[test]
+fn contents_lead_to_every_chapter_and_section() {
+    let made = publish(&chinese());
+    let contents = text(&made, "publish/index.html");
+    assert!(contents.contains("<html lang=\"zh-Hans\">"));
+    for shown in [
+        "<a href=\"ch01.html\">绳与结</a>",
+        "<a href=\"ch01.html#%E6%97%A5%E5%BF%97\">日志</a>",
+        "<a href=\"book.epub\">本书的 EPUB 版</a>",
+    ] {
+        assert!(contents.contains(shown), "{shown}\n{contents}");
+    }
+    assert!(text(&made, "publish/ch01.html").contains("<p lang=\"en\">This paragraph"));
+}
+
+#[test]
+fn hostile_texts_do_no_harm() {
+    let made = publish(&hostile());
+    for (path, bytes) in made.files.iter().filter(|(path, _)| path.ends_with(".html")) {
+        let page = String::from_utf8_lossy(bytes).to_lowercase();
+        for harm in ["<script", "<iframe", "<img src=x", "href=\"javascript", "href=\"data", "href=\"vbscript", "<b>"] {
+            assert!(!page.contains(harm), "{path}: {harm}");
+        }
+    }
+    assert!(!made.files.contains_key("publish/media/chapters-img-text.png"));
+}
+
+#[test]
+fn a_chapter_names_its_images() {
+    assert_eq!(images_of(&english().chapters[0]), ["chapters/img/knots.png", "chapters/img/none.png", "img/knots.png", "img/none.png"]);
+}

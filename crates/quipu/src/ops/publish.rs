@@ -1,0 +1,44 @@
+use clap::Args;
+use quipu_contract::Pattern;
+use quipu_protocol::{PublishRequest, publish};
+use serde_json::json;
+
+use super::receipt;
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Publish {
+    /// Only files that match
+    #[arg(long, value_name = "GLOB")]
+    only: Vec<String>,
+}
+
+impl Operate for Publish {
+    const NAME: &'static str = "publish";
+    const ABOUT: &'static str = "Make pages and an EPUB of the final chapters";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let only = self.only.iter().map(|glob| Pattern::parse(glob)).collect::<Result<Vec<_>, _>>();
+        let only = only.map_err(|what| Failure::usage(what, "--only 'publish/*.html'"))?;
+        let project = session.project()?;
+        let made = publish(&project, &PublishRequest { actor: &session.actor, lease: session.lease.clone(), only: &only })?;
+        let remarks: Vec<_> =
+            made.remarks.iter().map(|remark| json!({"path": remark.path, "line": remark.line, "what": remark.what})).collect();
+        let mut answer = match &made.receipt {
+            Some(receipt) => receipt::answer(receipt),
+            None => Answer::new(json!({"unchanged": true}), "unchanged\n"),
+        };
+        answer.json["chapters"] = json!(made.chapters);
+        answer.json["unfinished"] = json!(made.unfinished);
+        answer.json["remarks"] = json!(remarks);
+        for remark in &made.remarks {
+            answer = answer.say(format!("{}:{}: {}", remark.path, remark.line, remark.what));
+        }
+        if !made.unfinished.is_empty() {
+            answer = answer.say(format!("left out, for they are not final: {}", made.unfinished.join(", ")));
+        }
+        Ok(answer)
+    }
+}

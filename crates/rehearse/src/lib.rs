@@ -1,0 +1,122 @@
+//! The agent that is built in: offline, deterministic, extractive.
+//!
+//! It reads exactly the folder of its view and writes the outputs of its task, the same bytes for the same view.
+//! It invents nothing: what it writes is quoted, counted or listed, with its place. It knows kinds of work
+//! ([`Rehearsal`]), never the name of a role or a profile; which kind a role is, the profile says.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod draft;
+mod measure;
+mod outline;
+mod pages;
+mod panel;
+mod parse;
+mod research;
+mod review;
+mod sheet;
+mod source;
+mod survey;
+mod task;
+mod view;
+mod whole;
+
+use std::path::Path;
+
+use thiserror::Error;
+
+pub use quipu_contract::Rehearsal;
+pub use sheet::count_words;
+pub use task::{Output, RehearseTask, TaskUnit};
+
+use crate::sheet::Sheet;
+use crate::survey::Survey;
+use crate::view::View;
+
+#[derive(Debug, Error)]
+pub enum RehearseError {
+    #[error("cannot read the view `{path}`: {source}")]
+    View { path: String, source: std::io::Error },
+    #[error("cannot write `{path}`: {source}")]
+    Write { path: String, source: std::io::Error },
+    #[error("the view of `{role}` holds nothing that it works on ({subject})")]
+    NoSubject { role: String, subject: String },
+}
+
+/// Plays a role: reads the view, writes the outputs below `out`, and says which (paths of the project, sorted).
+pub fn rehearse(view: &Path, out: &Path, task: &RehearseTask) -> Result<Vec<String>, RehearseError> {
+    let view = View::read(view)?;
+    let mut paths = Vec::new();
+    for (path, bytes) in play(&view, task)? {
+        let place = out.join(&path);
+        let fail = |source| RehearseError::Write { path: path.clone(), source };
+        if let Some(folder) = place.parent() {
+            std::fs::create_dir_all(folder).map_err(fail)?;
+        }
+        std::fs::write(&place, bytes).map_err(fail)?;
+        paths.push(path);
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The outputs of a task, in memory.
+fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, RehearseError> {
+    let subjects: Vec<(&str, &str)> =
+        task.subject.iter().flat_map(|subject| view.matching(subject)).map(|(path, seen)| (path, seen.text.as_str())).collect();
+    let subject = || {
+        let fault = || RehearseError::NoSubject {
+            role: task.role.clone(),
+            subject: task.subject.as_ref().map(ToString::to_string).unwrap_or_default(),
+        };
+        subjects.first().copied().ok_or_else(fault)
+    };
+    let survey = || Survey::of(view, task);
+    let sheet = match task.kind {
+        Rehearsal::Outline => {
+            let survey = survey();
+            // The plan goes to the first output, the map to the second.
+            let sheets = [outline::outline(&survey, task), outline::map(&survey, task)];
+            let outputs = task.outputs.iter().zip(sheets);
+            return Ok(outputs
+                .map(|(output, sheet)| (output.path.clone(), sheet.finish(output.marker.as_deref(), true).into_bytes()))
+                .collect());
+        }
+        Rehearsal::Typeset => {
+            let (path, text) = subject()?;
+            return Ok(pages::typeset(path, text, task));
+        }
+        Rehearsal::Audit => {
+            let (sheet, well) = whole::audit(view, task);
+            return Ok(written(task, sheet, well));
+        }
+        Rehearsal::Inspect => {
+            let (path, html) = subject()?;
+            let (sheet, well) = pages::inspect(view, path, html, task);
+            return Ok(written(task, sheet, well));
+        }
+        Rehearsal::ReviewOutline => whole::on_outline(subject()?.1, task),
+        Rehearsal::Research => research::research(view, &survey().for_unit(view, task), task),
+        Rehearsal::Draft => draft::draft(view, subject()?.1, task),
+        Rehearsal::ReviewCode => review::against_source(view, subject()?.1, task),
+        Rehearsal::ReviewMemory => review::against_memory(view, subject()?.1, task),
+        Rehearsal::ReviewText => review::as_text(view, subject()?.1, task),
+        Rehearsal::Read => panel::read(subject()?.1, task),
+        Rehearsal::Score => {
+            let (path, text) = subject()?;
+            panel::score(path, text, task)
+        }
+        Rehearsal::Weigh => panel::weigh(view, task),
+        Rehearsal::SumUp => panel::sum_up(subject()?.1, task),
+        Rehearsal::Extract => whole::extract(view, &subjects, task),
+        Rehearsal::Report => whole::report(view, task),
+    };
+    Ok(written(task, sheet, true))
+}
+
+/// The sheet as the task's output: the first that a marker ends, else the first. What is only appended to in
+/// trouble (an output without a marker beside others with one) stays as it is.
+fn written(task: &RehearseTask, sheet: Sheet, well: bool) -> Vec<(String, Vec<u8>)> {
+    let output = task.outputs.iter().find(|output| output.marker.is_some()).or_else(|| task.outputs.first());
+    output.map(|output| (output.path.clone(), sheet.finish(output.marker.as_deref(), well).into_bytes())).into_iter().collect()
+}

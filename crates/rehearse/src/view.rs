@@ -1,0 +1,96 @@
+//! The folder that the agent may read, and nothing beyond it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use quipu_contract::Pattern;
+
+use crate::RehearseError;
+
+/// A file larger than this is listed, not read: no author of a source file wrote so much by hand.
+const READABLE_BYTES: u64 = 2 << 20;
+
+/// The list that a view keeps of itself; it is no part of what the role reads.
+const MANIFEST: &str = ".quipu-view.json";
+
+/// A text of a view.
+pub(crate) struct Seen {
+    pub text: String,
+    /// Whether parts of it were cut to fit: its lines are not those of the file.
+    pub cut: bool,
+}
+
+/// The files of a view, by path, in order.
+pub(crate) struct View {
+    pub texts: BTreeMap<String, Seen>,
+    /// What is no text, or too large to be one.
+    pub unread: Vec<String>,
+}
+
+impl View {
+    /// Reads a view, or the stages of one.
+    pub fn read(folder: &Path) -> Result<View, RehearseError> {
+        let mut view = View { texts: BTreeMap::new(), unread: Vec::new() };
+        let stages = (1..).map(|number| folder.join(format!("stage-{number}"))).take_while(|stage| stage.join(MANIFEST).is_file());
+        let stages: Vec<_> = stages.collect();
+        for stage in if stages.is_empty() { vec![folder.to_owned()] } else { stages } {
+            view.walk(&stage, "")?;
+        }
+        view.unread.sort();
+        view.unread.dedup();
+        Ok(view)
+    }
+
+    fn walk(&mut self, folder: &Path, prefix: &str) -> Result<(), RehearseError> {
+        let fail = |source| RehearseError::View { path: folder.display().to_string(), source };
+        for entry in std::fs::read_dir(folder).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+            let kind = entry.file_type().map_err(fail)?;
+            if kind.is_dir() {
+                self.walk(&entry.path(), &path)?;
+            } else if kind.is_file() && path != MANIFEST {
+                let small = entry.metadata().map_err(fail)?.len() <= READABLE_BYTES;
+                let text = if small { std::fs::read(entry.path()).map_err(fail)? } else { vec![0] };
+                match String::from_utf8(text) {
+                    Ok(text) if !text.contains('\0') => self.add(path, text),
+                    _ => self.unread.push(path),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: String, text: String) {
+        let (text, cut) = match text.trim_end().rsplit_once('\n') {
+            Some((before, note)) if is_cut_note(note) => (before.trim_end().to_owned() + "\n", true),
+            _ => (text, false),
+        };
+        match self.texts.get_mut(&path) {
+            // Another stage shows another part.
+            Some(seen) if seen.text != text => {
+                seen.text.push('\n');
+                seen.text.push_str(&text);
+                seen.cut = true;
+            }
+            Some(_) => {}
+            None => drop(self.texts.insert(path, Seen { text, cut })),
+        }
+    }
+
+    /// The texts that a pattern names.
+    pub fn matching<'v>(&'v self, pattern: &'v Pattern) -> impl Iterator<Item = (&'v str, &'v Seen)> {
+        let named = self.texts.iter().filter(|(path, _)| pattern.matches(path).is_some());
+        named.map(|(path, seen)| (path.as_str(), seen))
+    }
+}
+
+/// The line with which a view says that something is missing.
+fn is_cut_note(line: &str) -> bool {
+    line.starts_with('[')
+        && line.ends_with(']')
+        && (line.contains("quipu read '") || line.contains("' ") && (line.starts_with("[part ") || line.starts_with("[第 ")))
+}
