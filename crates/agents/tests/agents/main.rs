@@ -1,0 +1,10 @@
+//! Agents of every kind, driven whole: a scripted program, a scripted host, scripted servers, and real programs.
+
+mod acp;
+mod command;
+mod desk;
+mod hosts;
+mod http;
+mod person;
+mod sandbox;
+mod server;
