@@ -227,14 +227,16 @@ pub(crate) fn plan_places(
         }
     };
     places.put("brief", argument);
+    let mut files = host.files.clone();
     if let Some([command, args @ ..]) = assignment.mcp.as_deref() {
         places.put("mcp_command", serde_json::json!(command).to_string());
         places.put("mcp_args", serde_json::json!(args).to_string());
         places.put("mcp_all", serde_json::json!(assignment.mcp).to_string());
         places.put("mcp_line", assignment.mcp.iter().flatten().cloned().collect::<Vec<_>>().join(" "));
-        for (path, text) in &host.mcp.files {
-            home.write(path, &places.fill(text)).map_err(|why| format!("the file for the MCP server: {why}"))?;
-        }
+        files.extend(host.mcp.files.clone());
+    }
+    for (path, text) in &files {
+        home.write(path, &places.fill(text)).map_err(|why| format!("the host's file {path}: {why}"))?;
     }
     Ok(places)
 }

@@ -85,6 +85,9 @@ pub struct Host {
     /// Files below the caller's home that are copied into the private one: logins and settings.
     #[serde(default)]
     pub credentials: Vec<String>,
+    /// Files to write into the private home, by path.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
     /// Further paths that the program reads; `~` is the caller's home.
     #[serde(default)]
     pub reads: Vec<String>,
@@ -98,6 +101,9 @@ pub struct Host {
     /// Texts in the output that mean a refusal, whatever the exit code says.
     #[serde(default)]
     pub lies: Vec<String>,
+    /// ACP: the host uses its own file tools and is offered none of its client.
+    #[serde(default)]
+    pub own_files: bool,
     /// HTTP: the address before the path of the interface.
     #[serde(default)]
     pub base: Option<String>,
@@ -132,7 +138,7 @@ pub struct Mcp {
     pub args: Vec<String>,
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// Files to write into the private home, by path.
+    /// Files to write into the private home, by path; they go before the host's other files.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
 }

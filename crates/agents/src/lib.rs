@@ -4,6 +4,8 @@
 //! profile: what an agent may see was decided by whoever made the folder, and what it wrote is judged by whoever
 //! collects it. An agent's word that it finished is never taken for proof.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod acp;
 mod agent;
 mod assignment;

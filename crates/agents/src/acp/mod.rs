@@ -121,9 +121,10 @@ impl AcpTurns<'_> {
             // Kept at once: whatever goes wrong from here on, its report is read and it is closed.
             let live = self.live.insert(Live { wire, session: String::new() });
             let mut serve = serve::Desk::new(self.assignment, self.watch, heard);
+            let files = !self.agent.host.own_files;
             let hello = json!({
                 "protocolVersion": VERSION,
-                "clientCapabilities": { "fs": { "readTextFile": true, "writeTextFile": true }, "terminal": false },
+                "clientCapabilities": { "fs": { "readTextFile": files, "writeTextFile": files }, "terminal": false },
                 "clientInfo": { "name": "quipu", "version": env!("CARGO_PKG_VERSION") },
             });
             live.wire.request("initialize", hello, &mut serve, transcript)?;
@@ -137,9 +138,10 @@ impl AcpTurns<'_> {
         if heard.too_long {
             return Ok(Ending::TooLong { what: "the final message".to_string() });
         }
-        if let Some(usage) = answer.get("usage") {
-            let count = |name: &str| usage.get(name).and_then(Value::as_u64);
-            heard.usage.add(Usage { input: count("inputTokens"), output: count("outputTokens") });
+        // What the answer tells of the whole turn goes before what was added up on the way.
+        let told = answer.get("usage").or_else(|| answer.pointer("/_meta/quota/token_count"));
+        if let Some(usage) = serve::read_usage(told) {
+            heard.usage = usage;
         }
         Ok(match answer.get("stopReason").and_then(Value::as_str).unwrap_or_default() {
             "end_turn" => Ending::Finished { exit: None },

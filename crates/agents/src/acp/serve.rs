@@ -46,6 +46,10 @@ impl<'d> Desk<'d> {
             return;
         }
         let update = params.get("update").unwrap_or(&Value::Null);
+        if let Some(used) = read_usage(update.pointer("/_meta/usage")) {
+            self.heard.usage.add(used);
+            (self.watch.events)(Event::Usage(self.heard.usage));
+        }
         let text = |pointer: &str| update.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         match text("/sessionUpdate") {
             "agent_message_chunk" => {
@@ -60,10 +64,6 @@ impl<'d> Desk<'d> {
                 // What was said before a tool was called is not the final message.
                 self.heard.message.clear();
                 self.watch.progress(cut(text("/title"), 300));
-            }
-            "usage_update" => {
-                let used = update.get("used").and_then(Value::as_u64);
-                (self.watch.events)(Event::Usage(Usage { input: used, output: None }));
             }
             _ => {}
         }
@@ -99,7 +99,8 @@ impl<'d> Desk<'d> {
         if why.is_denial() {
             self.deny(act, path);
         }
-        (NOT_FOUND, why.to_string())
+        // Hosts know a missing file by these words of the protocol.
+        (NOT_FOUND, format!("Resource not found: {why}"))
     }
 
     fn deny(&mut self, act: &str, path: &str) {
@@ -144,6 +145,13 @@ impl<'d> Desk<'d> {
         let climbs = path.components().any(|part| part == std::path::Component::ParentDir);
         !climbs && (path.is_relative() || path.starts_with(&self.assignment.view) || path.starts_with(&self.assignment.out))
     }
+}
+
+/// Token counts under the names that hosts give them.
+pub fn read_usage(usage: Option<&Value>) -> Option<Usage> {
+    let count = |names: [&str; 2]| names.iter().find_map(|name| usage?.get(name)?.as_u64());
+    let used = Usage { input: count(["inputTokens", "input_tokens"]), output: count(["outputTokens", "output_tokens"]) };
+    (used != Usage::default()).then_some(used)
 }
 
 fn path_of(params: &Value) -> Result<&str, (i64, String)> {

@@ -120,8 +120,9 @@ fn picked(pick: &Pick, value: &Value) -> Option<String> {
 fn matches(when: &BTreeMap<String, String>, value: &Value) -> bool {
     when.iter().all(|(pointer, wanted)| match value.pointer(pointer) {
         Some(Value::String(text)) => text == wanted,
-        Some(other) => other.to_string() == *wanted,
-        None => false,
+        Some(Value::Bool(truth)) => wanted.parse() == Ok(*truth),
+        Some(Value::Number(number)) => number.as_i64().is_some_and(|number| wanted.parse() == Ok(number)),
+        _ => false,
     })
 }
 

@@ -125,7 +125,7 @@ impl Tracer {
     }
 
     fn note(&mut self, pid: Pid, asked: Asked, tell: &mut dyn FnMut(Attempt)) {
-        let key = (asked.act.to_string(), asked.path);
+        let key = (asked.act.to_string(), one_for_all_processes(&asked.path));
         if let Some(known) = self.seen.get_mut(&key) {
             known.times += 1;
         } else if self.seen.len() >= MOST_LISTED {
@@ -203,6 +203,15 @@ fn read_path(memory: &File, address: u64) -> Option<PathBuf> {
         at += read as u64;
     }
     None
+}
+
+/// A program that lists processes tries the same file of each: one line tells of all.
+fn one_for_all_processes(path: &str) -> String {
+    let of_process = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/'));
+    match of_process {
+        Some((pid, rest)) if pid.parse::<u32>().is_ok() => format!("/proc/*/{rest}"),
+        _ => path.to_string(),
+    }
 }
 
 /// Where a path leads, if that is not where it says. This process stands outside and may follow it.

@@ -1,5 +1,7 @@
 //! Agents of every kind, driven whole: a scripted program, a scripted host, scripted servers, and real programs.
 
+#![allow(clippy::unwrap_used)]
+
 mod acp;
 mod command;
 mod desk;

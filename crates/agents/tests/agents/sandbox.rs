@@ -162,7 +162,7 @@ fn processes_outside_get_no_signal_and_show_no_environment() {
     let mut desk = Desk::new();
     let me = std::process::id();
     let outcome = refused(&mut desk, &[format!("signal:{me}"), format!("read:/proc/{me}/environ")]);
-    assert!(recorded(&outcome, "read", &format!("/proc/{me}/environ")), "{:?}", outcome.denied);
+    assert!(recorded(&outcome, "read", "/proc/*/environ"), "{:?}", outcome.denied);
 }
 
 #[test]

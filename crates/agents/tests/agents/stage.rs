@@ -1,5 +1,7 @@
 //! The scripted agent of the tests, and their sandbox helper: it does what its arguments say, one after the other.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "stage_acp.rs"]
 mod acp;
 
@@ -96,7 +98,9 @@ fn perform(act: &str) {
         }
         "daemon-start" => {
             rustix::process::setsid().unwrap();
-            Command::new("/proc/self/exe").args(["agent", &format!("daemon-work:{rest}")]).spawn().unwrap();
+            #[allow(clippy::zombie_processes, reason = "leaving it behind is the point")]
+            let left = Command::new("/proc/self/exe").args(["agent", &format!("daemon-work:{rest}")]).spawn().unwrap();
+            drop(left);
         }
         "daemon-work" => {
             std::fs::write(out().join(rest), std::process::id().to_string()).unwrap();
