@@ -27,6 +27,8 @@ use std::process::{Command, ExitCode};
 
 /// Exit code of a helper that could not do its work; the reason is in the report.
 pub const NOT_STARTED: u8 = 125;
+/// Exit code of a process that may not be observed; the helper starts another that does not ask for it.
+pub const UNOBSERVABLE: u8 = 124;
 /// Set by the helper when it cannot observe on this machine.
 pub const UNOBSERVED: &str = "QUIPU_SANDBOX_UNOBSERVED";
 
@@ -47,6 +49,10 @@ pub fn become_agent(policy: Option<PathBuf>) -> ExitCode {
         }
     };
     let observed = std::env::var_os(UNOBSERVED).is_none();
+    // The helper sets its options while this process stands still; the filter below needs them.
+    if observed && (ptrace::traceme().is_err() || raise(Signal::SIGSTOP).is_err()) {
+        return ExitCode::from(UNOBSERVABLE);
+    }
     let why = match confine(&policy, observed, &mut tell) {
         Ok(()) => {
             let failed = Command::new(&policy.program).args(&policy.args).current_dir(&policy.folder).env_remove(UNOBSERVED).exec();
@@ -65,11 +71,6 @@ fn confine(policy: &Policy, observed: bool, tell: &mut dyn FnMut(&Line)) -> Resu
     rustix::process::setrlimit(Resource::Fsize, limit).map_err(|why| format!("limit of file size: {why}"))?;
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     rustix::process::setrlimit(Resource::Core, none).map_err(|why| format!("limit of core files: {why}"))?;
-    if observed {
-        ptrace::traceme().map_err(|why| format!("cannot be observed: {why}"))?;
-        // The helper sets its options now; the filter below needs them.
-        raise(Signal::SIGSTOP).map_err(|why| format!("cannot be observed: {why}"))?;
-    }
     let abi = restrict(policy)?;
     tell(&Line::Confined(match abi {
         Some(abi) => Confinement::Kernel { abi, observed },

@@ -6,7 +6,7 @@
 use super::confine::{NOT_STARTED, UNOBSERVED};
 use super::policy::Policy;
 use super::report::Line;
-use super::tracer::Tracer;
+use super::tracer::{self, Meeting, Tracer};
 use super::{INNER_COMMAND, family, registers};
 use nix::sys::signal::{SigSet, Signal};
 use std::fs::{File, OpenOptions};
@@ -61,15 +61,19 @@ impl Helper {
     fn run(mut self, path: &Path, policy: &Policy) -> Result<u8, String> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|why| format!("orphans cannot be kept: {why}"))?;
         watch_caller(policy.parent)?;
-        let mut observed = registers::KNOWN && may_trace();
+        let observed = registers::KNOWN && may_trace();
         let mut child = start_inner(path, observed)?;
-        if observed && !Tracer::attach(&child) {
-            // The process ended before it could be observed: start another that does not ask for it.
-            let _ = child.wait();
-            observed = false;
-            child = start_inner(path, observed)?;
-        }
-        let (code, signal) = if observed { self.observe(&child)? } else { wait(&mut child)? };
+        let met = if observed { tracer::meet(&child) } else { Meeting::Refused };
+        let (code, signal) = match met {
+            Meeting::Observed => self.observe(&child)?,
+            Meeting::Ended(signal) => (None, Some(signal)),
+            Meeting::Refused => {
+                if observed {
+                    child = start_inner(path, false)?;
+                }
+                wait(&mut child)?
+            }
+        };
         self.end_the_rest();
         self.tell(&Line::Exited { code, signal: signal.map(|signal| signal.as_str().to_string()) });
         Ok(match (code, signal) {

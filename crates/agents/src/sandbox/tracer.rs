@@ -10,7 +10,7 @@ use crate::outcome::Attempt;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace::{self, Event, Options};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,22 +43,42 @@ struct Asked {
     path: String,
 }
 
-impl Tracer {
-    /// Waits for the new process to stop for its observer and sets the options. False if it ended instead.
-    pub fn attach(child: &Child) -> bool {
-        let pid = Pid::from_raw(child.id() as i32);
-        let options = Options::PTRACE_O_TRACESYSGOOD
-            | Options::PTRACE_O_TRACESECCOMP
-            | Options::PTRACE_O_TRACEFORK
-            | Options::PTRACE_O_TRACEVFORK
-            | Options::PTRACE_O_TRACECLONE
-            | Options::PTRACE_O_TRACEEXEC
-            | Options::PTRACE_O_EXITKILL;
-        matches!(waitpid(pid, Some(WaitPidFlag::__WALL)), Ok(WaitStatus::Stopped(_, Signal::SIGSTOP)))
-            && ptrace::setoptions(pid, options).is_ok()
-            && ptrace::cont(pid, None).is_ok()
-    }
+/// What came of meeting a new process that is to be observed.
+pub enum Meeting {
+    Observed,
+    /// It may not be observed here and has ended.
+    Refused,
+    /// It was ended before it began.
+    Ended(Signal),
+}
 
+/// Waits for the new process to stop for its observer, and sets the options.
+pub fn meet(child: &Child) -> Meeting {
+    let pid = Pid::from_raw(child.id() as i32);
+    let options = Options::PTRACE_O_TRACESYSGOOD
+        | Options::PTRACE_O_TRACESECCOMP
+        | Options::PTRACE_O_TRACEFORK
+        | Options::PTRACE_O_TRACEVFORK
+        | Options::PTRACE_O_TRACECLONE
+        | Options::PTRACE_O_TRACEEXEC
+        | Options::PTRACE_O_EXITKILL;
+    match waitpid(pid, Some(WaitPidFlag::__WALL)) {
+        Ok(WaitStatus::Stopped(_, Signal::SIGSTOP)) => {
+            if ptrace::setoptions(pid, options).is_err() {
+                // Whatever was between the two, the process is not to run unobserved by accident.
+                let _ = kill(pid, Signal::SIGKILL);
+                let _ = waitpid(pid, Some(WaitPidFlag::__WALL));
+                return Meeting::Refused;
+            }
+            resume(pid, None);
+            Meeting::Observed
+        }
+        Ok(WaitStatus::Signaled(_, signal, _)) => Meeting::Ended(signal),
+        _ => Meeting::Refused,
+    }
+}
+
+impl Tracer {
     pub fn new(child: &Child) -> Self {
         let agent = Pid::from_raw(child.id() as i32);
         Tracer { agent, known: BTreeSet::from([agent]), asked: BTreeMap::new(), seen: BTreeMap::new(), unlisted: 0 }

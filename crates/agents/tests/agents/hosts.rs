@@ -37,8 +37,7 @@ fn installed(name: &str) -> Option<PathBuf> {
 
 /// A desk with the host `test` like a built-in one, and a model that follows the script.
 fn desk_with(like: &str, program: &str, fields: impl Fn(&Server, &Desk) -> String) -> Option<(Desk, Server)> {
-    let program = installed(program)?;
-    let mut desk = Desk::new();
+    let desk = Desk::new();
     let denied = desk.path("denied.md");
     let output = desk.assignment.out.join("drafts/ch01.md").display().to_string();
     let server = Server::start(move |_, request| {
@@ -49,10 +48,17 @@ fn desk_with(like: &str, program: &str, fields: impl Fn(&Server, &Desk) -> Strin
         };
         answer(request, want)
     });
-    let more = fields(&server, &desk);
+    let desk = desk_at(&server, desk, like, program, fields)?;
+    Some((desk, server))
+}
+
+/// A desk with the host `test` like a built-in one, at a server.
+fn desk_at(server: &Server, mut desk: Desk, like: &str, program: &str, fields: impl Fn(&Server, &Desk) -> String) -> Option<Desk> {
+    let program = installed(program)?;
+    let more = fields(server, &desk);
     let program = toml_string(&program.display().to_string());
     desk.host(&format!("like = \"{like}\"\nprogram = {program}\ncredentials = []\n{more}"));
-    Some((desk, server))
+    Some(desk)
 }
 
 /// What must hold after a run, whichever the program.
@@ -145,24 +151,48 @@ fn gemini(server: &Server, _: &Desk) -> String {
 
 #[test]
 fn claude_works_in_the_sandbox() {
-    let fields = |server: &Server, _: &Desk| format!("set = {{ ANTHROPIC_API_KEY = \"dummy\", ANTHROPIC_BASE_URL = \"{}\" }}", server.base);
-    let Some((desk, server)) = desk_with("claude", "claude", fields) else { return };
+    let Some((desk, server)) = desk_with("claude", "claude", claude) else { return };
     check(&desk, &server, &desk.run());
+}
+
+fn claude(server: &Server, _: &Desk) -> String {
+    format!("set = {{ ANTHROPIC_API_KEY = \"dummy\", ANTHROPIC_BASE_URL = \"{}\" }}", server.base)
 }
 
 #[test]
 fn codex_works_in_the_sandbox() {
-    let fields = |server: &Server, _: &Desk| {
-        let provider = format!(
-            "model_providers.mock={{name=\"mock\",base_url=\"{}/v1\",wire_api=\"responses\",env_key=\"OPENAI_API_KEY\"}}",
-            server.base
-        );
-        let args: Vec<String> =
-            ["-c", "model_provider=\"mock\"", "-c", &provider, "-m", "{{model}}"].iter().map(|arg| toml_string(arg)).collect();
-        format!("model_args = [{}]\nset = {{ OPENAI_API_KEY = \"dummy\" }}", args.join(", "))
-    };
-    let Some((desk, server)) = desk_with("codex", "codex", fields) else { return };
+    let Some((desk, server)) = desk_with("codex", "codex", codex) else { return };
     check(&desk, &server, &desk.run());
+}
+
+fn codex(server: &Server, _: &Desk) -> String {
+    let provider =
+        format!("model_providers.mock={{name=\"mock\",base_url=\"{}/v1\",wire_api=\"responses\",env_key=\"OPENAI_API_KEY\"}}", server.base);
+    let args: Vec<String> =
+        ["-c", "model_provider=\"mock\"", "-c", &provider, "-m", "{{model}}"].iter().map(|arg| toml_string(arg)).collect();
+    format!("model_args = [{}]\nset = {{ OPENAI_API_KEY = \"dummy\" }}", args.join(", "))
+}
+
+#[test]
+fn a_401_is_never_taken_for_success() {
+    type Fields = fn(&Server, &Desk) -> String;
+    let hosts: [(&str, &str, Fields); 8] = [
+        ("opencode", "opencode", opencode),
+        ("opencode-acp", "opencode", opencode),
+        ("qwen", "qwen", qwen),
+        ("qwen-acp", "qwen", qwen),
+        ("gemini", "gemini", gemini),
+        ("gemini-acp", "gemini", gemini),
+        ("claude", "claude", claude),
+        ("codex", "codex", codex),
+    ];
+    for (like, program, fields) in hosts {
+        let body = json!({ "error": { "type": "authentication_error", "code": 401, "message": "invalid key" } });
+        let server = Server::scripted(vec![Reply::Status(401, "", body.to_string())]);
+        let Some(desk) = desk_at(&server, Desk::new(), like, program, fields) else { continue };
+        let outcome = desk.run();
+        assert!(!outcome.ending.is_finished(), "{like}: {outcome:#?} {} {}", desk.said("out"), desk.said("got"));
+    }
 }
 
 /// How many results of tools a request tells of, in whichever form.
