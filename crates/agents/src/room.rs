@@ -3,7 +3,7 @@
 //! Reading reaches the view and the out folder, writing the out folder alone. A path is resolved by the kernel below
 //! its folder, without following any link: an agent that lays a symlink into its out folder gains nothing.
 
-use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -137,6 +137,7 @@ pub(crate) fn open_beneath(root: &Path, relative: &Path, flags: OFlags, asked: &
 
 #[cfg(target_os = "linux")]
 fn resolve_beneath(folder: &OwnedFd, relative: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    use rustix::fs::ResolveFlags;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     rustix::fs::openat2(folder, relative, flags, mode, resolve)
 }

@@ -136,3 +136,60 @@ fn short(text: &str) -> Option<String> {
     let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
     Some(crate::transcript::cut(line, 300).to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads lines by rules in TOML.
+    fn read(rules: &str, lines: &[&str]) -> (Option<String>, Option<String>, Usage) {
+        let answer: Answer = toml::from_str(rules).unwrap();
+        let mut reading = Reading::new(&answer, &[], 1000);
+        for line in lines {
+            reading.out(line);
+        }
+        (reading.message(), reading.fault, reading.usage)
+    }
+
+    #[test]
+    fn the_last_message_wins_unless_pieces_join() {
+        let rules = "lines = true\nmessage = [{ when = { \"/type\" = \"text\" }, text = \"/part/text\" }]";
+        let lines = [r#"{"type":"text","part":{"text":"first"}}"#, "garbage", r#"{"type":"text","part":{"text":"last"}}"#];
+        assert_eq!(read(rules, &lines).0.as_deref(), Some("last"));
+
+        let rules = "lines = true\nmessage = [{ when = { \"/role\" = \"assistant\" }, text = \"/content\", join = true }]";
+        let lines = [
+            r#"{"role":"assistant","content":"I will look."}"#,
+            r#"{"type":"tool_use"}"#,
+            r#"{"role":"assistant","content":"All "}"#,
+            r#"{"role":"assistant","content":"完成"}"#,
+        ];
+        assert_eq!(read(rules, &lines).0.as_deref(), Some("All 完成"));
+    }
+
+    #[test]
+    fn content_in_parts_is_joined_and_nothing_is_no_message() {
+        let rules = "lines = true\nmessage = [{ text = \"/content\" }]";
+        let parts = r#"{"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}"#;
+        assert_eq!(read(rules, &[parts]).0.as_deref(), Some("ab"));
+        assert_eq!(read(rules, &[r#"{"content":null}"#, r#"{"content":[]}"#, r#"{"content":"  "}"#]).0, None);
+    }
+
+    #[test]
+    fn faults_and_tokens_are_found_by_their_rules() {
+        let rules = r#"
+            lines = true
+            fault = [{ when = { "/type" = "result", "/is_error" = "true" }, text = "/result" }]
+            usage = [{ when = { "/type" = "step" }, input = ["/in", "/cached"], output = ["/out"], each = true }]
+        "#;
+        let lines = [
+            r#"{"type":"step","in":10,"cached":5,"out":2}"#,
+            r#"{"type":"step","in":1,"out":1}"#,
+            r#"{"type":"result","is_error":true,"result":"401\nmore"}"#,
+        ];
+        let (_, fault, usage) = read(rules, &lines);
+        assert_eq!(fault.as_deref(), Some("401"));
+        assert_eq!(usage, Usage { input: Some(16), output: Some(3) });
+        assert_eq!(read(rules, &[r#"{"type":"result","is_error":false,"result":"fine"}"#]).1, None);
+    }
+}

@@ -14,22 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Variables that say how text and time are written, and which way the network is.
-const ORDINARY: &[&str] = &[
-    "LANG",
-    "LANGUAGE",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-];
+const ORDINARY: &[&str] =
+    &["LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"];
+
+/// Variables that name certificates. They pass, and what they name can be read.
+const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
 
 /// Everything needed to start one program once or again.
 pub struct Launch<'a> {
@@ -75,7 +64,8 @@ impl Launch<'_> {
         if let Some(server) = self.assignment.mcp.as_ref().and_then(|line| line.first()) {
             programs.push(resolve_program(server)?);
         }
-        let extra: Vec<PathBuf> = self.host.reads.iter().map(|path| from_home(path)).collect();
+        let certificates = CERTIFICATES.iter().filter_map(|name| std::env::var_os(name)).map(PathBuf::from);
+        let extra: Vec<PathBuf> = self.host.reads.iter().map(|path| from_home(path)).chain(certificates).collect();
         let grants = plan_grants(&programs, &extra, &self.assignment.keep_out);
         Ok(Policy {
             program: program.to_path_buf(),
@@ -94,7 +84,7 @@ impl Launch<'_> {
 
     fn environment(&self, program: &Path) -> BTreeMap<OsString, OsString> {
         let mut variables: BTreeMap<OsString, OsString> = BTreeMap::new();
-        let passed = ORDINARY.iter().map(|name| name.to_string()).chain(self.host.pass.iter().cloned());
+        let passed = ORDINARY.iter().chain(CERTIFICATES).map(|name| name.to_string()).chain(self.host.pass.iter().cloned());
         for name in passed {
             if let Some(value) = std::env::var_os(&name) {
                 variables.insert(name.into(), value);

@@ -71,6 +71,22 @@ fn a_host_with_a_session_gets_the_fault_alone() {
 }
 
 #[test]
+fn an_adapter_speaks_the_language_of_the_brief() {
+    let mut desk = Desk::new();
+    desk.assignment.language = quipu_agents::Language::Chinese;
+    desk.assignment.brief = "写第一章的草稿。".to_string();
+    desk.script(&[]);
+    desk.turns(|turns| {
+        turns.first();
+        turns.again("第一行没有标记")
+    });
+    let brief = desk.said("brief");
+    for words in ["写第一章的草稿。", "要读的文件都在这个文件夹下", "第一行没有标记", "请只改正这一点"] {
+        assert!(brief.contains(words), "{words} in {brief}");
+    }
+}
+
+#[test]
 fn exit_0_with_no_output_is_told_as_it_is() {
     let mut desk = Desk::new();
     let outcome = desk.script(&[]).run();
