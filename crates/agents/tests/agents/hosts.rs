@@ -61,6 +61,20 @@ fn desk_at(server: &Server, mut desk: Desk, like: &str, program: &str, fields: i
     Some(desk)
 }
 
+/// Runs a host for two turns: its work, and a fault that goes back to it.
+fn drive(desk: &Desk, server: &Server) {
+    let again = desk.turns(|turns| {
+        check(desk, server, &turns.first());
+        turns.again("drafts/ch01.md:1: the marker is missing")
+    });
+    assert_eq!(again.ending, ending_of(&again), "{}\n{}", desk.said("out"), desk.said("err"));
+    let heard = |request: &Request| {
+        let sent = request.body.to_string();
+        sent.contains("the marker is missing") && sent.contains("Write the draft of ch01.")
+    };
+    assert!(server.requests().iter().any(heard), "the model hears the fault and knows its task");
+}
+
 /// What must hold after a run, whichever the program.
 fn check(desk: &Desk, server: &Server, outcome: &Outcome) {
     let said = || {
@@ -91,13 +105,13 @@ fn ending_of(outcome: &Outcome) -> Ending {
 #[test]
 fn opencode_works_in_the_sandbox() {
     let Some((desk, server)) = desk_with("opencode", "opencode", opencode) else { return };
-    check(&desk, &server, &desk.run());
+    drive(&desk, &server);
 }
 
 #[test]
 fn opencode_works_over_acp() {
     let Some((desk, server)) = desk_with("opencode-acp", "opencode", opencode) else { return };
-    check(&desk, &server, &desk.run());
+    drive(&desk, &server);
 }
 
 fn opencode(server: &Server, desk: &Desk) -> String {
@@ -116,13 +130,13 @@ fn opencode(server: &Server, desk: &Desk) -> String {
 #[test]
 fn qwen_works_in_the_sandbox() {
     let Some((desk, server)) = desk_with("qwen", "qwen", qwen) else { return };
-    check(&desk, &server, &desk.run());
+    drive(&desk, &server);
 }
 
 #[test]
 fn qwen_works_over_acp() {
     let Some((desk, server)) = desk_with("qwen-acp", "qwen", qwen) else { return };
-    check(&desk, &server, &desk.run());
+    drive(&desk, &server);
 }
 
 fn qwen(server: &Server, _: &Desk) -> String {
@@ -132,13 +146,13 @@ fn qwen(server: &Server, _: &Desk) -> String {
 #[test]
 fn gemini_works_in_the_sandbox() {
     let Some((desk, server)) = desk_with("gemini", "gemini", gemini) else { return };
-    check(&desk, &server, &desk.run());
+    drive(&desk, &server);
 }
 
 #[test]
 fn gemini_works_over_acp() {
     let Some((desk, server)) = desk_with("gemini-acp", "gemini", gemini) else { return };
-    check(&desk, &server, &desk.run());
+    drive(&desk, &server);
 }
 
 fn gemini(server: &Server, _: &Desk) -> String {
@@ -152,7 +166,7 @@ fn gemini(server: &Server, _: &Desk) -> String {
 #[test]
 fn claude_works_in_the_sandbox() {
     let Some((desk, server)) = desk_with("claude", "claude", claude) else { return };
-    check(&desk, &server, &desk.run());
+    drive(&desk, &server);
 }
 
 fn claude(server: &Server, _: &Desk) -> String {
@@ -162,7 +176,7 @@ fn claude(server: &Server, _: &Desk) -> String {
 #[test]
 fn codex_works_in_the_sandbox() {
     let Some((desk, server)) = desk_with("codex", "codex", codex) else { return };
-    check(&desk, &server, &desk.run());
+    drive(&desk, &server);
 }
 
 fn codex(server: &Server, _: &Desk) -> String {
