@@ -5,7 +5,7 @@
 
 use crate::agent::{Agent, Limit, Turns, Watch};
 use crate::assignment::Assignment;
-use crate::host::{Host, Places};
+use crate::host::{Host, Places, Via};
 use crate::outcome::{Confinement, Ending, Event, Outcome, Usage};
 use crate::program::{Heard, Launch, PrivateHome, Reading, Running};
 use crate::room::Room;
@@ -227,15 +227,18 @@ pub(crate) fn plan_places(
         }
     };
     places.put("brief", argument);
-    let mut files = host.files.clone();
+    let mut files: Vec<_> = host.files.iter().collect();
     if let Some([command, args @ ..]) = assignment.mcp.as_deref() {
         places.put("mcp_command", serde_json::json!(command).to_string());
         places.put("mcp_args", serde_json::json!(args).to_string());
         places.put("mcp_all", serde_json::json!(assignment.mcp).to_string());
         places.put("mcp_line", assignment.mcp.iter().flatten().cloned().collect::<Vec<_>>().join(" "));
-        files.extend(host.mcp.files.clone());
+        // Over ACP the server is named when the session is opened.
+        if host.via == Via::Command {
+            files.extend(&host.mcp.files);
+        }
     }
-    for (path, text) in &files {
+    for (path, text) in files {
         home.write(path, &places.fill(text)).map_err(|why| format!("the host's file {path}: {why}"))?;
     }
     Ok(places)

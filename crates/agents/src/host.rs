@@ -85,7 +85,7 @@ pub struct Host {
     /// Files below the caller's home that are copied into the private one: logins and settings.
     #[serde(default)]
     pub credentials: Vec<String>,
-    /// Files to write into the private home, by path.
+    /// Files to write into the private home, by path. JSON is put over what `credentials` brought.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
     /// Further paths that the program reads; `~` is the caller's home.
@@ -138,7 +138,7 @@ pub struct Mcp {
     pub args: Vec<String>,
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// Files to write into the private home, by path; they go before the host's other files.
+    /// Files to write into the private home, by path. JSON is put over JSON that is there.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
 }

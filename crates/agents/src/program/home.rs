@@ -1,5 +1,6 @@
 //! The private home of a run: `HOME` and `TMPDIR` of the agent's program, gone when the run is over.
 
+use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -43,14 +44,34 @@ impl PrivateHome {
         Ok(())
     }
 
-    /// Writes a file below the home.
+    /// Writes a file below the home. JSON is put over JSON that is there already: a host's settings and the user's.
     pub fn write(&self, path: &str, text: &str) -> io::Result<PathBuf> {
         let full = self.home.join(path);
+        let joined = std::fs::read_to_string(&full).ok().and_then(|below| join_json(&below, text));
+        let text = joined.as_deref().unwrap_or(text);
         if let Some(parent) = full.parent() {
             std::fs::create_dir_all(parent)?;
         }
         std::fs::write(&full, text)?;
         Ok(full)
+    }
+}
+
+/// One JSON object over another; none if either is not JSON.
+fn join_json(below: &str, above: &str) -> Option<String> {
+    let mut whole: Value = serde_json::from_str(below).ok()?;
+    overlay(&mut whole, serde_json::from_str(above).ok()?);
+    Some(whole.to_string())
+}
+
+fn overlay(below: &mut Value, above: Value) {
+    match (below, above) {
+        (Value::Object(known), Value::Object(more)) => {
+            for (key, value) in more {
+                overlay(known.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (below, above) => *below = above,
     }
 }
 

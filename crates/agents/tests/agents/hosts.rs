@@ -1,9 +1,9 @@
 //! Real agent programs, driven against a scripted model on the loopback address.
 //!
 //! `scripts/test-hosts` installs them. A program that is not there is skipped with a message: nothing else of it can be
-//! tested. Each is told by its model to read a file it was not given, then to write its output, then to end.
+//! tested. Each is handed an MCP server, and told by its model to read a file it was not given, then to write its output, then to end.
 
-use crate::desk::{Desk, toml_string};
+use crate::desk::{Desk, STAGE, toml_string};
 use crate::server::{Reply, Request, Server};
 use quipu_agents::{Confinement, Ending, Outcome, collect};
 use serde_json::{Value, json};
@@ -55,6 +55,9 @@ fn desk_with(like: &str, program: &str, fields: impl Fn(&Server, &Desk) -> Strin
 /// A desk with the host `test` like a built-in one, at a server.
 fn desk_at(server: &Server, mut desk: Desk, like: &str, program: &str, fields: impl Fn(&Server, &Desk) -> String) -> Option<Desk> {
     let program = installed(program)?;
+    // Some of them take a minute to start on a busy machine.
+    desk.assignment.deadline = std::time::Duration::from_secs(600);
+    desk.assignment.mcp = Some(vec![STAGE.to_string(), "mcp".to_string()]);
     let more = fields(server, &desk);
     let program = toml_string(&program.display().to_string());
     desk.host(&format!("like = \"{like}\"\nprogram = {program}\ncredentials = []\n{more}"));
@@ -91,6 +94,7 @@ fn check(desk: &Desk, server: &Server, outcome: &Outcome) {
     assert!(outcome.denied.iter().any(|one| one.path == denied && one.by == "kernel"), "{}", said());
     let sent: String = server.requests().iter().map(|one| one.body.to_string()).collect();
     assert!(!sent.contains("not for this role"), "the model saw the denied file");
+    assert!(sent.contains("stage_door"), "the MCP server's tool was not offered: {}", said());
     desk.assert_untouched();
 }
 
@@ -158,7 +162,7 @@ fn gemini_works_over_acp() {
 fn gemini(server: &Server, _: &Desk) -> String {
     format!(
         // With an address of its own it would not believe its key.
-        "files = {{ \".gemini/settings.json\" = '{{\"security\":{{\"auth\":{{\"selectedType\":\"gemini-api-key\"}}}}}}' }}\nmodel_args = [\"-m\", \"gemini-2.5-flash\"]\nset = {{ GEMINI_API_KEY = \"dummy\", GOOGLE_GEMINI_BASE_URL = \"{}\" }}",
+        "files = {{ \".gemini/settings.json\" = '{{\"general\":{{\"enableAutoUpdate\":false}},\"security\":{{\"auth\":{{\"selectedType\":\"gemini-api-key\"}}}}}}' }}\nmodel_args = [\"-m\", \"gemini-2.5-flash\"]\nset = {{ GEMINI_API_KEY = \"dummy\", GOOGLE_GEMINI_BASE_URL = \"{}\" }}",
         server.base
     )
 }

@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     match args.split_first() {
         Some((kind, acts)) if kind == "agent" => acts.iter().for_each(|act| perform(act)),
         Some((kind, script)) if kind == "acp" => acp::speak(script),
+        Some((kind, _)) if kind == "mcp" => acp::serve_a_tool(),
         _ => panic!("agent ACT… or acp SCRIPT"),
     }
     ExitCode::SUCCESS

@@ -1,4 +1,4 @@
-//! A scripted host that speaks the Agent Client Protocol.
+//! A scripted host that speaks the Agent Client Protocol, and a smallest MCP server: both are JSON-RPC by line.
 
 use serde_json::{Value, json};
 use std::io::Write;
@@ -34,6 +34,31 @@ pub fn speak(script: &[String]) {
             }
             _ => {}
         }
+    }
+}
+
+/// An MCP server with one tool, for hosts that are handed a server.
+pub fn serve_a_tool() {
+    for line in std::io::stdin().lines() {
+        let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let Some(id) = message.get("id") else { continue };
+        let result = match message["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({
+                "protocolVersion": message["params"]["protocolVersion"],
+                "capabilities": { "tools": {} },
+                "serverInfo": { "name": "stage", "version": "1" },
+            }),
+            "tools/list" => {
+                let schema = json!({ "type": "object", "properties": {} });
+                json!({ "tools": [{ "name": "stage_door", "description": "a door", "inputSchema": schema }] })
+            }
+            "ping" => json!({}),
+            _ => {
+                println!("{}", json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "unknown" } }));
+                continue;
+            }
+        };
+        println!("{}", json!({ "jsonrpc": "2.0", "id": id, "result": result }));
     }
 }
 
