@@ -64,7 +64,7 @@ impl Launch<'_> {
         if let Some(server) = self.assignment.mcp.as_ref().and_then(|line| line.first()) {
             programs.push(resolve_program(server)?);
         }
-        let certificates = CERTIFICATES.iter().filter_map(|name| std::env::var_os(name)).map(PathBuf::from);
+        let certificates = CERTIFICATES.iter().filter_map(std::env::var_os).map(PathBuf::from);
         let extra: Vec<PathBuf> = self.host.reads.iter().map(|path| from_home(path)).chain(certificates).collect();
         let grants = plan_grants(&programs, &extra, &self.assignment.keep_out);
         Ok(Policy {
