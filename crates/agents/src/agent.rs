@@ -1,0 +1,72 @@
+//! The one trait behind which all agents are alike, the handle that stops them, and their deadline.
+
+use crate::assignment::Assignment;
+use crate::outcome::{Event, Outcome};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Something that can carry out an assignment: a program, a model behind HTTP, a person, a rehearsal.
+pub trait Agent: Send + Sync {
+    /// The name it was asked for by.
+    fn name(&self) -> &str;
+
+    /// Prepares for an assignment. Nothing starts before `first`; its deadline begins here.
+    fn open<'a>(&'a self, assignment: &'a Assignment, watch: Watch<'a>) -> Box<dyn Turns + 'a>;
+}
+
+/// The turns of one agent on one assignment. Dropping it ends whatever still runs.
+pub trait Turns {
+    /// Sends the brief and waits for the end of the turn.
+    fn first(&mut self) -> Outcome;
+
+    /// Sends the exact fault of the work back, in the same session where the agent has one.
+    fn again(&mut self, fault: &str) -> Outcome;
+}
+
+/// How the caller takes part while an agent works.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    pub events: &'a (dyn Fn(Event) + Sync),
+    pub stop: &'a Stop,
+}
+
+impl Watch<'_> {
+    pub(crate) fn progress(&self, line: impl Into<String>) {
+        (self.events)(Event::Progress(line.into()));
+    }
+}
+
+/// Ends an agent from outside, as on Ctrl-C. Clones stop the same agents.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// The moment at which an assignment's time is up.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit(Instant);
+
+impl Limit {
+    pub fn after(time: Duration) -> Self {
+        let now = Instant::now();
+        // A deadline too far to be told is as good as a year.
+        Limit(now.checked_add(time).unwrap_or(now + Duration::from_secs(365 * 24 * 3600)))
+    }
+
+    pub fn is_over(&self) -> bool {
+        Instant::now() >= self.0
+    }
+
+    pub fn left(&self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
+}

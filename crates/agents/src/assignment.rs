@@ -1,0 +1,123 @@
+//! What an agent is asked to do, and the folders and limits it is given for it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// One piece of work for one agent.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// The prompt.
+    pub brief: String,
+    /// The prompt with the whole view inside it, for agents that have no files.
+    pub inline: Option<String>,
+    /// The folder the agent may read.
+    pub view: PathBuf,
+    /// The folder the agent may write.
+    pub out: PathBuf,
+    /// The files expected in `out`, as relative paths. Without any, the final message is the result.
+    pub outputs: Vec<String>,
+    /// Who the agent is, for its environment.
+    pub names: Names,
+    /// How long all its turns may take together.
+    pub deadline: Duration,
+    /// The folder for the transcript and the record of the sandbox.
+    pub record: PathBuf,
+    /// The command line of an MCP server to hand to the agent's host.
+    pub mcp: Option<Vec<String>>,
+    /// Folders that the agent's program must not reach even where it lies in a folder of the system: the project.
+    pub keep_out: Vec<PathBuf>,
+    /// The language of the few lines that an adapter adds to the brief.
+    pub language: Language,
+    /// How much an agent may produce.
+    pub bounds: Bounds,
+}
+
+/// The names that the agent's environment carries (`QUIPU_ROLE` and so on).
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    pub role: String,
+    pub unit: Option<String>,
+    pub agent: Option<String>,
+    pub run: String,
+}
+
+/// The language an adapter speaks to the agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Language {
+    #[default]
+    English,
+    Chinese,
+}
+
+/// How much an agent may produce before it is stopped or its words are dropped, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Transcript on disk. What comes after is counted, not kept.
+    pub transcript: u64,
+    /// One file that the agent's program writes.
+    pub file: u64,
+    /// All of the out folder.
+    pub out: u64,
+    /// The final message.
+    pub message: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Bounds { transcript: 8 << 20, file: 256 << 20, out: 512 << 20, message: 4 << 20 }
+    }
+}
+
+impl Assignment {
+    /// The brief with the folders named, for an agent that works on files.
+    pub(crate) fn placed_brief(&self) -> String {
+        let mut text = self.brief.trim_end().to_string();
+        let (read, write, message) = match self.language {
+            Language::English => (
+                "Files to read are below this folder",
+                "Write each output to exactly this path",
+                "Write no file. Your final message is the result.",
+            ),
+            Language::Chinese => ("要读的文件都在这个文件夹下", "每个产出必须写到下列路径", "不要写文件。你的最后一条消息就是结果。"),
+        };
+        let colon = if self.language == Language::Chinese { "：" } else { ": " };
+        text.push_str(&format!("\n\n{read}{colon}`{}`\n", self.view.display()));
+        if self.outputs.is_empty() {
+            text.push_str(&format!("{message}\n"));
+        } else {
+            for output in &self.outputs {
+                text.push_str(&format!("{write}{colon}`{}`\n", self.out.join(output).display()));
+            }
+        }
+        text
+    }
+
+    /// What goes back to an agent whose work has a fault.
+    pub(crate) fn returned(&self, fault: &str) -> String {
+        let fault = fault.trim();
+        match self.language {
+            Language::English => {
+                format!(
+                    "Your work was looked at and is not accepted:\n\n{fault}\n\nMend exactly this. Everything else that was asked still holds."
+                )
+            }
+            Language::Chinese => {
+                format!("你的产出经过检查，没有通过：\n\n{fault}\n\n请只改正这一点。其余要求不变。")
+            }
+        }
+    }
+
+    /// The variables that tell a program who it is and where its folders are.
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+        let folder = |path: &Path| path.display().to_string();
+        let mut pairs = vec![
+            ("QUIPU_ROLE".to_string(), self.names.role.clone()),
+            ("QUIPU_RUN".to_string(), self.names.run.clone()),
+            ("QUIPU_VIEW".to_string(), folder(&self.view)),
+            ("QUIPU_OUT".to_string(), folder(&self.out)),
+        ];
+        pairs.extend(self.names.unit.iter().map(|unit| ("QUIPU_UNIT".to_string(), unit.clone())));
+        pairs.extend(self.names.agent.iter().map(|agent| ("QUIPU_AGENT".to_string(), agent.clone())));
+        pairs
+    }
+}

@@ -1,0 +1,351 @@
+//! What a host needs, as data: program, flags, environment, how it takes an MCP server, how its answer is read.
+//!
+//! The built-in table is `hosts.toml`. A table of the user's own has the same form; `like` takes everything that it does
+//! not say from another host.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The hosts that are built in.
+const BUILT_IN: &str = include_str!("../hosts.toml");
+
+/// Why a host cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    #[error("no agent is called `{name}`: there are {known}")]
+    Unknown { name: String, known: String },
+    #[error("agent `{name}`: {why}")]
+    Faulty { name: String, why: String },
+    #[error("agents: {0}")]
+    Syntax(#[from] toml::de::Error),
+}
+
+/// The adapter a host is driven by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Via {
+    Command,
+    Acp,
+    Http,
+    Person,
+}
+
+/// The form of a model's HTTP interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Api {
+    Openai,
+    Anthropic,
+}
+
+/// How a model behind HTTP gets its material.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Material {
+    /// Tools to list, read and write.
+    #[default]
+    Tools,
+    /// Everything is in the prompt; the final message is the result.
+    Inline,
+}
+
+/// One host. Strings may hold `{{…}}` places, which the adapter fills.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    pub via: Via,
+    #[serde(default)]
+    pub about: String,
+    /// The program: a name to look for in `PATH`, or a path.
+    #[serde(default)]
+    pub program: Option<String>,
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Added if a model was named.
+    #[serde(default)]
+    pub model_args: Vec<String>,
+    /// Added for each file of the view.
+    #[serde(default)]
+    pub each_read: Vec<String>,
+    /// Added for each output.
+    #[serde(default)]
+    pub each_output: Vec<String>,
+    /// What the program reads from its standard input.
+    #[serde(default)]
+    pub stdin: Option<String>,
+    /// All arguments of a second turn in the same session. Without them the brief is sent again with the fault.
+    #[serde(default)]
+    pub again: Vec<String>,
+    /// Variables that are set.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+    /// Variables that pass from the caller's environment.
+    #[serde(default)]
+    pub pass: Vec<String>,
+    /// Files below the caller's home that are copied into the private one: logins and settings.
+    #[serde(default)]
+    pub credentials: Vec<String>,
+    /// Files to write into the private home, by path. JSON is put over what `credentials` brought.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+    /// Further paths that the program reads; `~` is the caller's home.
+    #[serde(default)]
+    pub reads: Vec<String>,
+    /// No sockets.
+    #[serde(default)]
+    pub offline: bool,
+    #[serde(default)]
+    pub mcp: Mcp,
+    #[serde(default)]
+    pub answer: Answer,
+    /// Texts in the output that mean a refusal, whatever the exit code says.
+    #[serde(default)]
+    pub lies: Vec<String>,
+    /// ACP: the host uses its own file tools and is offered none of its client.
+    #[serde(default)]
+    pub own_files: bool,
+    /// HTTP: the address before the path of the interface.
+    #[serde(default)]
+    pub base: Option<String>,
+    /// HTTP: a variable that goes before `base`.
+    #[serde(default)]
+    pub base_from: Option<String>,
+    #[serde(default)]
+    pub api: Option<Api>,
+    /// HTTP: the variable that holds the key. Without one, no key is sent.
+    #[serde(default)]
+    pub key: Option<String>,
+    #[serde(default)]
+    pub model: Option<String>,
+    /// HTTP: tokens that an answer may have.
+    #[serde(default)]
+    pub max_output: Option<u64>,
+    #[serde(default)]
+    pub material: Material,
+    /// HTTP: how often a call is tried again after a failure that may pass.
+    #[serde(default)]
+    pub retries: Option<u32>,
+    /// HTTP: further fields of each request.
+    #[serde(default)]
+    pub body: serde_json::Map<String, serde_json::Value>,
+}
+
+/// How a host is handed an MCP server.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mcp {
+    #[serde(default)]
+    pub args: Vec<String>,
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+    /// Files to write into the private home, by path. JSON is put over JSON that is there.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+}
+
+/// How a host's answer is read from its standard output.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// Standard output is JSON lines. Otherwise all of it is the final message.
+    #[serde(default)]
+    pub lines: bool,
+    #[serde(default)]
+    pub message: Vec<Pick>,
+    #[serde(default)]
+    pub fault: Vec<Pick>,
+    #[serde(default)]
+    pub progress: Vec<Pick>,
+    #[serde(default)]
+    pub usage: Vec<UsagePick>,
+}
+
+/// Picks a text out of the JSON lines that match.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pick {
+    /// JSON pointers and the values they must have.
+    #[serde(default)]
+    pub when: BTreeMap<String, String>,
+    /// The JSON pointer of the text.
+    pub text: String,
+    /// Pieces are joined instead of the last one winning; another kind of line begins anew.
+    #[serde(default)]
+    pub join: bool,
+}
+
+/// Picks token counts out of the JSON lines that match.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UsagePick {
+    #[serde(default)]
+    pub when: BTreeMap<String, String>,
+    /// JSON pointers whose numbers are added up.
+    pub input: Vec<String>,
+    pub output: Vec<String>,
+    /// Each line tells of one call and all are added, instead of the last one telling of all.
+    #[serde(default)]
+    pub each: bool,
+}
+
+/// All hosts by name.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    tables: BTreeMap<String, toml::Table>,
+}
+
+impl Hosts {
+    /// The hosts that are built in.
+    pub fn built_in() -> Result<Self, HostError> {
+        let mut hosts = Hosts { tables: BTreeMap::new() };
+        hosts.add(BUILT_IN)?;
+        Ok(hosts)
+    }
+
+    /// Adds tables of the user's own, one for each host; a name that is known is replaced.
+    pub fn add(&mut self, text: &str) -> Result<(), HostError> {
+        let parsed: BTreeMap<String, toml::Table> = toml::from_str(text)?;
+        let names: Vec<String> = parsed.keys().cloned().collect();
+        for (name, table) in parsed {
+            // A host may be like the one that it replaces.
+            let table = self.inherit(&name, table)?;
+            self.tables.insert(name, table);
+        }
+        for name in names {
+            self.resolve(&name)?;
+        }
+        Ok(())
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tables.keys().map(String::as_str)
+    }
+
+    /// The host with a name.
+    pub fn resolve(&self, name: &str) -> Result<Host, HostError> {
+        let table = self.tables.get(name).ok_or_else(|| self.unknown(name))?;
+        let host: Host = table
+            .clone()
+            .try_into()
+            .map_err(|why: toml::de::Error| HostError::Faulty { name: name.to_string(), why: why.message().to_string() })?;
+        let missing = match host.via {
+            Via::Command | Via::Acp if host.program.is_none() => "`program` is missing",
+            Via::Http if host.api.is_none() => "`api` is missing: \"openai\" or \"anthropic\"",
+            Via::Http if host.base.is_none() => "`base` is missing: the address of the server",
+            _ => return Ok(host),
+        };
+        Err(HostError::Faulty { name: name.to_string(), why: missing.to_string() })
+    }
+
+    fn inherit(&self, name: &str, mut table: toml::Table) -> Result<toml::Table, HostError> {
+        let Some(like) = table.remove("like") else { return Ok(table) };
+        let like = like.as_str().unwrap_or_default();
+        let base = self.tables.get(like).ok_or_else(|| match self.unknown(like) {
+            HostError::Unknown { known, .. } => {
+                HostError::Faulty { name: name.to_string(), why: format!("like `{like}`, but there are {known}") }
+            }
+            other => other,
+        })?;
+        let mut whole = base.clone();
+        overlay(&mut whole, table);
+        Ok(whole)
+    }
+
+    fn unknown(&self, name: &str) -> HostError {
+        let known = self.names().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
+        HostError::Unknown { name: name.to_string(), known }
+    }
+}
+
+/// Puts one table over another: tables are joined, everything else is replaced.
+fn overlay(below: &mut toml::Table, above: toml::Table) {
+    for (key, value) in above {
+        match (below.get_mut(&key), value) {
+            (Some(toml::Value::Table(known)), toml::Value::Table(more)) => overlay(known, more),
+            (_, value) => {
+                below.insert(key, value);
+            }
+        }
+    }
+}
+
+/// The values for the `{{…}}` places of a host's strings.
+#[derive(Clone, Debug, Default)]
+pub struct Places(BTreeMap<&'static str, String>);
+
+impl Places {
+    pub fn put(&mut self, name: &'static str, value: impl Into<String>) {
+        self.0.insert(name, value.into());
+    }
+
+    /// Fills all places. What is filled in is not looked at again, so a brief may hold anything.
+    pub fn fill(&self, template: &str) -> String {
+        let mut filled = String::new();
+        let mut rest = template;
+        while let Some(at) = rest.find("{{") {
+            filled.push_str(&rest[..at]);
+            let after = &rest[at + 2..];
+            let known = after.find("}}").and_then(|end| Some((self.0.get(&after[..end])?, end)));
+            match known {
+                Some((value, end)) => {
+                    filled.push_str(value);
+                    rest = &after[end + 2..];
+                }
+                None => {
+                    filled.push_str("{{");
+                    rest = after;
+                }
+            }
+        }
+        filled.push_str(rest);
+        filled
+    }
+
+    pub fn fill_all<'t>(&self, templates: impl IntoIterator<Item = &'t String>) -> Vec<String> {
+        templates.into_iter().map(|template| self.fill(template)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_host_that_is_built_in_resolves() {
+        let hosts = Hosts::built_in().unwrap();
+        for name in hosts.names() {
+            hosts.resolve(name).unwrap();
+        }
+        for name in ["claude", "codex", "gemini", "opencode", "goose", "qwen", "aider", "llm", "person"] {
+            assert!(hosts.names().any(|known| known == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_host_like_another_says_only_what_differs() {
+        let mut hosts = Hosts::built_in().unwrap();
+        hosts.add("[mine]\nlike = \"claude\"\nprogram = \"/opt/claude\"\nset = { A = \"1\" }").unwrap();
+        let (mine, claude) = (hosts.resolve("mine").unwrap(), hosts.resolve("claude").unwrap());
+        assert_eq!(mine.args, claude.args);
+        assert_eq!(mine.program.as_deref(), Some("/opt/claude"));
+        assert_eq!(mine.set.len(), claude.set.len() + 1);
+    }
+
+    #[test]
+    fn faults_say_what_is_wrong() {
+        let mut hosts = Hosts::built_in().unwrap();
+        let said = |result: Result<(), HostError>| result.unwrap_err().to_string();
+        assert!(said(hosts.add("[a]\nvia = \"command\"")).contains("`program` is missing"));
+        assert!(said(hosts.add("[b]\nlike = \"nobody\"")).contains("like `nobody`, but there are"));
+        assert!(said(hosts.add("[c]\nvia = \"command\"\nprogram = \"x\"\nflags = []")).contains("flags"));
+        assert!(hosts.resolve("nobody").unwrap_err().to_string().contains("`claude`"));
+    }
+
+    #[test]
+    fn what_fills_a_place_is_not_filled_again() {
+        let mut places = Places::default();
+        places.put("brief", "say {{model}} and {{nothing}}");
+        places.put("model", "m");
+        assert_eq!(places.fill("-p {{brief}} {{model}} {{unknown}} {{"), "-p say {{model}} and {{nothing}} m {{unknown}} {{");
+    }
+}

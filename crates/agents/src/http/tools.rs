@@ -1,0 +1,108 @@
+//! The three tools of a model behind HTTP: list, read, write, bound to the room of its assignment.
+
+use super::talk::{Tool, ToolCall, ToolResult};
+use crate::assignment::{Assignment, Language};
+use crate::outcome::Attempt;
+use crate::room::{Room, RoomError};
+use serde_json::{Value, json};
+
+/// All tools.
+pub fn all() -> Vec<Tool> {
+    let path = json!({ "type": "string", "description": "path relative to the task's folder" });
+    vec![
+        Tool {
+            name: "list_files",
+            about: "Lists the paths of all files that can be read.",
+            parameters: json!({ "type": "object", "properties": {} }),
+        },
+        Tool {
+            name: "read_file",
+            about: "Reads one file whole.",
+            parameters: json!({ "type": "object", "properties": { "path": path }, "required": ["path"] }),
+        },
+        Tool {
+            name: "write_file",
+            about: "Writes one output of the task whole. Replaces what was written before.",
+            parameters: json!({
+                "type": "object",
+                "properties": { "path": path, "content": { "type": "string", "description": "the whole text" } },
+                "required": ["path", "content"],
+            }),
+        },
+    ]
+}
+
+/// The brief with the tools named.
+pub fn brief(assignment: &Assignment) -> String {
+    let text = assignment.brief.trim_end();
+    let outputs = assignment.outputs.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+    match (assignment.language, assignment.outputs.is_empty()) {
+        (Language::English, false) => {
+            format!("{text}\n\nRead with `list_files` and `read_file`. Write with `write_file`, to exactly these paths: {outputs}\n")
+        }
+        (Language::English, true) => {
+            format!("{text}\n\nRead with `list_files` and `read_file`. Write no file. Your final message is the result.\n")
+        }
+        (Language::Chinese, false) => {
+            format!("{text}\n\n用 `list_files` 和 `read_file` 阅读，用 `write_file` 写入，路径只能是：{outputs}\n")
+        }
+        (Language::Chinese, true) => {
+            format!("{text}\n\n用 `list_files` 和 `read_file` 阅读。不要写文件。你的最后一条消息就是结果。\n")
+        }
+    }
+}
+
+/// A call that was served.
+pub struct Served {
+    pub result: ToolResult,
+    /// A few words for those who look on.
+    pub summary: String,
+    pub denied: Option<Attempt>,
+}
+
+/// Serves one call. Whatever the model asks, it gets an answer that it can work with.
+pub fn serve(room: &Room, call: &ToolCall) -> Served {
+    let arguments: Value = match call.arguments.trim() {
+        "" => json!({}),
+        text => serde_json::from_str(text).unwrap_or(Value::Null),
+    };
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let answer =
+        |text: String, summary: String| Served { result: ToolResult { id: call.id.clone(), text, failed: false }, summary, denied: None };
+    let path = text("path").unwrap_or_default();
+    match (call.name.as_str(), text("path"), text("content")) {
+        ("list_files", _, _) => {
+            let files = room.list();
+            answer(files.join("\n"), format!("{} files", files.len()))
+        }
+        ("read_file", Some(path), _) => match room.read(path) {
+            Ok(content) => {
+                let summary = format!("{path}: {} bytes", content.len());
+                answer(content, summary)
+            }
+            Err(why) => refused(call, "read", path, why),
+        },
+        ("write_file", Some(path), Some(content)) => match room.write(path, content) {
+            Ok(()) => answer("written".to_string(), format!("{path}: {} bytes", content.len())),
+            Err(why) => refused(call, "write", path, why),
+        },
+        ("read_file" | "write_file", _, _) => failed(call, format!("{} wants other arguments than {}", call.name, call.arguments), path),
+        (other, _, _) => failed(call, format!("there is no tool `{other}`: use list_files, read_file, write_file"), path),
+    }
+}
+
+fn refused(call: &ToolCall, act: &str, path: &str, why: RoomError) -> Served {
+    let denied = why.is_denial().then(|| Attempt {
+        act: act.to_string(),
+        path: path.to_string(),
+        leads_to: None,
+        program: call.name.clone(),
+        by: "adapter".to_string(),
+        times: 1,
+    });
+    Served { denied, ..failed(call, why.to_string(), path) }
+}
+
+fn failed(call: &ToolCall, why: String, path: &str) -> Served {
+    Served { result: ToolResult { id: call.id.clone(), text: why.clone(), failed: true }, summary: format!("{path}: {why}"), denied: None }
+}

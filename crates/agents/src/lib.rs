@@ -1,0 +1,31 @@
+//! Agents behind one trait, and the sandbox that their programs run in.
+//!
+//! An agent gets a folder to read, a folder to write and a brief. Nothing here knows the store, the contract or a
+//! profile: what an agent may see was decided by whoever made the folder, and what it wrote is judged by whoever
+//! collects it. An agent's word that it finished is never taken for proof.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod acp;
+mod agent;
+mod assignment;
+mod collect;
+mod command;
+mod host;
+mod http;
+mod outcome;
+mod person;
+mod program;
+mod registry;
+mod room;
+mod sandbox;
+mod transcript;
+
+pub use agent::{Agent, Limit, Stop, Turns, Watch};
+pub use assignment::{Assignment, Bounds, Language, Names};
+pub use collect::{Collected, Unfit, collect};
+pub use host::{Host, HostError, Hosts, Via};
+pub use outcome::{Attempt, Confinement, Ending, Event, Outcome, Usage};
+pub use registry::{Setting, resolve_agent};
+pub use sandbox::{SANDBOX_COMMAND, Sandbox, sandbox_main};
+pub use transcript::Transcript;

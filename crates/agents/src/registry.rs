@@ -1,0 +1,29 @@
+//! From a name to an agent.
+
+use crate::acp::AcpAgent;
+use crate::agent::Agent;
+use crate::command::CommandAgent;
+use crate::host::{HostError, Hosts, Via};
+use crate::http::HttpAgent;
+use crate::person::PersonAgent;
+use crate::sandbox::Sandbox;
+
+/// What the caller decides beside the host.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The model to ask for, where the host lets one choose.
+    pub model: Option<String>,
+    pub sandbox: Sandbox,
+}
+
+/// The agent that a name stands for. Agents that are no hosts (a rehearsal) implement [`Agent`] elsewhere.
+pub fn resolve_agent(name: &str, hosts: &Hosts, setting: &Setting) -> Result<Box<dyn Agent>, HostError> {
+    let host = hosts.resolve(name)?;
+    let (name, model, sandbox) = (name.to_string(), setting.model.clone(), setting.sandbox.clone());
+    Ok(match host.via {
+        Via::Command => Box::new(CommandAgent { name, host, model, sandbox }),
+        Via::Acp => Box::new(AcpAgent { name, host, model, sandbox }),
+        Via::Http => Box::new(HttpAgent::new(name, host, model)?),
+        Via::Person => Box::new(PersonAgent { name }),
+    })
+}

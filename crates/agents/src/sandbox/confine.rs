@@ -1,0 +1,179 @@
+//! The process that confines itself and becomes the agent.
+//!
+//! Order matters. Everything that needs the outside (the policy, the report) is opened first. Then, if the helper is
+//! to observe, this process stops for it. Then it closes what it inherited, gives up the rest by Landlock, sets its
+//! filters, and runs the program. From Landlock on there is no way back, and a failure ends the process.
+
+use super::calls;
+use super::policy::Policy;
+use super::report::Line;
+use crate::outcome::Confinement;
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
+    Scope, path_beneath_rules,
+};
+use nix::libc;
+use nix::sys::ptrace;
+use nix::sys::signal::{SigSet, Signal, raise};
+use rustix::process::{Resource, Rlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Exit code of a helper that could not do its work; the reason is in the report.
+pub const NOT_STARTED: u8 = 125;
+/// Exit code of a process that may not be observed; the helper starts another that does not ask for it.
+pub const UNOBSERVABLE: u8 = 124;
+/// Set by the helper when it cannot observe on this machine.
+pub const UNOBSERVED: &str = "QUIPU_SANDBOX_UNOBSERVED";
+
+/// The newest rules that were tried. Older kernels enforce those they know.
+const NEWEST: ABI = ABI::V9;
+
+/// Confines this process by the policy and runs the program in it. Returns only if that failed.
+pub fn become_agent(policy: Option<PathBuf>) -> ExitCode {
+    let Some(policy) = policy else { return ExitCode::from(NOT_STARTED) };
+    let Ok(policy) = Policy::load(&policy) else { return ExitCode::from(NOT_STARTED) };
+    let Ok(mut report) = OpenOptions::new().append(true).open(&policy.report) else {
+        return ExitCode::from(NOT_STARTED);
+    };
+    let mut tell = |line: &Line| {
+        if let Ok(text) = serde_json::to_string(line) {
+            // A report that cannot be written leaves the confinement unknown, which the reader takes for a failure.
+            let _ = report.write_all(format!("{text}\n").as_bytes());
+        }
+    };
+    let observed = std::env::var_os(UNOBSERVED).is_none();
+    // The helper sets its options while this process stands still; the filter below needs them.
+    if observed && (ptrace::traceme().is_err() || raise(Signal::SIGSTOP).is_err()) {
+        return ExitCode::from(UNOBSERVABLE);
+    }
+    let why = match confine(&policy, observed, &mut tell) {
+        Ok(()) => {
+            let failed = Command::new(&policy.program).args(&policy.args).current_dir(&policy.folder).env_remove(UNOBSERVED).exec();
+            format!("{}: {failed}", policy.program.display())
+        }
+        Err(why) => why,
+    };
+    tell(&Line::Failed { why });
+    ExitCode::from(NOT_STARTED)
+}
+
+fn confine(policy: &Policy, observed: bool, tell: &mut dyn FnMut(&Line)) -> Result<(), String> {
+    rustix::process::setsid().map_err(|why| format!("no session of its own: {why}"))?;
+    SigSet::all().thread_unblock().map_err(|why| format!("signals: {why}"))?;
+    let limit = Rlimit { current: Some(policy.file_bound), maximum: Some(policy.file_bound) };
+    rustix::process::setrlimit(Resource::Fsize, limit).map_err(|why| format!("limit of file size: {why}"))?;
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    rustix::process::setrlimit(Resource::Core, none).map_err(|why| format!("limit of core files: {why}"))?;
+    let abi = restrict(policy)?;
+    tell(&Line::Confined(match abi {
+        Some(abi) => Confinement::Kernel { abi, observed },
+        None => Confinement::VerificationOnly { why: "this kernel has no Landlock".to_string() },
+    }));
+    drop_capabilities()?;
+    filter(observed, policy.offline)?;
+    keep_three_descriptors();
+    Ok(())
+}
+
+/// Gives up everything but the policy's folders. Returns the kernel's Landlock version, or none if it has none.
+fn restrict(policy: &Policy) -> Result<Option<i32>, String> {
+    for must in policy.read.iter().chain(&policy.write) {
+        if !must.is_dir() {
+            return Err(format!("{} is not a folder", must.display()));
+        }
+    }
+    let reading = AccessFs::ReadFile | AccessFs::ReadDir;
+    let running = AccessFs::from_read(NEWEST);
+    // Device nodes are not for agents to make.
+    let writing = AccessFs::from_all(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    let device = AccessFs::ReadFile | AccessFs::WriteFile;
+    let build = || -> Result<_, landlock::RulesetError> {
+        Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(NEWEST))?
+            .scope(Scope::from_all(NEWEST))?
+            .create()?
+            .add_rules(rules(&policy.run, running))?
+            .add_rules(rules(&policy.read, reading))?
+            .add_rules(rules(&policy.write, writing))?
+            .add_rules(rules(&policy.devices, device))?
+            .no_new_privs(true)
+            .restrict_self()
+    };
+    let status = build().map_err(|why| format!("Landlock: {why}"))?;
+    match (status.landlock, status.ruleset) {
+        (LandlockStatus::Available { effective_abi, .. }, RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => {
+            Ok(Some(effective_abi as i32))
+        }
+        (LandlockStatus::Available { .. }, _) => Err("Landlock is there and was not enforced".to_string()),
+        _ => Ok(None),
+    }
+}
+
+/// Gives up what root can do beyond files. Landlock is no bound to some of it: a root that may measure performance may
+/// also read the environment of every process.
+fn drop_capabilities() -> Result<(), String> {
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, sets).map_err(|why| format!("capabilities: {why}"))
+}
+
+fn rules(
+    paths: &[PathBuf],
+    access: BitFlags<AccessFs>,
+) -> impl Iterator<Item = Result<landlock::PathBeneath<landlock::PathFd>, landlock::RulesetError>> {
+    path_beneath_rules(paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>(), access)
+}
+
+/// Sets the system call filters: what is observed, what is not there, and no sockets if offline.
+fn filter(observed: bool, offline: bool) -> Result<(), String> {
+    // A ring of io_uring opens files without a system call that could be observed; programs do without it.
+    let mut absent = vec![libc::SYS_io_uring_setup];
+    if observed {
+        // A process that could detach itself from observation would lose its files with it, but why let it.
+        absent.push(libc::SYS_ptrace);
+    }
+    set_filter(absent, SeccompAction::Errno(libc::ENOSYS as u32))?;
+    if offline {
+        set_filter(vec![libc::SYS_socket], SeccompAction::Errno(libc::EACCES as u32))?;
+    }
+    if observed {
+        set_filter(calls::all().map(|call| call.number).collect(), SeccompAction::Trace(0))?;
+    }
+    Ok(())
+}
+
+fn set_filter(numbers: Vec<i64>, action: SeccompAction) -> Result<(), String> {
+    let failed = |why: &dyn std::fmt::Display| format!("system call filter: {why}");
+    let rules: BTreeMap<i64, Vec<_>> = numbers.into_iter().map(|number| (number, Vec::new())).collect();
+    let arch = std::env::consts::ARCH.try_into().map_err(|why| failed(&why))?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch).map_err(|why| failed(&why))?;
+    let program: BpfProgram = filter.try_into().map_err(|why: seccompiler::BackendError| failed(&why))?;
+    seccompiler::apply_filter(&program).map_err(|why| failed(&why))
+}
+
+/// Closes every inherited descriptor but stdin, stdout and stderr. What was opened here closes itself on exec, so only
+/// those that would stay open are closed.
+fn keep_three_descriptors() {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
+    let numbers: Vec<i32> = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|number| *number > 2) {
+        let flags = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
+        let closes_itself = flags
+            .lines()
+            .find_map(|line| line.strip_prefix("flags:"))
+            .and_then(|octal| i64::from_str_radix(octal.trim(), 8).ok())
+            .is_some_and(|flags| flags & i64::from(libc::O_CLOEXEC) != 0);
+        if !closes_itself {
+            // An entry that is gone already (that of the listing itself) is no fault.
+            let _ = nix::unistd::close(number);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Which folders of the machine a program needs to run at all: system libraries, itself, its interpreter.
+//!
+//! Landlock grants whole trees and cannot take a part back. A tree that holds the project is therefore granted as its
+//! children, down to the one that leads to the project, which is left out.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Trees and files that programs read on an ordinary Linux machine. What does not exist is left out.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+    "/proc",
+    "/sys/fs/cgroup",
+    "/sys/devices/system",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/crypto-policies",
+    "/etc/gai.conf",
+    "/etc/group",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/ld.so.preload",
+    "/etc/locale.alias",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/passwd",
+    "/etc/pki",
+    "/etc/profile",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+    "/etc/shells",
+    "/etc/ssl",
+    "/etc/timezone",
+    "/run/systemd/resolve",
+];
+
+/// Devices that swallow or give bytes and keep none.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
+
+/// Where programs look for others, after the program's own folder.
+const SEARCH: &[&str] = &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// What a program may read and run, and which devices it may write.
+#[derive(Clone, Debug, Default)]
+pub struct Grants {
+    pub run: Vec<PathBuf>,
+    pub devices: Vec<PathBuf>,
+}
+
+/// The grants for some programs, with further paths that the host's preset or the user names.
+pub fn plan_grants(programs: &[PathBuf], extra: &[PathBuf], keep_out: &[PathBuf]) -> Grants {
+    let mut wanted: BTreeSet<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+    wanted.extend(extra.iter().cloned());
+    for program in programs {
+        wanted.extend(of_program(program));
+    }
+    let keep_out: Vec<PathBuf> = keep_out.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let mut run = BTreeSet::new();
+    for path in wanted {
+        // A rule binds to what a path leads to, so it is that which is compared with the project.
+        if let Ok(real) = path.canonicalize() {
+            grant_around(&real, &keep_out, &mut run);
+        }
+    }
+    let devices = DEVICES.iter().map(PathBuf::from).filter(|path| path.exists()).collect();
+    Grants { run: run.into_iter().collect(), devices }
+}
+
+/// Grants a path, or if it holds a folder to keep out, those of its children that do not.
+fn grant_around(path: &Path, keep_out: &[PathBuf], into: &mut BTreeSet<PathBuf>) {
+    if keep_out.iter().any(|kept| path.starts_with(kept) && path.is_dir()) {
+        return;
+    }
+    if !keep_out.iter().any(|kept| kept.starts_with(path)) {
+        into.insert(path.to_path_buf());
+        return;
+    }
+    let Ok(children) = std::fs::read_dir(path) else { return };
+    for child in children.flatten() {
+        // A link's target is granted where it lies, not here.
+        if child.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            grant_around(&child.path(), keep_out, into);
+        }
+    }
+}
+
+/// What a program needs of its own: its file, the packages around it, the interpreter it names.
+fn of_program(program: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut next = Some(program.to_path_buf());
+    // A script may name an interpreter that is a script again; three steps are plenty.
+    for _ in 0..3 {
+        let Some(path) = next.take() else { break };
+        let Ok(real) = path.canonicalize() else { break };
+        found.push(real.clone());
+        found.extend(package_of(&real));
+        next = interpreter_of(&real, &path);
+    }
+    found
+}
+
+/// The folder of packages that a program is part of: the outermost `node_modules`, a Python environment.
+fn package_of(program: &Path) -> Option<PathBuf> {
+    let outermost = program.ancestors().filter(|folder| folder.file_name().is_some_and(|name| name == "node_modules"));
+    if let Some(folder) = outermost.last() {
+        return Some(folder.to_path_buf());
+    }
+    program.ancestors().skip(1).find(|folder| folder.join("pyvenv.cfg").is_file()).map(Path::to_path_buf)
+}
+
+/// The interpreter in a script's first line; `env NAME` is looked for beside the script and then in the search path.
+pub fn interpreter_of(real: &Path, called_as: &Path) -> Option<PathBuf> {
+    let mut head = [0u8; 256];
+    let read = std::fs::File::open(real).ok()?.read(&mut head).ok()?;
+    let line = head[..read].strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line).into_owned();
+    let mut words = line.split_whitespace();
+    let first = words.next()?;
+    if !first.ends_with("/env") {
+        return Some(PathBuf::from(first));
+    }
+    let name = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
+    let beside = [called_as.parent(), real.parent()].into_iter().flatten().map(|folder| folder.join(name));
+    let searched = std::env::var_os("PATH").unwrap_or_default();
+    let searched: Vec<PathBuf> = std::env::split_paths(&searched).map(|folder| folder.join(name)).collect();
+    beside.chain(searched).find(|path| path.is_file())
+}
+
+/// The `PATH` for a program: its own folder, its interpreter's, then the system's.
+pub fn search_path(program: &Path) -> String {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let mut add = |folder: Option<&Path>| {
+        if let Some(folder) = folder.filter(|folder| !folders.iter().any(|known| known == folder)) {
+            folders.push(folder.to_path_buf());
+        }
+    };
+    add(program.parent());
+    if let Some(interpreter) = program.canonicalize().ok().and_then(|real| interpreter_of(&real, program)) {
+        add(interpreter.parent());
+    }
+    for folder in SEARCH {
+        add(Some(Path::new(folder)));
+    }
+    folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(":")
+}

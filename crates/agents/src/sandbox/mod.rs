@@ -1,0 +1,71 @@
+//! The sandbox: an agent's program sees its view, writes its out folder, and leaves nothing running.
+//!
+//! The program is started by a helper, which is the caller's own executable called with a hidden command. The helper
+//! stands outside the sandbox: it watches over every process of the agent, notes what the kernel refused them, and
+//! ends those that are left. A second process of the same executable confines itself and becomes the agent.
+//!
+//! What is refused is decided by the kernel (Landlock). The helper only looks on; an agent that deceives it gains
+//! nothing but a gap in the record.
+
+mod grants;
+mod policy;
+mod report;
+
+#[cfg(target_os = "linux")]
+mod calls;
+#[cfg(target_os = "linux")]
+mod confine;
+#[cfg(target_os = "linux")]
+mod family;
+#[cfg(target_os = "linux")]
+mod helper;
+#[cfg(target_os = "linux")]
+mod registers;
+#[cfg(target_os = "linux")]
+mod tracer;
+
+pub(crate) use grants::{plan_grants, search_path};
+pub(crate) use policy::Policy;
+pub(crate) use report::{Report, load_report};
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The hidden command by which the program calls itself as the sandbox's helper.
+pub const SANDBOX_COMMAND: &str = "sandbox-exec";
+/// The hidden command of the process that becomes the agent.
+#[cfg(target_os = "linux")]
+const INNER_COMMAND: &str = "sandbox-become";
+
+/// How programs are started: which executable serves as the helper.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    /// An executable whose `main` calls [`sandbox_main`] first.
+    pub helper: PathBuf,
+}
+
+impl Sandbox {
+    /// The running executable is its own helper.
+    pub fn of_this_program() -> std::io::Result<Self> {
+        Ok(Sandbox { helper: std::env::current_exe()? })
+    }
+}
+
+/// Serves the hidden commands. Call it first in `main`, with the arguments after the program's name and before any
+/// thread is started. `None` means that the arguments are someone else's.
+pub fn sandbox_main(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
+    let mut args = args.into_iter();
+    let command = args.next()?;
+    #[cfg(target_os = "linux")]
+    {
+        if command == SANDBOX_COMMAND {
+            return Some(helper::stand_by(args.next().map(PathBuf::from)));
+        }
+        if command == INNER_COMMAND {
+            return Some(confine::become_agent(args.next().map(PathBuf::from)));
+        }
+    }
+    let _ = command;
+    None
+}

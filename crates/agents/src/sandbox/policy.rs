@@ -1,0 +1,40 @@
+//! What the helper is told: the program, its folders, its limits. A file in the record, without any secret: variables
+//! reach the program through its environment only.
+
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The orders for one program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Policy {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    pub folder: PathBuf,
+    /// Read and run: system, program.
+    pub run: Vec<PathBuf>,
+    /// Read only: the view.
+    pub read: Vec<PathBuf>,
+    /// Read and write: the out folder, the private home.
+    pub write: Vec<PathBuf>,
+    /// Devices that may be opened for writing.
+    pub devices: Vec<PathBuf>,
+    /// No sockets at all.
+    pub offline: bool,
+    /// Largest file that may be written.
+    pub file_bound: u64,
+    /// Where the helper reports.
+    pub report: PathBuf,
+    /// The process that asked: if it goes, the agent goes.
+    pub parent: u32,
+}
+
+impl Policy {
+    pub fn load(path: &Path) -> std::io::Result<Self> {
+        let text = std::fs::read(path)?;
+        serde_json::from_slice(&text).map_err(std::io::Error::other)
+    }
+
+    pub fn save(&self, path: &Path) -> std::io::Result<()> {
+        std::fs::write(path, serde_json::to_vec_pretty(self).map_err(std::io::Error::other)?)
+    }
+}

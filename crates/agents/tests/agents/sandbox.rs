@@ -1,0 +1,210 @@
+//! Every way out of the sandbox that we could think of, each stopped by the kernel and in the record.
+
+use crate::desk::{Desk, STAGE, lives};
+use quipu_agents::{Confinement, Ending, Outcome};
+use std::time::{Duration, Instant};
+
+/// Runs the acts and checks that none of them succeeded.
+fn refused(desk: &mut Desk, acts: &[String]) -> Outcome {
+    let acts: Vec<&str> = acts.iter().map(String::as_str).collect();
+    let outcome = desk.script(&acts).run();
+    assert_eq!(outcome.ending, Ending::Finished { exit: Some(0) }, "{}", desk.said("err"));
+    assert!(matches!(outcome.confinement, Confinement::Kernel { observed: true, .. }), "{:?}", outcome.confinement);
+    let said = desk.said("out");
+    assert_eq!(said.matches("refused").count(), acts.len(), "{said}");
+    assert!(!said.contains("DONE"), "{said}");
+    desk.assert_untouched();
+    outcome
+}
+
+/// Whether the record tells of an act on a path, given or reached through a link.
+fn recorded(outcome: &Outcome, act: &str, path: &str) -> bool {
+    let listed = |found: &str| found == path;
+    let told = outcome
+        .denied
+        .iter()
+        .any(|one| one.act == act && one.by == "kernel" && (listed(&one.path) || one.leads_to.as_deref().is_some_and(listed)));
+    let report = std::fs::read_to_string(outcome.transcript.parent().unwrap().join("sandbox-1.jsonl")).unwrap();
+    told && report.contains(path)
+}
+
+#[test]
+fn denied_files_other_drafts_and_the_journal_cannot_be_read() {
+    let mut desk = Desk::new();
+    let paths = ["denied.md", "drafts/ch02-draft.md", ".quipu/journal/000001.jsonl"].map(|path| desk.path(path));
+    let acts: Vec<String> = paths.iter().map(|path| format!("read:{path}")).collect();
+    let outcome = refused(&mut desk, &acts);
+    for path in &paths {
+        assert!(recorded(&outcome, "read", path), "{path}: {:?}", outcome.denied);
+    }
+}
+
+#[test]
+fn folders_of_the_project_cannot_be_listed() {
+    let mut desk = Desk::new();
+    let paths = ["", "drafts", ".quipu", ".quipu/runs/r1/record"].map(|path| desk.path(path).trim_end_matches('/').to_string());
+    std::fs::create_dir_all(&desk.assignment.record).unwrap();
+    let acts: Vec<String> = paths.iter().map(|path| format!("list:{path}")).collect();
+    let outcome = refused(&mut desk, &acts);
+    for path in &paths {
+        assert!(recorded(&outcome, "list", path), "{path}: {:?}", outcome.denied);
+    }
+}
+
+#[test]
+fn a_sealed_file_cannot_be_changed_in_any_way() {
+    let mut desk = Desk::new();
+    let sealed = desk.path("outline-final.md");
+    let fresh = desk.path("drafts/ch03-draft.md");
+    let acts = ["overwrite", "truncate", "remove", "steal", "hardlink"].map(|act| format!("{act}:{sealed}"));
+    let acts: Vec<String> = acts.into_iter().chain([format!("create:{fresh}")]).collect();
+    let outcome = refused(&mut desk, &acts);
+    for (act, path) in [("write", &sealed), ("remove", &sealed), ("rename", &sealed), ("link", &sealed), ("write", &fresh)] {
+        assert!(recorded(&outcome, act, path), "{act}: {:?}", outcome.denied);
+    }
+    assert!(!desk.project.join("drafts/ch03-draft.md").exists());
+    let overwritten = outcome.denied.iter().find(|one| one.act == "write" && one.path == sealed).unwrap();
+    assert_eq!(overwritten.times, 2, "overwriting and truncating both open for writing");
+}
+
+#[test]
+fn the_view_cannot_be_written() {
+    let mut desk = Desk::new();
+    let shown = desk.assignment.view.join("outline.md").display().to_string();
+    let outcome = refused(&mut desk, &[format!("overwrite:{shown}")]);
+    assert!(recorded(&outcome, "write", &shown));
+    assert!(std::fs::read_to_string(shown).unwrap().contains("the beginning"));
+}
+
+#[test]
+fn links_proc_threads_and_children_are_no_way_round() {
+    let mut desk = Desk::new();
+    let denied = desk.path("denied.md");
+    let acts = ["through-symlink", "through-proc", "through-child", "through-thread"].map(|act| format!("{act}:{denied}"));
+    let outcome = refused(&mut desk, &acts);
+    let link = desk.assignment.out.join("link").display().to_string();
+    for path in [&link, &format!("/proc/self/root{denied}"), &denied] {
+        assert!(outcome.denied.iter().any(|one| &one.path == path), "{path}: {:?}", outcome.denied);
+    }
+    let through_link = outcome.denied.iter().find(|one| one.path == link).unwrap();
+    assert_eq!(through_link.leads_to.as_deref(), Some(denied.as_str()));
+    assert!(outcome.denied.iter().any(|one| one.program == "cat" && one.path == denied), "{:?}", outcome.denied);
+}
+
+#[test]
+fn inherited_descriptors_are_closed() {
+    let mut desk = Desk::new();
+    let secret = std::fs::File::open(desk.path("denied.md")).unwrap();
+    rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).unwrap();
+    let outcome = desk.script(&["descriptors"]).run();
+    assert!(outcome.ending.is_finished());
+    let said = desk.said("out");
+    assert!(said.contains("descriptors: counted"), "{said}");
+    assert!(!said.contains("denied.md"), "{said}");
+}
+
+#[test]
+fn a_daemon_that_left_session_and_group_is_ended_with_the_agent() {
+    let mut desk = Desk::new();
+    let outcome = desk.script(&["daemon:pid", "await:pid", "say:leaving"]).run();
+    assert!(outcome.ending.is_finished(), "{:?} {}", outcome.ending, desk.said("err"));
+    let pid: i32 = desk.output("pid").unwrap().parse().unwrap();
+    assert!(!lives(pid), "the daemon outlived its agent");
+    assert!(outcome.left_behind.iter().any(|program| STAGE.ends_with(program.as_str())), "{:?}", outcome.left_behind);
+    assert_eq!(desk.output("outlived"), None);
+}
+
+#[test]
+fn the_deadline_ends_the_whole_family() {
+    let mut desk = Desk::new();
+    desk.assignment.deadline = Duration::from_millis(1500);
+    let began = Instant::now();
+    let outcome = desk.script(&["daemon:pid", "await:pid", "say:here", "hang"]).run();
+    assert_eq!(outcome.ending, Ending::Deadline);
+    assert!(began.elapsed() < Duration::from_secs(60), "300 seconds were slept");
+    if let Some(pid) = desk.output("pid") {
+        assert!(!lives(pid.parse().unwrap()), "the daemon outlived the deadline");
+    }
+}
+
+#[test]
+fn the_family_ends_when_its_caller_is_killed() {
+    let desk = Desk::new();
+    // The helper, started as a caller would, by a shell that is then killed hard.
+    let record = &desk.assignment.record;
+    std::fs::create_dir_all(record).unwrap();
+    let out = desk.assignment.out.display().to_string();
+    let orders = record.join("orders.json");
+    let script = format!("echo $$ > {out}/shell; sed -i s/PARENT/$$/ {0}; {STAGE} sandbox-exec {0}; true", orders.display());
+    let policy = serde_json::json!({
+        "program": STAGE, "args": ["agent", "daemon:pid", "hang"], "folder": out, "run": ["/usr", "/lib", "/lib64", "/proc", STAGE],
+        "read": [], "write": [out], "devices": ["/dev/null"], "offline": false, "file_bound": 1_000_000,
+        "report": record.join("report.jsonl"), "parent": "PARENT",
+    });
+    std::fs::write(&orders, policy.to_string().replace("\"PARENT\"", "PARENT")).unwrap();
+    let mut shell = std::process::Command::new("/bin/sh").args(["-c", &script]).env("QUIPU_OUT", &out).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while desk.output("pid").is_none_or(|pid| pid.is_empty()) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid: i32 = desk.output("pid").unwrap().parse().unwrap();
+    assert!(lives(pid));
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    while lives(pid) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!lives(pid), "the agent's daemon outlived everybody");
+}
+
+#[test]
+fn processes_outside_get_no_signal_and_show_no_environment() {
+    let mut desk = Desk::new();
+    let me = std::process::id();
+    let outcome = refused(&mut desk, &[format!("signal:{me}"), format!("read:/proc/{me}/environ")]);
+    assert!(recorded(&outcome, "read", "/proc/*/environ"), "{:?}", outcome.denied);
+}
+
+#[test]
+fn an_offline_host_has_no_network() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let mut desk = Desk::new();
+    let fields = |offline: bool| {
+        format!("via = \"command\"\nprogram = {STAGE:?}\noffline = {offline}\nargs = [\"agent\", \"connect:{address}\", \"datagram\"]")
+    };
+    desk.host(&fields(false)).run();
+    assert_eq!(desk.said("out").matches("DONE").count(), 2, "{}", desk.said("out"));
+    desk.host(&fields(true)).run();
+    assert_eq!(desk.said("out").matches("refused").count(), 2, "{}", desk.said("out"));
+}
+
+#[test]
+fn a_project_inside_a_granted_tree_stays_closed() {
+    let mut desk = Desk::new();
+    // The tree above the project is granted, as if it lay in a folder of the system.
+    let above = desk.project.parent().unwrap().display().to_string();
+    std::fs::write(desk.project.parent().unwrap().join("beside.txt"), "free").unwrap();
+    let (denied, beside) = (desk.path("denied.md"), format!("{above}/beside.txt"));
+    desk.host(&format!(
+        "via = \"command\"\nprogram = {STAGE:?}\nreads = [{above:?}]\nargs = [\"agent\", \"read:{denied}\", \"read:{beside}\"]"
+    ));
+    let outcome = desk.run();
+    let said = desk.said("out");
+    assert!(said.contains(&format!("read {denied}: refused")), "{said}");
+    assert!(said.contains(&format!("read {beside}: DONE")), "{said}");
+    assert!(recorded(&outcome, "read", &denied));
+}
+
+#[test]
+fn a_program_that_probes_everything_fills_no_record() {
+    let mut desk = Desk::new();
+    for number in 0..600 {
+        std::fs::write(desk.project.join(format!("n{number}")), "").unwrap();
+    }
+    let acts: Vec<String> = (0..600).map(|number| format!("read:{}", desk.path(&format!("n{number}")))).collect();
+    let outcome = refused(&mut desk, &acts);
+    let last = outcome.denied.last().unwrap();
+    assert_eq!((last.act.as_str(), outcome.denied.len()), ("more", 501), "{last:?}");
+    assert!(last.times >= 100, "{last:?}");
+}
