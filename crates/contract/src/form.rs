@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
+    /// Who we are: what the project is and which constraints hold.
+    Identity,
     /// Where things stand: a JSON object with phase, task and progress.
     State,
     /// A JSON list of todos.
@@ -28,12 +30,22 @@ pub enum Form {
 }
 
 impl Form {
-    pub const ALL: [Form; 8] =
-        [Form::State, Form::Todos, Form::Decisions, Form::Delegation, Form::World, Form::Session, Form::Knowledge, Form::Task];
+    pub const ALL: [Form; 9] = [
+        Form::Identity,
+        Form::State,
+        Form::Todos,
+        Form::Decisions,
+        Form::Delegation,
+        Form::World,
+        Form::Session,
+        Form::Knowledge,
+        Form::Task,
+    ];
 
     /// As the contract writes it.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Form::Identity => "identity",
             Form::State => "state",
             Form::Todos => "todos",
             Form::Decisions => "decisions",

@@ -11,14 +11,18 @@ use crate::budget::{Budget, Budgets};
 use crate::class::Class;
 use crate::contract::{Contract, FileRule, Profile, Var};
 use crate::fault::{Fault, Faults, Place};
+use crate::finish::{Condition, FinishItem, Occasion};
 use crate::flow::Step;
 use crate::guard::GuardRules;
 use crate::language::Said;
-use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, StepTable, UnitTable};
+use crate::manifest::{
+    BudgetTable, FileTable, FinishTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, SceneTable, StepTable, UnitTable,
+};
 use crate::order::{check_steps, check_units};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::{Need, Pointer, Shrink, WritePointer};
 use crate::role::{AgentKind, Role};
+use crate::scene::Scene;
 use crate::tokens::Tokens;
 use crate::unit::{Unit, UnitId, UnitKind};
 
@@ -140,6 +144,9 @@ impl Resolver {
             files: Vec::new(),
             roles: BTreeMap::new(),
             steps: Vec::new(),
+            finish: Vec::new(),
+            scenes: BTreeMap::new(),
+            git_at_finish: parsed.git.finish,
             budgets: Budgets::default(),
             guards: GuardRules::default(),
         };
@@ -187,6 +194,16 @@ impl Resolver {
                     let step = self.step(source, step);
                     contract.steps.push(step);
                 }
+                let items: Vec<FinishItem> = file.finish.iter().filter_map(|item| self.finish_item(source, item)).collect();
+                contract.finish.extend(items);
+                for (name, table) in &file.scenes {
+                    let scene = scene(source, name, table);
+                    match contract.scenes.get_mut(name) {
+                        // Two profiles that wake one role show what both have to say.
+                        Some(first) => first.join(scene),
+                        None => drop(contract.scenes.insert(name.clone(), scene)),
+                    }
+                }
                 self.units(source, &file.units, &mut contract.units);
             }
             contract.profiles.push(entry);
@@ -201,6 +218,17 @@ impl Resolver {
             contract.steps.retain(|s| s.name != step.name);
             contract.steps.push(step);
         }
+        for item in &parsed.finish {
+            let Some(item) = self.finish_item(manifest, item) else { continue };
+            match contract.finish.iter_mut().find(|i| i.name == item.name) {
+                Some(first) => *first = item,
+                None => contract.finish.push(item),
+            }
+        }
+        for (name, table) in &parsed.scenes {
+            contract.scenes.insert(name.clone(), scene(manifest, name, table));
+        }
+        self.check_scenes(&contract);
         self.units(manifest, &parsed.units, &mut contract.units);
         check_units(&mut self.found, &contract.units);
         check_steps(&mut self.found, &contract);
@@ -517,6 +545,48 @@ impl Resolver {
         }
     }
 
+    fn finish_item(&mut self, source: &Source, item: &Spanned<FinishTable>) -> Option<FinishItem> {
+        let table = item.get_ref();
+        let Some(need) = Condition::parse(table.need.get_ref()) else {
+            let what = format!("`{}` is no condition", table.need.get_ref());
+            self.fault(source, table.need.span(), what, format!("one of {}", Condition::KNOWN));
+            return None;
+        };
+        Some(FinishItem {
+            name: table.name.get_ref().clone(),
+            text: table.text.clone(),
+            form: table.form,
+            need,
+            when: table.when,
+            roles: table.roles.clone(),
+            supply: table.supply.clone(),
+            place: place(source, table.name.span()),
+        })
+    }
+
+    /// A scene wakes a role that there is.
+    fn check_scenes(&mut self, contract: &Contract) {
+        for scene in contract.scenes.values() {
+            if let Some(role) = scene.role.as_ref().filter(|r| !contract.roles.contains_key(*r)) {
+                let known = contract.roles.keys().cloned().collect::<Vec<_>>().join(", ");
+                self.found.push(Fault {
+                    what: format!("scene `{}` wakes role `{role}`, which is not declared", scene.name),
+                    place: scene.place.clone(),
+                    other: None,
+                    mend: format!("one of {known}"),
+                });
+            }
+        }
+        for form in contract.finish.iter().filter(|i| i.when != Occasion::Never && contract.of_form(i.form).next().is_none()) {
+            self.found.push(Fault {
+                what: format!("finish item `{}` is about `{}`, and no file has that form", form.name, form.form),
+                place: form.place.clone(),
+                other: None,
+                mend: format!("[[files]] path = \"…\" form = \"{}\", or when = \"never\"", form.form),
+            });
+        }
+    }
+
     fn guards(&mut self, source: &Source, table: &GuardTable, binding: &Binding, names: &BTreeSet<String>) -> GuardRules {
         let mut rules = GuardRules { credentials: table.credentials.clone(), ..GuardRules::default() };
         if let Some(share) = &table.shrink_below {
@@ -531,6 +601,17 @@ impl Resolver {
     }
 }
 
+fn scene(source: &Source, name: &str, table: &Spanned<SceneTable>) -> Scene {
+    let SceneTable { role, show, next } = table.get_ref();
+    Scene {
+        name: name.to_owned(),
+        role: role.as_ref().map(|r| r.get_ref().clone()),
+        show: show.clone(),
+        next: next.iter().cloned().collect(),
+        place: header_place(source, &format!("scenes.{name}"), table.span()),
+    }
+}
+
 fn place(source: &Source, span: Range<usize>) -> Place {
     let at = span.start.min(source.text.len());
     // Every rule and pointer has its place, and every command resolves the contract: this must cost nothing.
@@ -539,7 +620,11 @@ fn place(source: &Source, span: Range<usize>) -> Place {
 
 /// The line of `[roles.NAME]`: the span of a table that is filled by several headers begins elsewhere.
 fn role_place(source: &Source, name: &str, span: Range<usize>) -> Place {
-    let header = format!("\n[roles.{name}]");
+    header_place(source, &format!("roles.{name}"), span)
+}
+
+fn header_place(source: &Source, header: &str, span: Range<usize>) -> Place {
+    let header = format!("\n[{header}]");
     match memchr::memmem::find(source.text.as_bytes(), header.as_bytes()) {
         Some(newline) => place(source, newline + 1..newline + 1),
         None => place(source, span),

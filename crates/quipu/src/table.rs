@@ -36,7 +36,9 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 }
 
 /// The groups of two-word operations, with what they are about.
-pub const GROUPS: [(&str, &str); 4] = [
+pub const GROUPS: [(&str, &str); 6] = [
+    ("todo", "What is to be done, across sessions"),
+    ("state", "Where things stand"),
     ("contract", "The resolved rules of a project"),
     ("profile", "The built-in profiles"),
     ("lease", "The right to write some paths for longer than one commit"),
@@ -46,6 +48,25 @@ pub const GROUPS: [(&str, &str); 4] = [
 /// Every operation, in the order that help shows.
 pub const TABLE: &[Operation] = &[
     row::<ops::init::Init>(),
+    row::<ops::start::Start>(),
+    row::<ops::finish::Finish>(),
+    row::<ops::todo::TodoAdd>(),
+    row::<ops::todo::TodoStart>(),
+    row::<ops::todo::TodoBlock>(),
+    row::<ops::todo::TodoUnblock>(),
+    row::<ops::todo::TodoDone>(),
+    row::<ops::todo::TodoCancel>(),
+    row::<ops::todo::TodoList>(),
+    row::<ops::todo::TodoShow>(),
+    row::<ops::todo::TodoReview>(),
+    row::<ops::decide::Decide>(),
+    row::<ops::decide::Decisions>(),
+    row::<ops::state::StateGet>(),
+    row::<ops::state::StateSet>(),
+    row::<ops::state::StateMerge>(),
+    row::<ops::delegate::Delegate>(),
+    row::<ops::delegate::Report>(),
+    row::<ops::delegate::Collect>(),
     row::<ops::status::Status>(),
     row::<ops::view::View>(),
     row::<ops::brief::Brief>(),

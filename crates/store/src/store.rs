@@ -128,6 +128,11 @@ impl Store {
         &self.tree.path
     }
 
+    /// The moment, by the clock this store was opened with.
+    pub fn now(&self) -> crate::clock::Instant {
+        self.clock.now()
+    }
+
     pub fn contract(&self) -> &Contract {
         &self.contract
     }
