@@ -11,18 +11,15 @@ use crate::budget::{Budget, Budgets};
 use crate::class::Class;
 use crate::contract::{Contract, FileRule, Profile, Var};
 use crate::fault::{Fault, Faults, Place};
-use crate::finish::{Condition, FinishItem, Occasion};
+use crate::finish::FinishItem;
 use crate::flow::Step;
 use crate::guard::GuardRules;
 use crate::language::Said;
-use crate::manifest::{
-    BudgetTable, FileTable, FinishTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, SceneTable, StepTable, UnitTable,
-};
+use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, StepTable, UnitTable};
 use crate::order::{check_steps, check_units};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::{Need, Pointer, Shrink, WritePointer};
 use crate::role::{AgentKind, Role};
-use crate::scene::Scene;
 use crate::tokens::Tokens;
 use crate::unit::{Unit, UnitId, UnitKind};
 
@@ -197,7 +194,7 @@ impl Resolver {
                 let items: Vec<FinishItem> = file.finish.iter().filter_map(|item| self.finish_item(source, item)).collect();
                 contract.finish.extend(items);
                 for (name, table) in &file.scenes {
-                    let scene = scene(source, name, table);
+                    let scene = session::scene(source, name, table);
                     match contract.scenes.get_mut(name) {
                         // Two profiles that wake one role show what both have to say.
                         Some(first) => first.join(scene),
@@ -226,7 +223,7 @@ impl Resolver {
             }
         }
         for (name, table) in &parsed.scenes {
-            contract.scenes.insert(name.clone(), scene(manifest, name, table));
+            contract.scenes.insert(name.clone(), session::scene(manifest, name, table));
         }
         self.check_scenes(&contract);
         self.units(manifest, &parsed.units, &mut contract.units);
@@ -545,48 +542,6 @@ impl Resolver {
         }
     }
 
-    fn finish_item(&mut self, source: &Source, item: &Spanned<FinishTable>) -> Option<FinishItem> {
-        let table = item.get_ref();
-        let Some(need) = Condition::parse(table.need.get_ref()) else {
-            let what = format!("`{}` is no condition", table.need.get_ref());
-            self.fault(source, table.need.span(), what, format!("one of {}", Condition::KNOWN));
-            return None;
-        };
-        Some(FinishItem {
-            name: table.name.get_ref().clone(),
-            text: table.text.clone(),
-            form: table.form,
-            need,
-            when: table.when,
-            roles: table.roles.clone(),
-            supply: table.supply.clone(),
-            place: place(source, table.name.span()),
-        })
-    }
-
-    /// A scene wakes a role that there is.
-    fn check_scenes(&mut self, contract: &Contract) {
-        for scene in contract.scenes.values() {
-            if let Some(role) = scene.role.as_ref().filter(|r| !contract.roles.contains_key(*r)) {
-                let known = contract.roles.keys().cloned().collect::<Vec<_>>().join(", ");
-                self.found.push(Fault {
-                    what: format!("scene `{}` wakes role `{role}`, which is not declared", scene.name),
-                    place: scene.place.clone(),
-                    other: None,
-                    mend: format!("one of {known}"),
-                });
-            }
-        }
-        for form in contract.finish.iter().filter(|i| i.when != Occasion::Never && contract.of_form(i.form).next().is_none()) {
-            self.found.push(Fault {
-                what: format!("finish item `{}` is about `{}`, and no file has that form", form.name, form.form),
-                place: form.place.clone(),
-                other: None,
-                mend: format!("[[files]] path = \"…\" form = \"{}\", or when = \"never\"", form.form),
-            });
-        }
-    }
-
     fn guards(&mut self, source: &Source, table: &GuardTable, binding: &Binding, names: &BTreeSet<String>) -> GuardRules {
         let mut rules = GuardRules { credentials: table.credentials.clone(), ..GuardRules::default() };
         if let Some(share) = &table.shrink_below {
@@ -598,17 +553,6 @@ impl Resolver {
         }
         rules.credentials_in = table.credentials_in.iter().filter_map(|p| self.pattern(source, p, binding, names)).collect();
         rules
-    }
-}
-
-fn scene(source: &Source, name: &str, table: &Spanned<SceneTable>) -> Scene {
-    let SceneTable { role, show, next } = table.get_ref();
-    Scene {
-        name: name.to_owned(),
-        role: role.as_ref().map(|r| r.get_ref().clone()),
-        show: show.clone(),
-        next: next.iter().cloned().collect(),
-        place: header_place(source, &format!("scenes.{name}"), table.span()),
     }
 }
 
@@ -630,6 +574,9 @@ fn header_place(source: &Source, header: &str, span: Range<usize>) -> Place {
         None => place(source, span),
     }
 }
+
+#[path = "resolve_session.rs"]
+mod session;
 
 #[cfg(test)]
 #[path = "resolve_tests.rs"]

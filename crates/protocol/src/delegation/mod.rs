@@ -10,5 +10,6 @@ mod report;
 
 pub use collect::{Collected, collect, survey_delegations};
 pub use hand_out::{Again, NewDelegation, delegate, delegate_again};
+pub(crate) use order::child_of;
 pub use order::{Delegation, Progress, load_delegation};
 pub use report::{Report, report};

@@ -1,7 +1,7 @@
 //! A delegation as its file tells it.
 
 use jiff::Timestamp;
-use quipu_contract::{Actor, Form, ProjectPath};
+use quipu_contract::{Actor, ActorName, Contract, Form, Paragraph, ProjectPath, UnitId};
 use quipu_store::OpenSession;
 use quipu_text::{Document, Section};
 use serde::Serialize;
@@ -49,6 +49,8 @@ pub struct Delegation {
     pub path: String,
     pub task: String,
     pub expect: String,
+    /// What the child is given to read, as the parent wrote it.
+    pub inputs: Vec<String>,
     pub deadline: Option<String>,
     /// How often it was handed out.
     pub rounds: usize,
@@ -59,6 +61,7 @@ pub struct Delegation {
 
 const TASK: [&str; 2] = ["task", "任务"];
 const EXPECT: [&str; 2] = ["expected output", "预期产出"];
+const INPUTS: [&str; 2] = ["inputs", "输入"];
 const DEADLINE: [&str; 2] = ["deadline", "期限"];
 const REPORT: [&str; 2] = ["report", "报告"];
 const AGAIN: [&str; 2] = ["handed out again", "重新派出"];
@@ -98,6 +101,7 @@ pub(super) fn parse_delegation(id: &str, path: &ProjectPath, text: &str, session
         path: path.as_str().to_owned(),
         task: body(TASK),
         expect: body(EXPECT),
+        inputs: body(INPUTS).lines().filter_map(|l| l.strip_prefix("- ")).map(|l| l.trim().to_owned()).collect(),
         deadline,
         rounds: 1 + of(AGAIN).count(),
         progress,
@@ -128,4 +132,19 @@ fn find_moment(text: &str) -> Option<String> {
         .filter(|w| w.contains('-'))
         .find(|w| parse_moment(w.trim_end_matches([',', '.'])).is_some())
         .map(|w| w.trim_end_matches([',', '.']).to_owned())
+}
+
+/// Who works on an order: a caller without a role acts in the role that wakes for one, and its unit is
+/// the order.
+pub(crate) fn child_of(contract: &Contract, actor: &Actor, id: &str) -> Result<Actor, WorkError> {
+    let scene = contract.scenes.values().find(|s| s.show.contains(&Paragraph::Delegation));
+    let role = scene.and_then(|s| ActorName::parse(s.role.as_deref()?).ok());
+    if let (Some(own), Some(role)) = (actor.role(), &role)
+        && own != role
+    {
+        let what = format!("role `{own}` hands orders out; it is `{role}` that works on one");
+        return Err(WorkError::refused(what, format!("--as {role}")));
+    }
+    let unit = UnitId::parse(id).map_err(|e| WorkError::usage(e.to_string(), "quipu collect"))?;
+    Ok(Actor::Agent { role: role.or_else(|| actor.role().cloned()), unit: Some(unit), agent: actor.agent().cloned() })
 }

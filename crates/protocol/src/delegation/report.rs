@@ -3,7 +3,7 @@
 use quipu_contract::{Actor, Form, Language};
 use quipu_store::{LeaseToken, Receipt, Who};
 
-use super::order::load_delegation;
+use super::order::{child_of, load_delegation};
 use crate::draft::{Terms, revise};
 use crate::forms::{label, resolve_unit_form};
 use crate::moment::{now, render_moment};
@@ -32,6 +32,7 @@ pub fn report(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, said
     if said.output.trim().is_empty() {
         return Err(WorkError::usage("a report says what exists now, or the answer itself", "quipu report --result done --output \"…\""));
     }
+    let actor = &child_of(&project.contract, actor, &said.id)?;
     let (moment, mine) = (now(&project.store), Who::from(actor));
     revise(project, actor, |draft| {
         let path = resolve_unit_form(project, Form::Delegation, &said.id)?;

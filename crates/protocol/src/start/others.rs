@@ -26,7 +26,7 @@ pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
         Some(_) => waking.say("What others did since you were last here", "你上次离开之后，其他人做了什么"),
         None => waking.say("What was done last (you were not here before)", "最近做了什么（你是第一次来）"),
     };
-    let mut block = Block::new(Paragraph::Others, title, "quipu log");
+    let mut block = Block::new(Paragraph::Others, title, "quipu log PATH");
     block.entries = told.iter().map(|e| line(e)).collect();
     block.data = json!({"since": waking.last_here, "commits": told});
     Ok(Some(block))
@@ -49,7 +49,7 @@ pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     let is_lost = |s: &OpenSession| s.over || s.who == mine;
     let (lost, at_work): (Vec<_>, Vec<_>) = waking.sessions.iter().partition(|s| is_lost(s));
     let title = waking.say("Begun and not finished", "已开始而未收尾");
-    let mut block = Block::new(Paragraph::Unfinished, title, "quipu log");
+    let mut block = Block::new(Paragraph::Unfinished, title, "quipu log PATH");
     let wrote = |session: &OpenSession| {
         let own = waking.recent.iter().filter(|e| e.seq > session.seq && e.who == session.who && e.kind != Kind::Lease);
         own.take(6).map(line).collect::<Vec<_>>()
@@ -75,9 +75,13 @@ pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     }
     for session in &at_work {
         let since = session.since.get(..19).unwrap_or(&session.since);
-        block.entries.push(match waking.say("en", "zh") {
-            "zh" => format!("- {} 正在工作（{}，自 {since}）", session.who, session.id),
-            _ => format!("- {} is at work ({}, since {since})", session.who, session.id),
+        // How long it has been silent is all that can be known of another's session.
+        let last = wrote(session).into_iter().next().map(|line| line.trim_start_matches("- ").to_owned());
+        block.entries.push(match (last, waking.say("en", "zh")) {
+            (Some(last), "zh") => format!("- {} 可能仍在工作（{}，自 {since}）；最后写入：{last}", session.who, session.id),
+            (None, "zh") => format!("- {} 可能仍在工作（{}，自 {since}）；尚未写入", session.who, session.id),
+            (Some(last), _) => format!("- {} may be at work ({}, since {since}); it last wrote {last}", session.who, session.id),
+            (None, _) => format!("- {} may be at work ({}, since {since}); it has written nothing", session.who, session.id),
         });
     }
     block.data = json!({"lost": lost, "at_work": at_work});

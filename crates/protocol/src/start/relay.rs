@@ -1,6 +1,6 @@
 //! Paragraphs about identity, state, todos, decisions and delegations.
 
-use quipu_contract::{Form, Paragraph};
+use quipu_contract::{Actor, Form, Paragraph};
 use quipu_text::Document;
 use quipu_text::json::parse_json;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use crate::delegation::{Progress, load_delegation, survey_delegations};
 use crate::draft::Draft;
 use crate::forms::{resolve_form, resolve_unit_form};
 use crate::moment::parse_moment;
+use crate::reading::read_pointer;
 use crate::state::check_state;
 use crate::todos::{Todo, is_review_due, load_todos};
 use crate::work::WorkError;
@@ -30,9 +31,9 @@ pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
     for section in document.sections() {
         let body = plain(document.slice(&section.body));
         if !body.is_empty() {
-            let heading = if section.level > 1 { format!("**{}** ", section.title) } else { String::new() };
-            let gap = if body.contains('\n') { "\n" } else { "" };
-            block.entries.push(format!("{heading}{gap}{body}"));
+            let gap = if body.contains('\n') { "\n" } else { " " };
+            let heading = if section.level > 1 { format!("**{}**{gap}", section.title) } else { String::new() };
+            block.entries.push(format!("{heading}{body}"));
         }
     }
     if block.entries.is_empty() {
@@ -56,7 +57,7 @@ fn plain(text: &str) -> String {
         in_comment = (in_comment || opens) && !line.ends_with("-->");
         !skip
     });
-    kept.collect::<Vec<_>>().join("\n").trim().to_owned()
+    kept.collect::<Vec<_>>().join("\n").trim_end().trim_start_matches('\n').to_owned()
 }
 
 /// Where things stand.
@@ -260,6 +261,9 @@ pub(super) fn delegation(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
             block.entries.push(format!("**{}**\n{body}\n", section.title));
         }
     }
+    for input in &order.inputs {
+        block.entries.push(show_input(waking, input));
+    }
     match order.progress {
         Progress::Overdue => {
             block.entries.push(waking.say("⚠ The deadline has passed: report what there is.", "⚠ 已过期限：有什么就报告什么。").into())
@@ -271,4 +275,16 @@ pub(super) fn delegation(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     }
     block.data = json!(order);
     Ok(Some(block))
+}
+
+/// What an input names, whole. The order itself grants it: its first list of inputs is the parent's.
+fn show_input(waking: &Waking<'_>, input: &str) -> String {
+    let pointer = input.split([' ', '：']).next().unwrap_or_default().trim_end_matches(':').trim_matches('`');
+    match read_pointer(waking.project, &Actor::Person, pointer, None) {
+        Ok(reading) => {
+            let text = String::from_utf8_lossy(&reading.bytes);
+            format!("<input path=\"{pointer}\">\n{}\n</input>", text.trim_end())
+        }
+        Err(_) => format!("({} `{pointer}`)", waking.say("not in this project's memory:", "不在本项目的记忆中：")),
+    }
 }

@@ -1,6 +1,6 @@
 //! Waking up: choose the scene, note the start, gather the paragraphs, fit them.
 
-use quipu_contract::{Actor, ActorName, Paragraph, Scene, Tokens, UnitId};
+use quipu_contract::{Actor, ActorName, Paragraph, Scene, Tokens};
 use quipu_store::{OpenSession, Who};
 use quipu_text::Counter;
 use serde::Serialize;
@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::fit::render_blocks;
 use super::lay::lay_missing;
 use super::{Block, PROVIDERS, Waking};
+use crate::delegation::child_of;
 use crate::moment::now;
 use crate::project::Project;
 use crate::template::{render_template, template_values};
@@ -48,7 +49,10 @@ pub struct Awake {
 /// Wakes an actor: one text, and a trace that it is at work.
 pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result<Awake, WorkError> {
     let scene = choose_scene(project, actor, request)?;
-    let actor = act_in(&scene, actor, request.delegation.as_deref())?;
+    let actor = match &request.delegation {
+        Some(id) => child_of(&project.contract, actor, id)?,
+        None => actor.clone(),
+    };
     project.contract.grant(&actor).map_err(|what| WorkError::refused(what, "quipu contract show"))?;
     let delegation = request.delegation.clone().or_else(|| actor.unit().filter(|_| shows_one_order(&scene)).map(ToString::to_string));
     if shows_one_order(&scene) && delegation.is_none() {
@@ -115,20 +119,6 @@ fn choose_scene(project: &Project, actor: &Actor, request: &StartRequest) -> Res
         next: Vec::new(),
         place: quipu_contract::Place { file: "quipu.toml".into(), line: 1 },
     }))
-}
-
-/// A caller without a role wakes in the scene's; a child's unit is its order.
-fn act_in(scene: &Scene, actor: &Actor, delegation: Option<&str>) -> Result<Actor, WorkError> {
-    let Some(id) = delegation else { return Ok(actor.clone()) };
-    let role = scene.role.as_deref().and_then(|r| ActorName::parse(r).ok());
-    if let (Some(own), Some(role)) = (actor.role(), &role)
-        && own != role
-    {
-        let what = format!("role `{own}` hands orders out; it is `{role}` that wakes for one");
-        return Err(WorkError::refused(what, format!("quipu start --delegation {id} --as {role}")));
-    }
-    let unit = UnitId::parse(id).map_err(|e| WorkError::usage(e.to_string(), "quipu collect"))?;
-    Ok(Actor::Agent { role: role.or_else(|| actor.role().cloned()), unit: Some(unit), agent: actor.agent().cloned() })
 }
 
 fn render_next(project: &Project, scene: &Scene, delegation: Option<&str>) -> Result<String, WorkError> {

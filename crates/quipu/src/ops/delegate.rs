@@ -1,7 +1,6 @@
 //! `delegate`, `report` and `collect`.
 
 use clap::Args;
-use quipu_contract::{Actor, ActorName, UnitId};
 use quipu_protocol::{Again, NewDelegation, collect, delegate, delegate_again, report};
 use serde_json::json;
 
@@ -95,7 +94,6 @@ impl Operate for Report {
         let Some(id) = self.delegation.or(unit) else {
             return Err(Failure::usage("a report on which order?", "quipu report --delegation ID …"));
         };
-        let actor = as_child(&project, &session.actor, &id)?;
         let said = quipu_protocol::Report {
             id: id.clone(),
             result: self.result,
@@ -104,7 +102,7 @@ impl Operate for Report {
             decisions: self.decisions,
             undone: self.undone,
         };
-        let (number, receipt) = report(&project, &actor, session.lease.as_ref(), &said)?;
+        let (number, receipt) = report(&project, &session.actor, session.lease.as_ref(), &said)?;
         let answer = receipt::with(&receipt, json!({"id": id, "report": number}), format!("report {number} of {id}"));
         Ok(match number {
             1 => answer,
@@ -112,15 +110,6 @@ impl Operate for Report {
                 .say(format!("{} stood there already: yours is kept beside it and marked", crate::answer::count(number - 1, "report"))),
         })
     }
-}
-
-/// A caller without a role reports as the role that wakes for an order.
-fn as_child(project: &quipu_protocol::Project, actor: &Actor, id: &str) -> Result<Actor, Failure> {
-    let unit = UnitId::parse(id).map_err(|e| Failure::usage(e.to_string(), "quipu collect"))?;
-    let shows = |s: &&quipu_contract::Scene| s.show.contains(&quipu_contract::Paragraph::Delegation);
-    let role = project.contract.scenes.values().find(shows).and_then(|s| ActorName::parse(s.role.as_deref()?).ok());
-    let role = actor.role().cloned().or(role);
-    Ok(Actor::Agent { role, unit: Some(unit), agent: actor.agent().cloned() })
 }
 
 #[derive(Debug, Args)]

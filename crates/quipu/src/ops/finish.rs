@@ -83,7 +83,7 @@ pub struct Finish {
     #[arg(long)]
     git: bool,
     /// End this session; without it the caller's newest
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", env = "QUIPU_SESSION")]
     session: Option<String>,
     /// End this unfinished session of another as well: its work was taken over
     #[arg(long, value_name = "ID")]
