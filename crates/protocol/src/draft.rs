@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use quipu_contract::{Actor, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError, Version};
+use quipu_text::json::parse_json;
 
 use crate::difference::render_difference;
 use crate::project::Project;
@@ -53,6 +54,7 @@ impl<'p> Draft<'p> {
             let old = match self.project.store.read(path)? {
                 None => None,
                 Some((bytes, version)) => {
+                    refuse_broken_json(self.project, path, &bytes)?;
                     let text = String::from_utf8(bytes).map_err(|_| WorkError::Malformed {
                         path: path.clone(),
                         line: 1,
@@ -126,6 +128,21 @@ impl<'p> Draft<'p> {
     /// Whether a refusal only means that another has made a file meanwhile.
     fn was_overtaken(&self) -> bool {
         self.files.iter().any(|(path, f)| f.old.is_none() && f.is_changed() && matches!(self.project.store.read(path), Ok(Some(_))))
+    }
+}
+
+/// What a hand left there and the contract does not allow is not read; if it is broken JSON, the line
+/// that breaks it is what the caller must know.
+fn refuse_broken_json(project: &Project, path: &ProjectPath, allowed: &[u8]) -> Result<(), WorkError> {
+    if !path.as_str().ends_with(".json") {
+        return Ok(());
+    }
+    match project.store.on_disk(path)? {
+        Some(found) if found != allowed => match parse_json(&String::from_utf8_lossy(&found)) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(WorkError::in_file(path)(error)),
+        },
+        _ => Ok(()),
     }
 }
 

@@ -68,6 +68,9 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         };
         let mut paths = session.map(|s| touched(project, actor, s)).transpose()?.unwrap_or_default();
         paths.extend(draft.changed().map(|p| p.as_str().to_owned()));
+        // What a start laid out belongs to the session as well.
+        let laid = project.contract.files.iter().filter(|r| r.create).filter_map(|r| r.path.as_literal());
+        paths.extend(laid.filter(|p| project.store.root().join(p).is_file()).map(str::to_owned));
         paths.sort();
         paths.dedup();
         Ok((paths, Terms { why, lease: asked.lease.clone(), ends: session.map(|s| s.id.clone()) }))

@@ -36,7 +36,7 @@ fn line(entry: &LogEntry) -> String {
     let paths = entry.paths.iter().filter(|p| !p.starts_with("session ")).take(4).cloned().collect::<Vec<_>>().join(" ");
     let more = if entry.paths.len() > 4 { format!(" +{}", entry.paths.len() - 4) } else { String::new() };
     let why = entry.why.as_ref().map(|w| format!(": {}", w.lines().next().unwrap_or_default())).unwrap_or_default();
-    format!("- @{} {} {} {paths}{more}{why}", entry.seq, entry.at.get(..16).unwrap_or(&entry.at), entry.who)
+    format!("- @{} {} {} {paths}{more}{why}", entry.seq, entry.at.get(..19).unwrap_or(&entry.at), entry.who)
 }
 
 /// Sessions that were begun and never finished, with what they wrote.

@@ -27,7 +27,7 @@ pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
     let document = Document::parse(&text);
     let title = document.sections().iter().find(|s| s.level == 1).map_or_else(|| path.to_string(), |s| s.title.clone());
     let mut block =
-        Block::new(Paragraph::Identity, format!("{}: {title}", waking.say("Who we are", "我是谁")), format!("quipu read {path}"));
+        Block::new(Paragraph::Identity, format!("{}{title}", waking.say("Who we are: ", "我是谁：")), format!("quipu read {path}"));
     for section in document.sections() {
         let body = plain(document.slice(&section.body));
         if !body.is_empty() {
@@ -63,15 +63,21 @@ fn plain(text: &str) -> String {
 /// Where things stand.
 pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Ok(path) = resolve_form(waking.project, waking.actor, Form::State) else { return Ok(None) };
-    let text = Draft::new(waking.project, waking.actor).text(&path)?;
     let mut block = Block::new(Paragraph::State, waking.say("Where things stand", "当前状态"), "quipu state get");
+    let text = match Draft::new(waking.project, waking.actor).text(&path) {
+        Err(error @ WorkError::Malformed { .. }) => {
+            block.entries.push(warning(waking, &error));
+            let last = waking.project.store.read(&path)?.map(|(bytes, _)| bytes).unwrap_or_default();
+            String::from_utf8_lossy(&last).into_owned()
+        }
+        other => other?,
+    };
     if text.trim().is_empty() {
         return Ok(None);
     }
     // A state that a hand has broken is told as such: waking up must not fail because of it.
     if let Err(error) = check_state(&waking.project.contract, &path, &text) {
-        let allowed = if let WorkError::Malformed { allowed, .. } = &error { format!(" ({allowed})") } else { String::new() };
-        block.entries.push(format!("⚠ {error}{allowed}"));
+        block.entries.push(warning(waking, &error));
     }
     let Ok(root) = parse_json(&text) else {
         block.entries.push(text);
@@ -81,6 +87,15 @@ pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     block.entries.extend(state_lines(waking, &value));
     block.data = value;
     Ok(Some(block))
+}
+
+/// A file that a hand has broken, told without failing.
+fn warning(waking: &Waking<'_>, error: &WorkError) -> String {
+    let allowed = match error {
+        WorkError::Malformed { allowed, .. } if !allowed.is_empty() => format!(" ({} {allowed})", waking.say("allowed:", "允许：")),
+        _ => String::new(),
+    };
+    format!("⚠ {error}{allowed}")
 }
 
 fn state_lines(waking: &Waking<'_>, value: &Value) -> Vec<String> {
@@ -148,8 +163,7 @@ pub(super) fn todos(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let list = match load_todos(waking.project, waking.actor) {
         Ok(list) => list,
         Err(error @ WorkError::Malformed { .. }) => {
-            let allowed = if let WorkError::Malformed { allowed, .. } = &error { allowed.clone() } else { String::new() };
-            block.entries.push(format!("⚠ {error} ({allowed})"));
+            block.entries.push(warning(waking, &error));
             return Ok(Some(block));
         }
         Err(other) => return Err(other),
@@ -165,7 +179,7 @@ pub(super) fn todos(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
             (false, "zh") => "从未检视".into(),
             (false, _) => "never reviewed".into(),
         };
-        block.entries.push(format!("{}: {since}. quipu todo review", waking.say("Review due", "应当检视")));
+        block.entries.push(format!("{}{since}{}quipu todo review", waking.say("Review due: ", "应当检视："), waking.say(". ", "。")));
     }
     block.entries.extend(open.iter().map(|t| todo_line(waking, t)));
     block.data = json!({"open": open, "last_review": list.last_review});

@@ -58,7 +58,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
     if shows_one_order(&scene) && delegation.is_none() {
         return Err(WorkError::usage("a child wakes for one order", "quipu start --delegation ID"));
     }
-    let created = lay_missing(project)?;
+    let created = if request.peek { Vec::new() } else { lay_missing(project)? };
     let sessions = project.store.sessions()?;
     let recent = project.store.recent(LOOK_BACK)?;
     let mine = Who::from(&actor);

@@ -27,3 +27,10 @@ pub fn redact(text: &str, root: &Path) -> String {
     let text = NAME.replace_all(&text, "$1-[ID]");
     LEASE.replace_all(&ID.replace_all(&text, "[ID]"), "[LEASE]").into_owned()
 }
+
+static VERSION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{16}\b").unwrap());
+
+/// The same without versions of files, where they hold the time.
+pub fn without_versions(text: &str) -> String {
+    VERSION.replace_all(text, "[VERSION]").into_owned()
+}
