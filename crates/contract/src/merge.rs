@@ -116,6 +116,10 @@ fn settle(base: Option<&Value>, ours: &Value, theirs: &Value, at: &str) -> Optio
         let (base, ours, theirs) = (base.and_then(Value::as_u64).unwrap_or(0), ours.as_u64()?, theirs.as_u64()?);
         return Some((ours + theirs).checked_sub(base)?.into());
     }
+    // Who was here last is told by the journal; the state's word for it is worth no conflict.
+    if key == "last_session" {
+        return Some(ours.clone());
+    }
     let is_time = |text: &str| text.len() >= 20 && text.is_ascii() && text.as_bytes()[10] == b'T' && text.ends_with('Z');
     let (our, their) = (ours.as_str().filter(|t| is_time(t))?, theirs.as_str().filter(|t| is_time(t))?);
     let told = key.starts_with("last_") || matches!(key, "updated" | "updated_at");

@@ -84,7 +84,8 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
     for old in &sessions {
         let earlier = session.is_some_and(|s| old.seq < s.seq && old.who == mine);
         if earlier || asked.takes_over.contains(&old.id) {
-            project.store.end_session(actor, &old.id)?;
+            // The finish is durable: if this fails, the next start merely shows the old session again.
+            let _ = project.store.end_session(actor, &old.id);
         }
     }
     Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), paths })

@@ -19,6 +19,7 @@ pub struct TodoAdd {
     /// What a stranger needs to know to do it
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
+    /// What kind of work it is
     #[arg(long, value_name = "TEXT")]
     category: Option<String>,
     /// May be given several times
@@ -27,11 +28,13 @@ pub struct TodoAdd {
     /// A date or a moment
     #[arg(long, value_name = "WHEN")]
     due: Option<String>,
+    /// Whose it is
     #[arg(long, value_name = "NAME")]
     assignee: Option<String>,
     /// A todo that must be done first; may be given several times
     #[arg(long, value_name = "ID")]
     after: Vec<String>,
+    /// Anything else
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
     /// An id of your own; without it one that collides with no one's
@@ -141,6 +144,7 @@ impl Operate for TodoDone {
 pub struct TodoCancel {
     /// The todo, or the ending of its id
     id: String,
+    /// Why it is no longer wanted
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     reason: Option<String>,
 }
