@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::budget::Budgets;
 use crate::class::Class;
 use crate::fault::Place;
+use crate::finish::FinishItem;
 use crate::flow::Step;
 use crate::form::Form;
 use crate::guard::GuardRules;
@@ -15,6 +16,7 @@ use crate::path::ProjectPath;
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::as_text;
 use crate::role::Role;
+use crate::scene::Scene;
 use crate::unit::{Unit, UnitId, UnitKind};
 
 /// A rule over files, with the place it came from.
@@ -65,6 +67,12 @@ pub struct Contract {
     pub files: Vec<FileRule>,
     pub roles: BTreeMap<String, Role>,
     pub steps: Vec<Step>,
+    /// What must be so before anyone may say "done", in order.
+    pub finish: Vec<FinishItem>,
+    /// The ways to wake up.
+    pub scenes: BTreeMap<String, Scene>,
+    /// Whether a finish makes a git commit of the memory files.
+    pub git_at_finish: bool,
     pub budgets: Budgets,
     #[serde(skip)]
     pub guards: GuardRules,

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
+    /// Who we are: what the project is and which constraints hold.
+    Identity,
     /// Where things stand: a JSON object with phase, task and progress.
     State,
     /// A JSON list of todos.
@@ -40,7 +42,8 @@ pub enum Form {
 }
 
 impl Form {
-    pub const ALL: [Form; 14] = [
+    pub const ALL: [Form; 15] = [
+        Form::Identity,
         Form::State,
         Form::Todos,
         Form::Decisions,
@@ -60,6 +63,7 @@ impl Form {
     /// As the contract writes it.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Form::Identity => "identity",
             Form::State => "state",
             Form::Todos => "todos",
             Form::Decisions => "decisions",

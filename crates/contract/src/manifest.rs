@@ -9,11 +9,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::finish::Occasion;
 use crate::flow::{Builtin, Each};
 use crate::form::Form;
 use crate::language::{Language, Said};
 use crate::rehearsal::Rehearsal;
 use crate::role::AgentKind;
+use crate::scene::Paragraph;
 
 /// A project's contract: the profiles it takes and what it adds or overrides.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -50,6 +52,17 @@ pub struct Manifest {
     #[serde(default)]
     #[schemars(with = "Vec<StepTable>")]
     pub steps: Vec<Spanned<StepTable>>,
+    /// What must be so before anyone may say "done". One with the name of a profile's item replaces it.
+    #[serde(default)]
+    #[schemars(with = "Vec<FinishTable>")]
+    pub finish: Vec<Spanned<FinishTable>>,
+    /// The ways to wake up. One with the name of a profile's scene replaces it.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, SceneTable>")]
+    pub scenes: BTreeMap<String, Spanned<SceneTable>>,
+    /// What Quipu does with git, beside merging.
+    #[serde(default)]
+    pub git: GitTable,
     /// How much text an agent's window has room for.
     #[serde(default)]
     #[schemars(with = "BudgetTable")]
@@ -98,6 +111,14 @@ pub struct ProfileFile {
     #[serde(default)]
     #[schemars(with = "Vec<StepTable>")]
     pub steps: Vec<Spanned<StepTable>>,
+    /// What must be so before anyone may say "done".
+    #[serde(default)]
+    #[schemars(with = "Vec<FinishTable>")]
+    pub finish: Vec<Spanned<FinishTable>>,
+    /// The ways to wake up.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, SceneTable>")]
+    pub scenes: BTreeMap<String, Spanned<SceneTable>>,
     /// How much text an agent's window has room for.
     #[serde(default)]
     #[schemars(with = "BudgetTable")]
@@ -298,6 +319,55 @@ pub struct StepTable {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub marker: Option<Spanned<String>>,
+}
+
+/// An item of the finish checklist.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FinishTable {
+    #[schemars(with = "String")]
+    pub name: Spanned<String>,
+    /// What is asked for, one sentence.
+    pub text: Said,
+    /// The form of the files it is about.
+    pub form: Form,
+    /// What must hold: changed, created, answered, filled(/pointer), filled(#section), cleared, settled.
+    #[schemars(with = "String")]
+    pub need: Spanned<String>,
+    /// When it counts.
+    #[serde(default)]
+    pub when: Occasion,
+    /// The roles it is asked of; everyone without.
+    #[serde(default)]
+    pub roles: Vec<String>,
+    /// The command that supplies it.
+    #[serde(rename = "do")]
+    pub supply: String,
+}
+
+/// A way to wake up.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SceneTable {
+    /// The role that wakes so.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub role: Option<Spanned<String>>,
+    /// What it is shown, the most important first.
+    #[serde(default)]
+    pub show: Vec<Paragraph>,
+    /// What to do next.
+    #[serde(default)]
+    pub next: Option<Said>,
+}
+
+/// What Quipu does with git.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GitTable {
+    /// Whether `quipu finish` makes a git commit of the memory files it wrote. Default false.
+    #[serde(default)]
+    pub finish: bool,
 }
 
 /// The room in an agent's window, in tokens: the window less the system prompt less the reserve is for reading.

@@ -117,10 +117,31 @@ fn merge_values(base: Option<&Value>, ours: &Value, theirs: &Value, at: &str, co
             Value::Array(merge_lists(old, our, their, at, conflicts))
         }
         _ => {
+            if let Some(both) = settle(base, ours, theirs, at) {
+                return both;
+            }
             conflicts.push(if at.is_empty() { "/".into() } else { at.to_owned() });
             ours.clone()
         }
     }
+}
+
+/// What both sides may change without contradicting each other: counts that only grow add up, of two
+/// times the later one holds.
+fn settle(base: Option<&Value>, ours: &Value, theirs: &Value, at: &str) -> Option<Value> {
+    let key = at.rsplit('/').next().unwrap_or_default();
+    if key.starts_with("total_") {
+        let (base, ours, theirs) = (base.and_then(Value::as_u64).unwrap_or(0), ours.as_u64()?, theirs.as_u64()?);
+        return Some((ours + theirs).checked_sub(base)?.into());
+    }
+    // Who was here last is told by the journal; the state's word for it is worth no conflict.
+    if key == "last_session" {
+        return Some(ours.clone());
+    }
+    let is_time = |text: &str| text.len() >= 20 && text.is_ascii() && text.as_bytes()[10] == b'T' && text.ends_with('Z');
+    let (our, their) = (ours.as_str().filter(|t| is_time(t))?, theirs.as_str().filter(|t| is_time(t))?);
+    let told = key.starts_with("last_") || matches!(key, "updated" | "updated_at");
+    told.then(|| if their > our { theirs.clone() } else { ours.clone() })
 }
 
 fn merge_objects(
@@ -212,6 +233,20 @@ mod tests {
     fn a_key_changed_on_both_sides_is_a_conflict() {
         let merged = merge_branches(way(Class::State, "s.json"), r#"{"a":{"b":1}}"#, r#"{"a":{"b":2}}"#, r#"{"a":{"b":3}}"#);
         assert_eq!(merged.conflicts, ["/a/b"]);
+    }
+
+    #[test]
+    fn counts_add_up_and_the_later_time_holds() {
+        let base = r#"{"metadata":{"total_created":2,"last_review":"2026-01-01T00:00:00Z"}}"#;
+        let ours = r#"{"metadata":{"total_created":3,"last_review":"2026-01-03T00:00:00Z"}}"#;
+        let theirs = r#"{"metadata":{"total_created":5,"last_review":"2026-01-02T00:00:00Z"}}"#;
+        let merged = merge_branches(Class::State, "s.json", base, ours, theirs);
+        assert_eq!(merged.conflicts, Vec::<String>::new());
+        let value: Value = serde_json::from_str(&merged.text).unwrap();
+        assert_eq!(
+            (value["metadata"]["total_created"].as_u64(), value["metadata"]["last_review"].as_str()),
+            (Some(6), Some("2026-01-03T00:00:00Z"))
+        );
     }
 
     proptest! {

@@ -11,6 +11,7 @@ use crate::budget::{Budget, Budgets};
 use crate::class::Class;
 use crate::contract::{Contract, FileRule, Profile, Var};
 use crate::fault::{Fault, Faults, Place};
+use crate::finish::FinishItem;
 use crate::flow::Step;
 use crate::guard::GuardRules;
 use crate::language::Said;
@@ -141,6 +142,9 @@ impl Resolver {
             files: Vec::new(),
             roles: BTreeMap::new(),
             steps: Vec::new(),
+            finish: Vec::new(),
+            scenes: BTreeMap::new(),
+            git_at_finish: parsed.git.finish,
             budgets: Budgets::default(),
             guards: GuardRules::default(),
         };
@@ -188,6 +192,16 @@ impl Resolver {
                     let step = self.step(source, step);
                     contract.steps.push(step);
                 }
+                let items: Vec<FinishItem> = file.finish.iter().filter_map(|item| self.finish_item(source, item)).collect();
+                contract.finish.extend(items);
+                for (name, table) in &file.scenes {
+                    let scene = session::scene(source, name, table);
+                    match contract.scenes.get_mut(name) {
+                        // Two profiles that wake one role show what both have to say.
+                        Some(first) => first.join(scene),
+                        None => drop(contract.scenes.insert(name.clone(), scene)),
+                    }
+                }
                 self.units(source, &file.units, &mut contract.units);
             }
             contract.profiles.push(entry);
@@ -202,6 +216,17 @@ impl Resolver {
             contract.steps.retain(|s| s.name != step.name);
             contract.steps.push(step);
         }
+        for item in &parsed.finish {
+            let Some(item) = self.finish_item(manifest, item) else { continue };
+            match contract.finish.iter_mut().find(|i| i.name == item.name) {
+                Some(first) => *first = item,
+                None => contract.finish.push(item),
+            }
+        }
+        for (name, table) in &parsed.scenes {
+            contract.scenes.insert(name.clone(), session::scene(manifest, name, table));
+        }
+        self.check_scenes(&contract);
         self.units(manifest, &parsed.units, &mut contract.units);
         check_units(&mut self.found, &contract.units);
         check_steps(&mut self.found, &contract);
@@ -545,12 +570,19 @@ fn place(source: &Source, span: Range<usize>) -> Place {
 
 /// The line of `[roles.NAME]`: the span of a table that is filled by several headers begins elsewhere.
 fn role_place(source: &Source, name: &str, span: Range<usize>) -> Place {
-    let header = format!("\n[roles.{name}]");
+    header_place(source, &format!("roles.{name}"), span)
+}
+
+fn header_place(source: &Source, header: &str, span: Range<usize>) -> Place {
+    let header = format!("\n[{header}]");
     match memchr::memmem::find(source.text.as_bytes(), header.as_bytes()) {
         Some(newline) => place(source, newline + 1..newline + 1),
         None => place(source, span),
     }
 }
+
+#[path = "resolve_session.rs"]
+mod session;
 
 #[cfg(test)]
 #[path = "resolve_tests.rs"]

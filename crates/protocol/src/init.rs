@@ -144,7 +144,7 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
 }
 
 /// The files that `init` makes, rendered, in the order of the contract.
-fn plan_files(contract: &Contract, library: &Library) -> Result<Vec<(ProjectPath, Class, String)>, InitError> {
+pub(crate) fn plan_files(contract: &Contract, library: &Library) -> Result<Vec<(ProjectPath, Class, String)>, TemplateError> {
     let values = template_values(&contract.binding(), jiff::Timestamp::now());
     let mut files = Vec::new();
     for rule in contract.files.iter().filter(|r| r.create) {

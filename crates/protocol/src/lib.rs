@@ -4,23 +4,37 @@
 
 mod brief;
 mod change_file;
+mod decisions;
+mod delegation;
 mod difference;
+mod draft;
 mod eject;
 pub mod experience;
+mod finish;
 mod formed;
+mod forms;
 mod init;
 mod library;
+mod moment;
+mod naming;
 mod project;
 mod publish;
 mod reading;
 mod recall;
+mod start;
+mod state;
 mod template;
+mod todos;
 mod view;
+mod work;
 
 pub use brief::{Brief, BriefError, BriefOptions, make_brief, render_brief};
 pub use change_file::{ChangeFileError, parse_change};
+pub use decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
+pub use delegation::{Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate, delegate_again, report};
 pub use difference::render_difference;
 pub use eject::{EjectError, Ejected, eject_profile};
+pub use finish::{Closed, Finish, Material, Missing, finish, parse_material};
 pub use formed::{By, Formed, FormedError, change_formed, load_formed, now, path_of, record_session, session_path, template_of};
 pub use init::{InitError, Laid, Layout, lay_out};
 pub use library::{Library, ProfileSummary};
@@ -29,8 +43,12 @@ pub use publish::{PublishError, PublishRequest, Publishing, publish};
 pub use quipu_text::recall::Tier;
 pub use reading::{ReadError, Reading, may_read_whole, read_pointer};
 pub use recall::{Ask, RecallError, Recalled, recall};
+pub use start::{Awake, Block, StartRequest, Surroundings, look_around, start};
+pub use state::{Blocked, get_state, merge_state, set_state};
 pub use template::{TemplateError, render_template};
+pub use todos::{Move, NewTodo, Priority, Status, Todo, TodoMoves, Todos, add_todo, load_todos, move_todo, parse_todos, review_todos};
 pub use view::{
     Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Seen, ShownFile, StageView, Topic, Verdict, View, ViewError,
     ViewRequest, Writer, make_view, materialise_view, render_explanation, verify_view,
 };
+pub use work::WorkError;

@@ -1,7 +1,7 @@
 //! What an operation returns, whichever door it was called through.
 
 use quipu_contract::{BadPath, Fault, Faults, Place};
-use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError};
+use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError, WorkError};
 use quipu_store::StoreError;
 use serde_json::{Value, json};
 
@@ -250,6 +250,36 @@ impl From<RecallError> for Failure {
             RecallError::Store(error) => error.into(),
             RecallError::Read(error) => error.into(),
             RecallError::Index(error) => Failure::new(exit::IO, error.to_string(), "rm -r .quipu/recall     (it is made anew)"),
+        }
+    }
+}
+
+impl From<WorkError> for Failure {
+    fn from(error: WorkError) -> Failure {
+        let what = error.to_string();
+        match error {
+            WorkError::NoForm(form) => Failure::new(
+                exit::NOT_FOUND,
+                what,
+                format!("[[files]] path = \"…\" class = \"…\" form = \"{form}\" in quipu.toml, or quipu init --profile relay"),
+            ),
+            WorkError::Malformed { path, allowed, .. } => {
+                let allowed = if allowed.is_empty() { String::new() } else { format!("allowed: {allowed}; ") };
+                Failure::usage(
+                    what,
+                    format!(
+                        "{allowed}mend `{path}` in an editor: nothing was changed; quipu restore {path} --at ~1 brings the version before"
+                    ),
+                )
+            }
+            WorkError::Refused { mend, .. } => Failure::new(exit::REFUSED, what, mend),
+            WorkError::NotFound { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),
+            WorkError::Usage { mend, .. } => Failure::usage(what, mend),
+            WorkError::Unfinished(_) => Failure::new(exit::REFUSED, what, "quipu finish --dry-run"),
+            WorkError::Crowded(_) => Failure::new(exit::STALE, what, "the same command again: nothing was changed"),
+            WorkError::Read(error) => error.into(),
+            WorkError::Template(_) => Failure::usage(what, "mend the profile's template"),
+            WorkError::Store(error) => error.into(),
         }
     }
 }

@@ -36,11 +36,13 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 }
 
 /// The groups of two-word operations, with what they are about.
-pub const GROUPS: [(&str, &str); 8] = [
+pub const GROUPS: [(&str, &str); 10] = [
     ("task", "The task at hand: one agent's working memory"),
     ("world", "The shared world: facts by key"),
     ("knowledge", "What one agent has learnt"),
     ("sessions", "The records of past tasks"),
+    ("todo", "What is to be done, across sessions"),
+    ("state", "Where things stand"),
     ("contract", "The resolved rules of a project"),
     ("profile", "The built-in profiles"),
     ("lease", "The right to write some paths for longer than one commit"),
@@ -50,6 +52,25 @@ pub const GROUPS: [(&str, &str); 8] = [
 /// Every operation, in the order that help shows.
 pub const TABLE: &[Operation] = &[
     row::<ops::init::Init>(),
+    row::<ops::start::Start>(),
+    row::<ops::finish::Finish>(),
+    row::<ops::todo::TodoAdd>(),
+    row::<ops::todo::TodoStart>(),
+    row::<ops::todo::TodoBlock>(),
+    row::<ops::todo::TodoUnblock>(),
+    row::<ops::todo::TodoDone>(),
+    row::<ops::todo::TodoCancel>(),
+    row::<ops::todo::TodoList>(),
+    row::<ops::todo::TodoShow>(),
+    row::<ops::todo::TodoReview>(),
+    row::<ops::decide::Decide>(),
+    row::<ops::decide::Decisions>(),
+    row::<ops::state::StateGet>(),
+    row::<ops::state::StateSet>(),
+    row::<ops::state::StateMerge>(),
+    row::<ops::delegate::Delegate>(),
+    row::<ops::delegate::Report>(),
+    row::<ops::delegate::Collect>(),
     row::<ops::status::Status>(),
     row::<ops::view::View>(),
     row::<ops::brief::Brief>(),

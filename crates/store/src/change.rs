@@ -83,12 +83,14 @@ pub struct Change {
     pub lease: Option<LeaseToken>,
     /// The writer means it: a large loss, or a text that looks like a stand-in.
     pub force: bool,
+    /// The session that this change closes: in the same record, so that neither is without the other.
+    pub ends: Option<String>,
     pub ops: Vec<Op>,
 }
 
 impl Change {
     pub fn by(actor: &Actor) -> Change {
-        Change { actor: actor.clone(), why: None, key: None, lease: None, force: false, ops: Vec::new() }
+        Change { actor: actor.clone(), why: None, key: None, lease: None, force: false, ends: None, ops: Vec::new() }
     }
 
     pub fn why(mut self, why: impl Into<String>) -> Change {

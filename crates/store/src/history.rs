@@ -14,6 +14,9 @@ use crate::record::{Kind, OpKind, Record, RecordOp, Who};
 use crate::store::Store;
 use crate::version::Version;
 
+/// How much of the journal a look back reads.
+const RECENT_BYTES: u64 = 512 << 10;
+
 /// Which state of a file is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
@@ -57,6 +60,9 @@ impl From<&Record> for LogEntry {
     fn from(record: &Record) -> LogEntry {
         let mut paths: Vec<String> = record.ops.iter().map(|o| o.path.clone()).collect();
         if let Some(event) = &record.lease {
+            if event.paths.is_empty() {
+                paths.push(format!("session {} {}", event.id, if event.act == "release" { "ends" } else { "begins" }));
+            }
             paths.extend(event.paths.iter().map(|p| format!("{} {p}", event.act)));
         }
         LogEntry {
@@ -179,6 +185,56 @@ impl Store {
             Err(StoreError::Damaged { .. }) if !events.is_empty() => Ok(events),
             walked => walked.map(|()| events),
         }
+    }
+
+    /// What happened to a file after a record, newest first. Costs what happened since, not the file's whole past.
+    pub fn events_since(&self, path: &ProjectPath, seq: u64) -> Result<Vec<PathEvent>> {
+        self.with_sound_heads(|| {
+            self.take_notice(std::slice::from_ref(path))?;
+            let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
+            let mut events = Vec::new();
+            self.walk(path, head.at, &mut |record, op| {
+                if record.seq <= seq {
+                    return false;
+                }
+                events.push(PathEvent {
+                    seq: record.seq,
+                    at: record.at.clone(),
+                    kind: record.kind,
+                    who: record.who.clone(),
+                    why: record.why.clone(),
+                    op: op.op,
+                    version: op.version.clone(),
+                    len: op.len,
+                    bytes: op.bytes(),
+                });
+                true
+            })?;
+            Ok(events)
+        })
+    }
+
+    /// The newest records, newest first, read from the last bytes of the journal only: for a look back
+    /// that must not cost what the journal has.
+    pub fn recent(&self, most: usize) -> Result<Vec<LogEntry>> {
+        self.settle()?;
+        let bound = self.bound()?;
+        let mut entries = Vec::new();
+        let from = Position { segment: bound.segment, offset: bound.offset.saturating_sub(RECENT_BYTES) };
+        let bytes = self.journal.read_between(from, bound)?;
+        let mut end = bytes.len();
+        while end > 0 && entries.len() < most {
+            let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
+            // A line that begins before the window is only half there.
+            if start < end
+                && (start > 0 || from.offset == 0)
+                && let Ok(record) = Record::decode(&bytes[start..end])
+            {
+                entries.push(LogEntry::from(&record));
+            }
+            end = start.saturating_sub(1);
+        }
+        Ok(entries)
     }
 
     /// The text of a file at some state, and that state.

@@ -14,6 +14,11 @@ pub(crate) fn short_id() -> String {
     random()[..6].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Ten bytes that no other process and no other call is given.
+pub fn fresh_bytes() -> [u8; 10] {
+    random()
+}
+
 fn random() -> [u8; 10] {
     static SEED: OnceLock<[u8; 32]> = OnceLock::new();
     static NEXT: AtomicU64 = AtomicU64::new(0);

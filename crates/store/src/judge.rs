@@ -141,8 +141,13 @@ impl Store {
             record.ops = kept;
             records.push(record);
         }
-        if !ops.is_empty() {
+        let ending = match &change.ends {
+            Some(id) => self.ending_of(&leases, id, &change.actor)?,
+            None => None,
+        };
+        if !ops.is_empty() || ending.is_some() {
             let mut record = look.next_record(self, kind, Who::from(&change.actor));
+            record.lease = ending;
             record.why = change.why.clone();
             record.key = change.key.clone();
             record.ops = ops;

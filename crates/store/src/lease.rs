@@ -19,6 +19,11 @@ pub struct Lease {
     pub paths: Vec<String>,
     pub fence: u64,
     pub until: String,
+    /// When it was taken or last renewed, and the record that says so.
+    #[serde(default)]
+    pub since: String,
+    #[serde(default)]
+    pub seq: u64,
     #[serde(default)]
     pub(crate) boot: String,
     #[serde(default)]
@@ -71,9 +76,16 @@ impl Lease {
             paths: event.paths.clone(),
             fence: event.fence,
             until: event.until.clone(),
+            since: record.at.clone(),
+            seq: record.seq,
             boot: event.boot.clone(),
             boot_until_us: event.boot_until_us,
         }
+    }
+
+    /// A lease on no path is a session: it says that someone is at work and keeps no one out.
+    pub(crate) fn is_session(&self) -> bool {
+        self.paths.is_empty()
     }
 }
 
@@ -86,7 +98,7 @@ impl Store {
         self.settle()?;
         let (now, boot) = (self.clock.now(), self.boot.clone());
         let all = self.with_sound_heads(|| self.heads()?.leases())?;
-        Ok(all.into_iter().filter(|l| !l.is_over(now, &boot)).collect())
+        Ok(all.into_iter().filter(|l| !l.is_session() && !l.is_over(now, &boot)).collect())
     }
 
     /// Takes a lease on paths that no one else holds.
@@ -137,7 +149,7 @@ impl Store {
         self.lease_event(actor, |leases, _, now, boot| {
             let lease = leases
                 .iter()
-                .find(|l| l.id == id)
+                .find(|l| l.id == id && !l.is_session())
                 .ok_or_else(|| StoreError::NotFound { what: format!("no lease `{id}` is held"), mend: "quipu lease list".into() })?;
             match (fence, actor) {
                 (Some(fence), _) if fence == lease.fence => {}
@@ -148,7 +160,7 @@ impl Store {
         })
     }
 
-    fn lease_event(&self, actor: &Actor, decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>) -> Result<Lease> {
+    pub(crate) fn lease_event(&self, actor: &Actor, decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>) -> Result<Lease> {
         let (held, look, all, fence) = self.with_sound_heads(|| {
             let held = self.append_lock.acquire()?;
             let mut look = self.look()?;
@@ -201,7 +213,7 @@ fn held_by(lease: &Lease) -> String {
     format!("{} holds {} until {} (lease {})", lease.holder, lease.paths.join(", "), lease.until, lease.id)
 }
 
-fn event(act: &str, id: &str, paths: &[String], fence: u64, seconds: u64, now: Instant, boot: &str) -> LeaseEvent {
+pub(crate) fn event(act: &str, id: &str, paths: &[String], fence: u64, seconds: u64, now: Instant, boot: &str) -> LeaseEvent {
     let length = i64::try_from(seconds.min(LONGEST_SECONDS) * 1_000_000).unwrap_or(0);
     LeaseEvent {
         act: act.into(),

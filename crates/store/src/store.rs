@@ -128,13 +128,13 @@ impl Store {
         &self.tree.path
     }
 
-    pub fn contract(&self) -> &Contract {
-        &self.contract
-    }
-
-    /// The moment by the clock that the store was opened with.
+    /// The moment, by the clock this store was opened with.
     pub fn now(&self) -> crate::clock::Instant {
         self.clock.now()
+    }
+
+    pub fn contract(&self) -> &Contract {
+        &self.contract
     }
 
     /// Whether the project lies on a disk or in a folder that cannot be written.

@@ -7,5 +7,5 @@ mod playground;
 mod sample;
 
 pub use failing::{FailingDisk, Failure};
-pub use playground::{CONTRACT, Playground, contract};
+pub use playground::{CONTRACT, Playground, contract, copy_folder, temp_folder};
 pub use sample::{SampleBook, Tongue};

@@ -147,7 +147,7 @@ impl Default for Playground {
 
 /// In memory where there is such a file system: the suites sync thousands of times, and what a power
 /// cut takes they take away themselves. `QUIPU_TEST_FOLDER` names another file system to run on.
-fn temp_folder() -> TempDir {
+pub fn temp_folder() -> TempDir {
     if let Some(folder) = std::env::var_os("QUIPU_TEST_FOLDER") {
         return tempfile::tempdir_in(folder).unwrap();
     }
@@ -155,7 +155,8 @@ fn temp_folder() -> TempDir {
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+/// Copies a folder with everything in it.
+pub fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();

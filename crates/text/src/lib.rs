@@ -11,6 +11,7 @@ mod document;
 mod entry;
 mod front;
 mod html;
+pub mod json;
 mod keyed;
 mod lines;
 mod link;

@@ -30,7 +30,7 @@ pub struct Asked {
 }
 
 /// `21000`, `21_000`, `21k`
-fn parse_tokens(text: &str) -> Result<u64, String> {
+pub fn parse_tokens(text: &str) -> Result<u64, String> {
     let plain = text.replace(['_', ','], "");
     let (digits, times) = match plain.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1000),

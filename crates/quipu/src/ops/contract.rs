@@ -69,6 +69,21 @@ impl Operate for ContractShow {
                 text.push_str(&format!("  {:<20} {after}  {}\n", step.name, step.place));
             }
         }
+        if !contract.scenes.is_empty() {
+            text.push_str("scenes\n");
+            let width = contract.scenes.keys().map(|n| n.chars().count()).max().unwrap_or(0);
+            for scene in contract.scenes.values() {
+                let show = scene.show.iter().map(|p| p.as_str()).collect::<Vec<_>>().join(", ");
+                text.push_str(&format!("  {:<width$}  shows {show}  {}\n", scene.name, scene.place));
+            }
+        }
+        if !contract.finish.is_empty() {
+            text.push_str("finish\n");
+            let width = contract.finish.iter().map(|i| i.name.chars().count()).max().unwrap_or(0);
+            for item in &contract.finish {
+                text.push_str(&format!("  {:<width$}  {} {}  {}\n", item.name, item.form, item.need, item.place));
+            }
+        }
         if !contract.vars.is_empty() {
             text.push_str("vars\n");
         }

@@ -4,6 +4,13 @@ use quipu_store::Receipt;
 
 use crate::answer::Answer;
 
+/// Data of its own, with the receipt beside it.
+pub fn with(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<String>) -> Answer {
+    json["receipt"] = serde_json::json!(receipt);
+    let told = answer(receipt);
+    Answer { json, text: text.into(), ..told }
+}
+
 pub fn answer(receipt: &Receipt) -> Answer {
     let mut text = String::new();
     if receipt.unchanged {

@@ -15,6 +15,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agents;
+mod guides;
 mod redact;
 mod run;
 mod transcript;

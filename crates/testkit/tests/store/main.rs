@@ -5,6 +5,7 @@
 mod classes;
 mod crash;
 mod damage;
+mod finish;
 mod guards;
 mod history;
 mod leases;

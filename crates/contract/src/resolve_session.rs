@@ -1,0 +1,65 @@
+//! Resolving what a session wakes with and what it must leave: scenes and the finish checklist.
+
+use toml::Spanned;
+
+use super::{Resolver, Source, header_place, place};
+use crate::contract::Contract;
+use crate::fault::Fault;
+use crate::finish::{Condition, FinishItem, Occasion};
+use crate::manifest::{FinishTable, SceneTable};
+use crate::scene::Scene;
+
+impl Resolver {
+    pub(super) fn finish_item(&mut self, source: &Source, item: &Spanned<FinishTable>) -> Option<FinishItem> {
+        let table = item.get_ref();
+        let Some(need) = Condition::parse(table.need.get_ref()) else {
+            let what = format!("`{}` is no condition", table.need.get_ref());
+            self.fault(source, table.need.span(), what, format!("one of {}", Condition::KNOWN));
+            return None;
+        };
+        Some(FinishItem {
+            name: table.name.get_ref().clone(),
+            text: table.text.clone(),
+            form: table.form,
+            need,
+            when: table.when,
+            roles: table.roles.clone(),
+            supply: table.supply.clone(),
+            place: place(source, table.name.span()),
+        })
+    }
+
+    /// A scene wakes a role that there is.
+    pub(super) fn check_scenes(&mut self, contract: &Contract) {
+        for scene in contract.scenes.values() {
+            if let Some(role) = scene.role.as_ref().filter(|r| !contract.roles.contains_key(*r)) {
+                let known = contract.roles.keys().cloned().collect::<Vec<_>>().join(", ");
+                self.found.push(Fault {
+                    what: format!("scene `{}` wakes role `{role}`, which is not declared", scene.name),
+                    place: scene.place.clone(),
+                    other: None,
+                    mend: format!("one of {known}"),
+                });
+            }
+        }
+        for form in contract.finish.iter().filter(|i| i.when != Occasion::Never && contract.of_form(i.form).next().is_none()) {
+            self.found.push(Fault {
+                what: format!("finish item `{}` is about `{}`, and no file has that form", form.name, form.form),
+                place: form.place.clone(),
+                other: None,
+                mend: format!("[[files]] path = \"…\" form = \"{}\", or when = \"never\"", form.form),
+            });
+        }
+    }
+}
+
+pub(super) fn scene(source: &Source, name: &str, table: &Spanned<SceneTable>) -> Scene {
+    let SceneTable { role, show, next } = table.get_ref();
+    Scene {
+        name: name.to_owned(),
+        role: role.as_ref().map(|r| r.get_ref().clone()),
+        show: show.clone(),
+        next: next.iter().cloned().collect(),
+        place: header_place(source, &format!("scenes.{name}"), table.span()),
+    }
+}

@@ -1,0 +1,98 @@
+//! Scenes: the ways to wake up, and what each is shown.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Place;
+use crate::language::Said;
+
+/// A way to wake up.
+#[derive(Debug, Clone, Serialize)]
+pub struct Scene {
+    pub name: String,
+    /// The role that wakes so; a caller in that role gets this scene unasked.
+    pub role: Option<String>,
+    pub show: Vec<Paragraph>,
+    /// What to do next, in the order of the profiles that say it.
+    pub next: Vec<Said>,
+    pub place: Place,
+}
+
+impl Scene {
+    /// What another profile says of the same scene, behind this one's.
+    pub(crate) fn join(&mut self, other: Scene) {
+        self.role = self.role.take().or(other.role);
+        let new: Vec<Paragraph> = other.show.into_iter().filter(|p| !self.show.contains(p)).collect();
+        self.show.extend(new);
+        self.next.extend(other.next);
+    }
+}
+
+/// A part of the text that a start prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Paragraph {
+    /// Who we are: files of the form `identity`.
+    Identity,
+    /// Where things stand.
+    State,
+    /// Work that someone began and never finished.
+    Unfinished,
+    /// What others did since this agent was last here.
+    Others,
+    /// The open todos, by priority.
+    Todos,
+    /// Decisions that hold, the newest first.
+    Decisions,
+    /// Orders to children and what became of them.
+    Delegations,
+    /// The one order that a child was given.
+    Delegation,
+    /// The shared world.
+    World,
+    /// What this agent has learnt.
+    Knowledge,
+    /// This agent's working memory.
+    Task,
+    /// Patterns and past sessions that match the task at hand.
+    Matches,
+    /// The newest sessions.
+    Sessions,
+}
+
+impl Paragraph {
+    pub const ALL: [Paragraph; 13] = [
+        Paragraph::Identity,
+        Paragraph::State,
+        Paragraph::Unfinished,
+        Paragraph::Others,
+        Paragraph::Todos,
+        Paragraph::Decisions,
+        Paragraph::Delegations,
+        Paragraph::Delegation,
+        Paragraph::World,
+        Paragraph::Knowledge,
+        Paragraph::Task,
+        Paragraph::Matches,
+        Paragraph::Sessions,
+    ];
+
+    /// As the contract writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Paragraph::Identity => "identity",
+            Paragraph::State => "state",
+            Paragraph::Unfinished => "unfinished",
+            Paragraph::Others => "others",
+            Paragraph::Todos => "todos",
+            Paragraph::Decisions => "decisions",
+            Paragraph::Delegations => "delegations",
+            Paragraph::Delegation => "delegation",
+            Paragraph::World => "world",
+            Paragraph::Knowledge => "knowledge",
+            Paragraph::Task => "task",
+            Paragraph::Matches => "matches",
+            Paragraph::Sessions => "sessions",
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Recording a decision: appended, never edited.
+
+use quipu_contract::{Actor, Form, Language, ProjectPath};
+use quipu_store::{LeaseToken, Receipt};
+use serde::{Deserialize, Serialize};
+
+use super::entry::{Decision, parse_decisions};
+use crate::draft::{Draft, Terms, revise};
+use crate::finish::Closing;
+use crate::forms::resolve_form;
+use crate::moment::{now, render_date};
+use crate::naming::{find_name, fresh_name};
+use crate::project::Project;
+use crate::work::WorkError;
+
+/// What a decision is made of.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewDecision {
+    pub title: String,
+    #[serde(default)]
+    pub id: Option<String>,
+    /// What forced a choice.
+    #[serde(default)]
+    pub context: Option<String>,
+    /// What was chosen.
+    #[serde(default)]
+    pub decision: Option<String>,
+    #[serde(default)]
+    pub why: Option<String>,
+    #[serde(default)]
+    pub alternatives: Option<String>,
+    #[serde(default)]
+    pub consequences: Option<String>,
+    #[serde(default)]
+    pub status: Option<String>,
+    #[serde(default)]
+    pub supersedes: Vec<String>,
+}
+
+/// Appends a decision and returns its id.
+pub fn decide(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, new: &NewDecision) -> Result<(String, Receipt), WorkError> {
+    let path = resolve_form(project, actor, Form::Decisions)?;
+    revise(project, actor, |draft| {
+        let id = draft_decision(draft, &path, new)?;
+        Ok((id.clone(), Terms { why: format!("decide {id}: {}", new.title), lease: lease.cloned(), ends: None }))
+    })
+}
+
+pub(crate) fn close_decisions(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<(), WorkError> {
+    let path = resolve_form(draft.project, draft.actor, Form::Decisions)?;
+    for new in &closing.material.decisions {
+        draft_decision(draft, &path, new)?;
+    }
+    Ok(())
+}
+
+fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) -> Result<String, WorkError> {
+    let known = parse_decisions(&draft.text(path)?);
+    let moment = now(&draft.project.store);
+    if new.title.trim().is_empty() || new.title.contains('\n') {
+        return Err(WorkError::usage("a decision needs a title of one line", "quipu decide \"title\" --decision \"…\" --context \"…\""));
+    }
+    if new.decision.as_ref().is_none_or(|d| d.trim().is_empty()) || new.context.as_ref().is_none_or(|c| c.trim().is_empty()) {
+        let mend = format!("quipu decide \"{}\" --context \"what forced a choice\" --decision \"what was chosen\"", new.title);
+        return Err(WorkError::usage("a decision says what forced a choice and what was chosen", mend));
+    }
+    let is_taken = |name: &str| known.iter().any(|d| d.id.eq_ignore_ascii_case(name));
+    let id = match &new.id {
+        Some(id) if is_taken(id) => {
+            return Err(WorkError::refused(
+                format!("there is a decision `{id}` already, and none is ever edited"),
+                format!("quipu decide \"…\" --supersedes {id}"),
+            ));
+        }
+        Some(id) if id.is_empty() || id.contains([':', '：']) || id.contains(char::is_whitespace) => {
+            return Err(WorkError::usage(format!("`{id}` is no id"), "--id ADR-007     (one word)"));
+        }
+        Some(id) => id.clone(),
+        None => fresh_name("ADR", moment, is_taken),
+    };
+    let mut supersedes = Vec::new();
+    for asked in &new.supersedes {
+        supersedes.push(find_superseded(&known, asked)?.id.clone());
+    }
+    let text = render(new, &id, &supersedes, &render_date(moment), draft.project.contract.language);
+    draft.append(path, &text)?;
+    Ok(id)
+}
+
+fn find_superseded<'d>(known: &'d [Decision], asked: &str) -> Result<&'d Decision, WorkError> {
+    let found = find_name(known.iter().map(|d| d.id.as_str()), asked).and_then(|id| known.iter().rfind(|d| d.id == id));
+    let old = found.ok_or_else(|| WorkError::not_found(format!("no decision `{asked}`"), "quipu decisions"))?;
+    match &old.superseded_by {
+        Some(newer) => {
+            let what = format!("`{}` was superseded by `{newer}` already", old.id);
+            Err(WorkError::refused(what, format!("quipu decide \"…\" --supersedes {newer}")))
+        }
+        None => Ok(old),
+    }
+}
+
+fn render(new: &NewDecision, id: &str, supersedes: &[String], date: &str, language: Language) -> String {
+    let colon = if language == Language::Zh { "：" } else { ": " };
+    let status = new.status.clone().unwrap_or_else(|| if language == Language::Zh { "已采纳".into() } else { "Accepted".into() });
+    let joined = supersedes.join(if language == Language::Zh { "、" } else { ", " });
+    let fields: [(&str, &str, Option<&str>); 8] = [
+        ("Date", "日期", Some(date)),
+        ("Status", "状态", Some(&status)),
+        ("Supersedes", "取代", Some(&joined)),
+        ("Context", "背景", new.context.as_deref()),
+        ("Decision", "决策", new.decision.as_deref()),
+        ("Why", "理由", new.why.as_deref()),
+        ("Alternatives", "备选", new.alternatives.as_deref()),
+        ("Consequences", "影响", new.consequences.as_deref()),
+    ];
+    let mut text = format!("\n## {id}{colon}{}\n", new.title.trim());
+    for (en, zh, value) in fields {
+        let Some(value) = value.map(str::trim).filter(|v| !v.is_empty()) else { continue };
+        let key = if language == Language::Zh { zh } else { en };
+        // A value of several lines stays one item of the list.
+        text.push_str(&format!("- {key}{colon}{}\n", value.replace('\n', "\n  ")));
+    }
+    text
+}

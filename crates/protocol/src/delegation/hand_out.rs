@@ -1,0 +1,165 @@
+//! Handing out an order, and handing it out again.
+
+use std::collections::BTreeMap;
+
+use quipu_contract::{Actor, Form, Language, UnitId};
+use quipu_store::{LeaseToken, Receipt};
+use quipu_text::json::{JsonPointer, append_item, parse_json, set_value};
+use serde_json::{Value, json};
+
+use super::order::load_delegation;
+use crate::draft::{Draft, Terms, revise};
+use crate::forms::{label, resolve_form, resolve_unit_form};
+use crate::library::Library;
+use crate::moment::{now, parse_deadline, render_moment};
+use crate::naming::fresh_name;
+use crate::project::Project;
+use crate::state::check_state;
+use crate::template::render_template;
+use crate::work::WorkError;
+
+/// An order to a child.
+#[derive(Debug, Clone, Default)]
+pub struct NewDelegation {
+    pub id: Option<String>,
+    pub task: String,
+    pub expect: String,
+    /// Pointers to what the child may read: `path#section: why`.
+    pub inputs: Vec<String>,
+    /// A moment, a date, or a while: `2h`.
+    pub deadline: Option<String>,
+}
+
+/// The same order for another child.
+#[derive(Debug, Clone, Default)]
+pub struct Again {
+    pub id: String,
+    pub why: Option<String>,
+    pub deadline: Option<String>,
+}
+
+/// Used where a profile brings no template of its own.
+const PLAIN: &str = "# {{ id }}\n\n## Task\n\n{{ task }}\n\n## Expected output\n\n{{ expect }}\n\n## Inputs\n\n{{ inputs }}\n\n## Deadline\n\n{{ deadline }}\n";
+
+/// Makes the child's file and lists it in the state, in one commit.
+pub fn delegate(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, new: &NewDelegation) -> Result<(String, Receipt), WorkError> {
+    if new.task.trim().is_empty() || new.expect.trim().is_empty() {
+        let mend = "quipu delegate --task \"…\" --expect \"…\" [--input path#section] [--deadline 2h]";
+        return Err(WorkError::usage("an order says what to do and what must exist when it is done", mend));
+    }
+    let moment = now(&project.store);
+    let deadline = parse_until(new.deadline.as_deref(), moment)?;
+    if let Some(id) = &new.id {
+        UnitId::parse(id).map_err(|e| WorkError::usage(e.to_string(), "--id docs"))?;
+    }
+    revise(project, actor, |draft| {
+        let is_there =
+            |id: &str| resolve_unit_form(project, Form::Delegation, id).is_ok_and(|p| project.store.root().join(p.as_str()).exists());
+        let id = match &new.id {
+            Some(id) if is_there(id) => {
+                let mend = format!("quipu delegate --again {id}; or another --id");
+                return Err(WorkError::refused(format!("there is a delegation `{id}` already: no two children share one"), mend));
+            }
+            Some(id) => id.clone(),
+            None => fresh_name("D", moment, is_there),
+        };
+        let path = resolve_unit_form(project, Form::Delegation, &id)?;
+        let text = render_order(project, actor, &id, new, deadline.as_deref())?;
+        draft.replace(&path, text)?;
+        let entry = json!({"id": id, "task": new.task.lines().next().unwrap_or_default(), "status": "open", "deadline": deadline});
+        list_in_state(draft, |text| append_item(text, &JsonPointer::default().child("delegations"), &entry))?;
+        let why = format!("delegate {id}: {}", new.task.lines().next().unwrap_or_default());
+        Ok((id, Terms { why, lease: lease.cloned(), ends: None }))
+    })
+}
+
+/// Hands the same order out again, below what stands there already.
+pub fn delegate_again(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, again: &Again) -> Result<Receipt, WorkError> {
+    let moment = now(&project.store);
+    let deadline = parse_until(again.deadline.as_deref(), moment)?;
+    let ((), receipt) = revise(project, actor, |draft| {
+        let order = load_delegation(project, actor, &again.id, moment)?;
+        let path = resolve_unit_form(project, Form::Delegation, &again.id)?;
+        let why = again.why.as_deref().unwrap_or(order.progress.as_str());
+        let (at, by) = (render_moment(moment), label(actor));
+        let text = match project.contract.language {
+            Language::En => format!(
+                "\n## Handed out again\n\n- At: {at}, by {by}\n- Why: {why}\n{}",
+                deadline.as_ref().map(|d| format!("- Deadline: {d}\n")).unwrap_or_default()
+            ),
+            Language::Zh => format!(
+                "\n## 重新派出\n\n- 时间：{at}，由 {by}\n- 原因：{why}\n{}",
+                deadline.as_ref().map(|d| format!("- 期限：{d}\n")).unwrap_or_default()
+            ),
+        };
+        draft.append(&path, &text)?;
+        let (status, until) = (json!("open"), deadline.clone());
+        set_in_state(draft, &again.id, |entry| {
+            entry.insert("status".into(), status.clone());
+            if let Some(until) = &until {
+                entry.insert("deadline".into(), until.clone().into());
+            }
+        })?;
+        Ok(((), Terms { why: format!("delegate again {}", again.id), lease: lease.cloned(), ends: None }))
+    })?;
+    Ok(receipt)
+}
+
+fn parse_until(text: Option<&str>, moment: jiff::Timestamp) -> Result<Option<String>, WorkError> {
+    let Some(text) = text else { return Ok(None) };
+    let found = parse_deadline(text, moment).map(render_moment);
+    found.map(Some).ok_or_else(|| WorkError::usage(format!("`{text}` is no deadline"), "--deadline 2h, 3d or 2026-01-31T12:00:00Z"))
+}
+
+fn render_order(project: &Project, actor: &Actor, id: &str, new: &NewDelegation, deadline: Option<&str>) -> Result<String, WorkError> {
+    let contract = &project.contract;
+    let rule = contract.of_form(Form::Delegation).find(|r| r.path.holes().any(|h| h == "unit"));
+    let named = rule.and_then(|rule| {
+        let profile = rule.profile.as_ref()?;
+        let file = format!("templates/{}/{}", contract.language.as_str(), rule.path);
+        Some((Library::shown(profile, &file), project.library.read(profile, &file)?))
+    });
+    let (file, template) = named.unwrap_or_else(|| ("delegation".into(), PLAIN.into()));
+    let none = if contract.language == Language::Zh { "无" } else { "none" };
+    let inputs = new.inputs.iter().map(|i| format!("- {i}\n")).collect::<String>();
+    let values: BTreeMap<&str, String> = [
+        ("id", id.to_owned()),
+        ("parent", label(actor)),
+        ("task", new.task.trim().to_owned()),
+        ("expect", new.expect.trim().to_owned()),
+        ("inputs", if inputs.is_empty() { none.to_owned() } else { inputs.trim_end().to_owned() }),
+        ("deadline", deadline.unwrap_or(none).to_owned()),
+    ]
+    .into();
+    Ok(render_template(&file, &template, &values)?)
+}
+
+/// Changes the state's list, where the project keeps a state.
+fn list_in_state(draft: &mut Draft<'_>, edit: impl Fn(&str) -> Result<String, quipu_text::json::JsonError>) -> Result<(), WorkError> {
+    let Ok(path) = resolve_form(draft.project, draft.actor, Form::State) else { return Ok(()) };
+    let text = draft.text(&path)?;
+    let text = edit(&text).map_err(WorkError::in_file(&path))?;
+    check_state(&draft.project.contract, &path, &text)?;
+    draft.replace(&path, text)
+}
+
+/// Changes one entry of the state's list; nothing happens if it is not listed.
+pub(super) fn set_in_state(draft: &mut Draft<'_>, id: &str, change: impl Fn(&mut serde_json::Map<String, Value>)) -> Result<(), WorkError> {
+    list_in_state(draft, |text| {
+        if text.trim().is_empty() {
+            return Ok(text.to_owned());
+        }
+        let list = JsonPointer::default().child("delegations");
+        let entries = parse_json(text)?.at(&list).map(|n| n.to_value()).unwrap_or_default();
+        let Some(index) = entries.as_array().and_then(|e| e.iter().position(|e| e["id"].as_str() == Some(id))) else {
+            return Ok(text.to_owned());
+        };
+        let Value::Object(old) = &entries[index] else { return Ok(text.to_owned()) };
+        let mut new = old.clone();
+        change(&mut new);
+        let at = list.child(index);
+        new.iter()
+            .filter(|(key, value)| old.get(*key) != Some(value))
+            .try_fold(text.to_owned(), |text, (key, value)| set_value(&text, &at.child(key), value))
+    })
+}

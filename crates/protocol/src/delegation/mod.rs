@@ -1,0 +1,15 @@
+//! Delegations: one file for each child, its order on top, its reports below.
+//!
+//! The order is never rewritten and parallel children share no file. The parent's state lists what
+//! was handed out; what became of it is read from the files, the sessions and the clock.
+
+mod collect;
+mod hand_out;
+mod order;
+mod report;
+
+pub use collect::{Collected, collect, survey_delegations};
+pub use hand_out::{Again, NewDelegation, delegate, delegate_again};
+pub(crate) use order::child_of;
+pub use order::{Delegation, Progress, load_delegation};
+pub use report::{Report, report};

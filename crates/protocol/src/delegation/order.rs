@@ -1,0 +1,150 @@
+//! A delegation as its file tells it.
+
+use jiff::Timestamp;
+use quipu_contract::{Actor, ActorName, Contract, Form, Paragraph, ProjectPath, UnitId};
+use quipu_store::OpenSession;
+use quipu_text::{Document, Section};
+use serde::Serialize;
+
+use crate::draft::Draft;
+use crate::forms::resolve_unit_form;
+use crate::moment::parse_moment;
+use crate::project::Project;
+use crate::work::WorkError;
+
+/// What became of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// No one has begun it.
+    Open,
+    /// A child is at work.
+    Running,
+    /// A child began it long ago and neither reported nor finished.
+    Dead,
+    /// Its deadline has passed without a report.
+    Overdue,
+    Reported,
+    /// More than one report: the first and what came after it.
+    ReportedTwice,
+}
+
+impl Progress {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Progress::Open => "open",
+            Progress::Running => "running",
+            Progress::Dead => "dead",
+            Progress::Overdue => "overdue",
+            Progress::Reported => "reported",
+            Progress::ReportedTwice => "reported_twice",
+        }
+    }
+}
+
+/// One order with its reports.
+#[derive(Debug, Clone, Serialize)]
+pub struct Delegation {
+    pub id: String,
+    pub path: String,
+    pub task: String,
+    pub expect: String,
+    /// What the child is given to read, as the parent wrote it.
+    pub inputs: Vec<String>,
+    pub deadline: Option<String>,
+    /// How often it was handed out.
+    pub rounds: usize,
+    pub progress: Progress,
+    /// The reports as they stand there, the first first.
+    pub reports: Vec<String>,
+}
+
+const TASK: [&str; 2] = ["task", "任务"];
+const EXPECT: [&str; 2] = ["expected output", "预期产出"];
+const INPUTS: [&str; 2] = ["inputs", "输入"];
+const DEADLINE: [&str; 2] = ["deadline", "期限"];
+const REPORT: [&str; 2] = ["report", "报告"];
+const AGAIN: [&str; 2] = ["handed out again", "重新派出"];
+
+/// Reads one order.
+pub fn load_delegation(project: &Project, actor: &Actor, id: &str, now: Timestamp) -> Result<Delegation, WorkError> {
+    let path = resolve_unit_form(project, Form::Delegation, id)?;
+    let mut draft = Draft::new(project, actor);
+    if !draft.exists(&path)? {
+        return Err(WorkError::not_found(format!("no delegation `{id}`: there is no `{path}`"), "quipu collect"));
+    }
+    let text = draft.text(&path)?;
+    let sessions = project.store.sessions()?;
+    Ok(parse_delegation(id, &path, &text, &sessions, now))
+}
+
+pub(super) fn parse_delegation(id: &str, path: &ProjectPath, text: &str, sessions: &[OpenSession], now: Timestamp) -> Delegation {
+    let document = Document::parse(text);
+    let of = |names: [&'static str; 2]| document.sections().iter().filter(move |s| is_named(s, names));
+    let body = |names| of(names).next().map(|s| document.slice(&s.body).trim().to_owned()).unwrap_or_default();
+    let reports: Vec<String> = of(REPORT).map(|s| without_markers(document.slice(&s.range))).collect();
+    // The newest deadline holds: an order may be handed out again with another.
+    let again = of(AGAIN).filter_map(|s| find_moment(deadline_line(document.slice(&s.body))));
+    let deadline = of(DEADLINE).filter_map(|s| find_moment(document.slice(&s.body))).chain(again).last();
+    let session = sessions.iter().rfind(|s| s.who.unit.as_deref() == Some(id));
+    let late = deadline.as_deref().and_then(parse_moment).is_some_and(|d| d < now);
+    let progress = match (reports.len(), session) {
+        (1, _) => Progress::Reported,
+        (2.., _) => Progress::ReportedTwice,
+        _ if late => Progress::Overdue,
+        (_, Some(session)) if session.over => Progress::Dead,
+        (_, Some(_)) => Progress::Running,
+        (_, None) => Progress::Open,
+    };
+    Delegation {
+        id: id.to_owned(),
+        path: path.as_str().to_owned(),
+        task: body(TASK),
+        expect: body(EXPECT),
+        inputs: body(INPUTS).lines().filter_map(|l| l.strip_prefix("- ")).map(|l| l.trim().to_owned()).collect(),
+        deadline,
+        rounds: 1 + of(AGAIN).count(),
+        progress,
+        reports,
+    }
+}
+
+/// `## Report`, `## Report 2`, `## 报告`.
+fn is_named(section: &Section, names: [&str; 2]) -> bool {
+    let title = section.title.trim().trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ').to_lowercase();
+    section.level == 2 && names.contains(&title.as_str())
+}
+
+fn without_markers(text: &str) -> String {
+    let kept = text.lines().filter(|l| !(l.trim().starts_with("<!--") && l.trim().ends_with("-->")));
+    kept.collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+/// The line of a list that tells the deadline.
+fn deadline_line(text: &str) -> &str {
+    let is_told = |line: &&str| DEADLINE.iter().any(|name| line.trim_start_matches(['-', ' ']).to_lowercase().starts_with(name));
+    text.lines().find(is_told).unwrap_or_default()
+}
+
+fn find_moment(text: &str) -> Option<String> {
+    let words = text.split(|c: char| c.is_whitespace() || matches!(c, '：' | '。' | '，' | '`'));
+    words
+        .filter(|w| w.contains('-'))
+        .find(|w| parse_moment(w.trim_end_matches([',', '.'])).is_some())
+        .map(|w| w.trim_end_matches([',', '.']).to_owned())
+}
+
+/// Who works on an order: a caller without a role acts in the role that wakes for one, and its unit is
+/// the order.
+pub(crate) fn child_of(contract: &Contract, actor: &Actor, id: &str) -> Result<Actor, WorkError> {
+    let scene = contract.scenes.values().find(|s| s.show.contains(&Paragraph::Delegation));
+    let role = scene.and_then(|s| ActorName::parse(s.role.as_deref()?).ok());
+    if let (Some(own), Some(role)) = (actor.role(), &role)
+        && own != role
+    {
+        let what = format!("role `{own}` hands orders out; it is `{role}` that works on one");
+        return Err(WorkError::refused(what, format!("--as {role}")));
+    }
+    let unit = UnitId::parse(id).map_err(|e| WorkError::usage(e.to_string(), "quipu collect"))?;
+    Ok(Actor::Agent { role: role.or_else(|| actor.role().cloned()), unit: Some(unit), agent: actor.agent().cloned() })
+}

@@ -1,0 +1,177 @@
+//! A change while it is being composed: texts as they were read, texts as they shall be.
+//!
+//! Every file is read once and written on the version that was read. If another was quicker, the
+//! whole composition is done again on what it left: an operation is re-applied, never its outcome.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use quipu_contract::{Actor, ProjectPath};
+use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError, Version};
+use quipu_text::json::parse_json;
+
+use crate::difference::render_difference;
+use crate::project::Project;
+use crate::reading::may_read_whole;
+use crate::work::WorkError;
+
+/// So often a composition is done again. Each time another's change went through, so that many agents
+/// at once are served in turn.
+const ATTEMPTS: usize = 100;
+
+/// A change in the making.
+pub struct Draft<'p> {
+    pub project: &'p Project,
+    pub actor: &'p Actor,
+    files: BTreeMap<ProjectPath, Drafted>,
+}
+
+#[derive(Debug, Clone)]
+struct Drafted {
+    old: Option<(String, Version)>,
+    new: String,
+    /// What is added at the end, for a file that only grows.
+    added: Option<String>,
+}
+
+/// What a change is besides its texts.
+#[derive(Debug, Clone, Default)]
+pub struct Terms {
+    pub why: String,
+    pub lease: Option<LeaseToken>,
+    /// The session that it closes.
+    pub ends: Option<String>,
+}
+
+impl<'p> Draft<'p> {
+    pub fn new(project: &'p Project, actor: &'p Actor) -> Draft<'p> {
+        Draft { project, actor, files: BTreeMap::new() }
+    }
+
+    fn load(&mut self, path: &ProjectPath) -> Result<&mut Drafted, WorkError> {
+        if !self.files.contains_key(path) {
+            may_read_whole(self.project, self.actor, path)?;
+            let old = match self.project.store.read(path)? {
+                None => None,
+                Some((bytes, version)) => {
+                    refuse_broken_json(self.project, path, &bytes)?;
+                    let text = String::from_utf8(bytes).map_err(|_| WorkError::Malformed {
+                        path: path.clone(),
+                        line: 1,
+                        what: "this is not text".into(),
+                        allowed: "UTF-8".into(),
+                    })?;
+                    Some((text, version))
+                }
+            };
+            let new = old.as_ref().map(|(text, _)| text.clone()).unwrap_or_default();
+            self.files.insert(path.clone(), Drafted { old, new, added: None });
+        }
+        Ok(self.files.get_mut(path).expect("inserted above"))
+    }
+
+    /// The text as it shall be; empty for a file that is not there.
+    pub fn text(&mut self, path: &ProjectPath) -> Result<String, WorkError> {
+        Ok(self.load(path)?.new.clone())
+    }
+
+    /// Whether the file is there, or shall be.
+    pub fn exists(&mut self, path: &ProjectPath) -> Result<bool, WorkError> {
+        let file = self.load(path)?;
+        Ok(file.old.is_some() || !file.new.is_empty())
+    }
+
+    pub fn replace(&mut self, path: &ProjectPath, text: String) -> Result<(), WorkError> {
+        self.load(path)?.new = text;
+        Ok(())
+    }
+
+    /// Adds text at the end, on lines of its own.
+    pub fn append(&mut self, path: &ProjectPath, text: &str) -> Result<(), WorkError> {
+        let file = self.load(path)?;
+        let open = !file.new.is_empty() && !file.new.ends_with('\n');
+        let text = format!("{}{text}", if open { "\n" } else { "" });
+        file.new.push_str(&text);
+        file.added.get_or_insert_default().push_str(&text);
+        Ok(())
+    }
+
+    /// The paths that shall be otherwise than they are.
+    pub fn changed(&self) -> impl Iterator<Item = &ProjectPath> {
+        self.files.iter().filter(|(_, f)| f.is_changed()).map(|(path, _)| path)
+    }
+
+    /// What would change, file by file.
+    pub fn difference(&self) -> String {
+        let told = |(path, file): (&ProjectPath, &Drafted)| {
+            let old = file.old.as_ref().map_or("", |(text, _)| text.as_str());
+            render_difference(path.as_str(), old, path.as_str(), &file.new)
+        };
+        self.files.iter().map(told).collect()
+    }
+
+    fn change(&self, terms: &Terms) -> Change {
+        let mut change = Change::by(self.actor).why(terms.why.clone());
+        // The texts are whole by construction: what shrinks here is meant to.
+        change.force = true;
+        (change.lease, change.ends) = (terms.lease.clone(), terms.ends.clone());
+        for (path, file) in self.files.iter().filter(|(_, f)| f.is_changed()) {
+            change = match (&file.old, &file.added) {
+                (None, _) => change.create(path, file.new.clone()),
+                (Some(_), Some(added)) => change.append(path, added.clone()),
+                (Some((_, version)), None) => change.write(path, file.new.clone(), Expect::Version(version.clone())),
+            };
+        }
+        change
+    }
+
+    /// Whether a refusal only means that another has made a file meanwhile.
+    fn was_overtaken(&self) -> bool {
+        self.files.iter().any(|(path, f)| f.old.is_none() && f.is_changed() && matches!(self.project.store.read(path), Ok(Some(_))))
+    }
+}
+
+/// What a hand left there and the contract does not allow is not read; if it is broken JSON, the line
+/// that breaks it is what the caller must know.
+fn refuse_broken_json(project: &Project, path: &ProjectPath, allowed: &[u8]) -> Result<(), WorkError> {
+    if !path.as_str().ends_with(".json") {
+        return Ok(());
+    }
+    match project.store.on_disk(path)? {
+        Some(found) if found != allowed => match parse_json(&String::from_utf8_lossy(&found)) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(WorkError::in_file(path)(error)),
+        },
+        _ => Ok(()),
+    }
+}
+
+impl Drafted {
+    fn is_changed(&self) -> bool {
+        self.old.as_ref().map_or("", |(text, _)| text.as_str()) != self.new
+    }
+}
+
+/// Composes a change and commits it; does so again, on the newest texts, while others are quicker.
+pub fn revise<T>(
+    project: &Project,
+    actor: &Actor,
+    compose: impl Fn(&mut Draft<'_>) -> Result<(T, Terms), WorkError>,
+) -> Result<(T, Receipt), WorkError> {
+    for attempt in 0..ATTEMPTS {
+        let mut draft = Draft::new(project, actor);
+        let (outcome, terms) = compose(&mut draft)?;
+        let published = project.store.judge(draft.change(&terms)).and_then(|judged| judged.publish());
+        match published {
+            Ok(receipt) => return Ok((outcome, receipt)),
+            Err(StoreError::Stale { .. }) => {}
+            Err(StoreError::Refused(_)) if draft.was_overtaken() => {}
+            Err(error) => return Err(error.into()),
+        }
+        if attempt > 1 {
+            let chance = u64::from(quipu_store::fresh_bytes()[0]);
+            std::thread::sleep(Duration::from_micros(chance * (attempt as u64).min(40)));
+        }
+    }
+    Err(WorkError::Crowded(ATTEMPTS))
+}

@@ -1,0 +1,169 @@
+//! The contract's checklist, held against what the finish would leave.
+
+use quipu_contract::{Condition, FinishItem, Form, Occasion, ProjectPath};
+use quipu_text::Document;
+use quipu_text::json::{JsonPointer, parse_json};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Closing;
+use crate::draft::Draft;
+use crate::forms::{list_form, resolve_form};
+use crate::reading::find_section;
+use crate::todos::{hanging, parse_todos};
+use crate::work::WorkError;
+
+/// What is not there yet, and the command that supplies it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    pub name: String,
+    pub text: String,
+    /// What exactly, where more can be said.
+    pub detail: Option<String>,
+    #[serde(rename = "do")]
+    pub supply: String,
+    pub rule: String,
+}
+
+/// Every item that does not hold.
+pub(super) fn check(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Vec<Missing>, WorkError> {
+    let contract = std::sync::Arc::clone(&draft.project.contract);
+    for name in &closing.material.none {
+        let item = contract.finish.iter().find(|i| i.name == *name);
+        if !item.is_some_and(|i| i.need == Condition::Answered) {
+            let names = contract.finish.iter().filter(|i| i.need == Condition::Answered).map(|i| i.name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            let what = format!("`{name}` cannot be answered with none");
+            return Err(WorkError::usage(what, format!("--none takes {}", if names.is_empty() { "nothing here" } else { &names })));
+        }
+    }
+    let mut missing = Vec::new();
+    for item in &contract.finish {
+        if !counts(draft, closing, item)? {
+            continue;
+        }
+        if let Some(detail) = fault(draft, closing, item)? {
+            missing.push(Missing {
+                name: item.name.clone(),
+                text: item.text.in_language(contract.language).to_owned(),
+                detail: Some(detail).filter(|d| !d.is_empty()),
+                supply: item.supply.clone(),
+                rule: item.place.to_string(),
+            });
+        }
+    }
+    Ok(missing)
+}
+
+/// Whether an item is this actor's business at this finish.
+fn counts(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Result<bool, WorkError> {
+    let is_asked = item.roles.is_empty() || draft.actor.role().is_none_or(|r| item.roles.iter().any(|name| name == r.as_str()));
+    if item.when == Occasion::Never || !is_asked || !may_write_form(draft, item.form) {
+        return Ok(false);
+    }
+    Ok(match item.when {
+        Occasion::Worked => !closing.touched.is_empty() || draft.changed().next().is_some(),
+        Occasion::Exists => !list_form(draft.project, draft.actor, item.form).is_empty(),
+        Occasion::Always | Occasion::Never => true,
+    })
+}
+
+/// Whether the actor's role writes any file of a form.
+pub(super) fn may_write_form(draft: &Draft<'_>, form: Form) -> bool {
+    let contract = &draft.project.contract;
+    let Ok(grant) = contract.grant(draft.actor) else { return false };
+    let Some(role) = grant.role else { return contract.of_form(form).next().is_some() };
+    let binding = contract.actor_binding(draft.actor);
+    contract.of_form(form).any(|rule| {
+        let path = rule.path.fill(&binding);
+        role.writes.iter().any(|w| {
+            let own = w.path.fill(&binding);
+            own.as_str() == path.as_str() || path.as_literal().is_some_and(|p| own.matches(p).is_some())
+        })
+    })
+}
+
+/// What is wrong with an item; none if it holds.
+fn fault(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Result<Option<String>, WorkError> {
+    let said_none = closing.material.none.contains(&item.name);
+    let holds = match &item.need {
+        Condition::Changed => has_changed(draft, closing, item.form)?,
+        Condition::Answered => said_none || has_changed(draft, closing, item.form)?,
+        Condition::Created => has_created(draft, closing, item.form),
+        Condition::Cleared => match file(draft, item.form)? {
+            Some((_, text)) => is_hollow(&text),
+            None => true,
+        },
+        Condition::Filled(place) => match file(draft, item.form)? {
+            Some((_, text)) => is_filled(&text, place),
+            None => false,
+        },
+        Condition::Settled => {
+            let Some((path, text)) = file(draft, item.form)? else { return Ok(None) };
+            let todos = parse_todos(&path, &text)?;
+            let open: Vec<String> = hanging(&todos, draft.actor).iter().map(|t| format!("{} {}", t.id, t.title)).collect();
+            return Ok((!open.is_empty()).then(|| open.join("; ")));
+        }
+    };
+    Ok((!holds).then(String::new))
+}
+
+fn file(draft: &mut Draft<'_>, form: Form) -> Result<Option<(ProjectPath, String)>, WorkError> {
+    let Ok(path) = resolve_form(draft.project, draft.actor, form) else { return Ok(None) };
+    let text = draft.text(&path)?;
+    Ok(Some((path, text)))
+}
+
+fn has_changed(draft: &Draft<'_>, closing: &Closing<'_>, form: Form) -> Result<bool, WorkError> {
+    match resolve_form(draft.project, draft.actor, form) {
+        Ok(path) => closing.has_changed(draft, &path),
+        Err(_) => Ok(has_created(draft, closing, form)),
+    }
+}
+
+/// Whether a file of a form was made or touched: for forms with many files.
+fn has_created(draft: &Draft<'_>, closing: &Closing<'_>, form: Form) -> bool {
+    let contract = &draft.project.contract;
+    let is_of_form = |path: &ProjectPath| contract.rule(path).is_some_and(|r| r.form == Some(form));
+    draft.changed().any(is_of_form) || closing.touched.iter().filter_map(|p| ProjectPath::parse(p).ok()).any(|p| is_of_form(&p))
+}
+
+/// A JSON value or a section that says something.
+fn is_filled(text: &str, place: &str) -> bool {
+    if let Some(anchor) = place.strip_prefix('#') {
+        let document = Document::parse(text);
+        return find_section(&document, anchor).is_ok_and(|s| !is_hollow(document.slice(&s.body)));
+    }
+    let value = JsonPointer::parse(place).ok().and_then(|pointer| Some(parse_json(text).ok()?.at(&pointer)?.to_value()));
+    match value {
+        None | Some(Value::Null) => false,
+        Some(Value::String(text)) => !text.trim().is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(keys)) => !keys.is_empty(),
+        Some(_) => true,
+    }
+}
+
+/// Nothing but headings, remarks in italics and comments: what a template leaves.
+fn is_hollow(text: &str) -> bool {
+    let mut in_comment = false;
+    text.lines().map(str::trim).all(|line| {
+        let opens = line.starts_with("<!--");
+        let hollow = in_comment || opens || line.is_empty() || line.starts_with('#') || (line.starts_with('_') && line.ends_with('_'));
+        in_comment = (in_comment || opens) && !line.ends_with("-->");
+        hollow
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_nothing() {
+        assert!(is_hollow("# T\n\n_say it_\n<!-- a\nb -->\n"));
+        assert!(!is_hollow("# T\n\nsaid\n"));
+        assert!(is_filled("# T\n\n## Goal\nwin\n", "#Goal") && !is_filled("## Goal\n_what?_\n", "#Goal"));
+        assert!(is_filled("{\"a\": [1]}", "/a") && !is_filled("{\"a\": []}", "/a") && !is_filled("{}", "/a"));
+    }
+}

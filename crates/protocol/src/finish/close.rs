@@ -1,0 +1,142 @@
+//! Finishing: compose, check, publish.
+
+use quipu_contract::Actor;
+use quipu_store::{LeaseToken, LogEntry, OpenSession, Receipt, Who};
+use serde::Serialize;
+
+use super::check::{Missing, check, may_write_form};
+use super::{CLOSERS, Closing, Material};
+use crate::draft::{Draft, Terms, revise};
+use crate::project::Project;
+use crate::work::WorkError;
+
+/// How far back the journal is searched for what this session touched.
+const LOOK_BACK: usize = 2_000;
+
+/// What a finish is asked to do.
+#[derive(Debug, Clone, Default)]
+pub struct Finish {
+    pub material: Material,
+    /// The task is given up, for this reason.
+    pub abandon: Option<String>,
+    pub dry_run: bool,
+    /// The session to end; without it the actor's newest.
+    pub session: Option<String>,
+    /// Unfinished sessions of others whose work was taken over.
+    pub takes_over: Vec<String>,
+    pub lease: Option<LeaseToken>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closed {
+    Done {
+        receipt: Receipt,
+        session: Option<String>,
+        /// The memory files of this session, those of earlier commits included.
+        paths: Vec<String>,
+    },
+    /// Nothing was written.
+    Missing(Vec<Missing>),
+    /// Nothing was written: this is what would be.
+    Would { difference: String, missing: Vec<Missing> },
+}
+
+/// Ends a session: one commit of everything that was said, or a list of what is missing.
+pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed, WorkError> {
+    let sessions = project.store.sessions()?;
+    let session = find_session(&sessions, actor, asked)?;
+    for id in &asked.takes_over {
+        if !sessions.iter().any(|s| s.id == *id) {
+            return Err(WorkError::not_found(format!("no session `{id}` is open"), "quipu start     (shows unfinished work)"));
+        }
+    }
+    if asked.dry_run {
+        let mut draft = Draft::new(project, actor);
+        let missing = compose(&mut draft, asked, session)?;
+        return Ok(Closed::Would { difference: draft.difference(), missing });
+    }
+    let outcome = revise(project, actor, |draft| {
+        let missing = compose(draft, asked, session)?;
+        if !missing.is_empty() {
+            return Err(WorkError::Unfinished(missing));
+        }
+        let why = match &asked.abandon {
+            Some(why) => format!("abandon: {why}"),
+            None => format!("finish: {}", headline(&asked.material)),
+        };
+        let mut paths = session.map(|s| touched(project, actor, s)).transpose()?.unwrap_or_default();
+        paths.extend(draft.changed().map(|p| p.as_str().to_owned()));
+        // What a start laid out belongs to the session as well.
+        let laid = project.contract.files.iter().filter(|r| r.create).filter_map(|r| r.path.as_literal());
+        paths.extend(laid.filter(|p| project.store.root().join(p).is_file()).map(str::to_owned));
+        paths.sort();
+        paths.dedup();
+        Ok((paths, Terms { why, lease: asked.lease.clone(), ends: session.map(|s| s.id.clone()) }))
+    });
+    let (paths, receipt) = match outcome {
+        Err(WorkError::Unfinished(missing)) => return Ok(Closed::Missing(missing)),
+        other => other?,
+    };
+    // What this actor began earlier and never finished is finished by this; so is what it took over.
+    let mine = Who::from(actor);
+    for old in &sessions {
+        let earlier = session.is_some_and(|s| old.seq < s.seq && old.who == mine);
+        if earlier || asked.takes_over.contains(&old.id) {
+            // The finish is durable: if this fails, the next start merely shows the old session again.
+            let _ = project.store.end_session(actor, &old.id);
+        }
+    }
+    Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), paths })
+}
+
+fn compose(draft: &mut Draft<'_>, asked: &Finish, session: Option<&OpenSession>) -> Result<Vec<Missing>, WorkError> {
+    let contract = std::sync::Arc::clone(&draft.project.contract);
+    let touched = session.map(|s| touched(draft.project, draft.actor, s)).transpose()?.unwrap_or_default();
+    let closing = Closing { material: &asked.material, abandoned: asked.abandon.clone(), session, touched };
+    for closer in CLOSERS {
+        let is_said = (closer.is_said)(&asked.material) || closer.keys.iter().any(|k| asked.material.rest.contains_key(*k));
+        if contract.of_form(closer.form).next().is_none() {
+            if is_said {
+                let what = format!("something was said for a file of the form `{}`, and this project has none", closer.form);
+                return Err(WorkError::usage(what, "quipu contract show"));
+            }
+            continue;
+        }
+        // What a role may not write it need not close; if it tries to, the contract refuses it by name.
+        if is_said || may_write_form(draft, closer.form) {
+            (closer.close)(draft, &closing)?;
+        }
+    }
+    let missing = check(draft, &closing)?;
+    // Whoever gives up says so in the state and the todos; more cannot be asked.
+    Ok(if asked.abandon.is_some() { Vec::new() } else { missing })
+}
+
+fn find_session<'s>(sessions: &'s [OpenSession], actor: &Actor, asked: &Finish) -> Result<Option<&'s OpenSession>, WorkError> {
+    let mine = Who::from(actor);
+    let Some(id) = &asked.session else { return Ok(sessions.iter().rfind(|s| s.who == mine)) };
+    match sessions.iter().find(|s| s.id == *id) {
+        Some(session) => Ok(Some(session)),
+        None => Err(WorkError::not_found(format!("no session `{id}` is open: it was finished, or never begun"), "quipu log")),
+    }
+}
+
+/// What this actor, or a hand outside Quipu, changed since a session began.
+fn touched(project: &Project, actor: &Actor, session: &OpenSession) -> Result<Vec<String>, WorkError> {
+    let mine = Who::from(actor);
+    let is_own = |e: &LogEntry| e.seq > session.seq && (e.who == mine || e.who == Who::outside()) && e.kind != quipu_store::Kind::Lease;
+    let recent = project.store.recent(LOOK_BACK)?;
+    let mut paths: Vec<String> = recent.iter().filter(|e| is_own(e)).flat_map(|e| e.paths.clone()).collect();
+    paths.retain(|p| !p.starts_with("session "));
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}
+
+/// What the journal says of it.
+fn headline(material: &Material) -> String {
+    let said = material.did.first().or(material.in_progress.as_ref()).or(material.notes.as_ref());
+    said.map_or_else(|| "session".to_owned(), |text| text.lines().next().unwrap_or_default().to_owned())
+}

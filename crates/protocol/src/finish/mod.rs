@@ -1,0 +1,60 @@
+//! The closing protocol: everything a session leaves behind, in one commit or not at all.
+//!
+//! Each form has a closer: from what was said to edits of the draft. Then the contract's checklist is
+//! held against the draft. Only if nothing is missing is it published, with the session's end in the
+//! same record.
+
+mod check;
+mod close;
+mod material;
+
+use quipu_contract::{Form, ProjectPath};
+use quipu_store::{OpenSession, Who};
+
+pub use check::Missing;
+pub use close::{Closed, Finish, finish};
+pub use material::{Material, parse_material};
+
+use crate::draft::Draft;
+use crate::work::WorkError;
+
+/// What a closer is given.
+pub struct Closing<'c> {
+    pub material: &'c Material,
+    /// The reason, if the task is given up.
+    pub abandoned: Option<String>,
+    /// The session that ends, if one was begun.
+    pub session: Option<&'c OpenSession>,
+    /// Paths that this actor, or a hand outside Quipu, changed since the session began.
+    pub(crate) touched: Vec<String>,
+}
+
+impl Closing<'_> {
+    /// Whether a file is otherwise than when the session began, or shall be.
+    pub fn has_changed(&self, draft: &Draft<'_>, path: &ProjectPath) -> Result<bool, WorkError> {
+        if draft.changed().any(|p| p == path) || self.touched.iter().any(|p| p == path.as_str()) {
+            return Ok(true);
+        }
+        let Some(session) = self.session else { return Ok(false) };
+        let mine = Who::from(draft.actor);
+        let events = draft.project.store.events_since(path, session.seq)?;
+        Ok(events.iter().any(|e| e.who == mine || e.who == Who::outside()))
+    }
+}
+
+/// How the files of one form are closed.
+pub(crate) struct Closer {
+    pub form: Form,
+    /// Keys of the material, beyond the typed ones, that this closer reads.
+    pub keys: &'static [&'static str],
+    /// Whether anything was said for this form.
+    pub is_said: fn(&Material) -> bool,
+    pub close: fn(&mut Draft<'_>, &Closing<'_>) -> Result<(), WorkError>,
+}
+
+/// Every closer, in the order in which they compose.
+pub(crate) const CLOSERS: &[Closer] = &[
+    Closer { form: Form::Decisions, keys: &[], is_said: Material::says_decisions, close: crate::decisions::close_decisions },
+    Closer { form: Form::Todos, keys: &[], is_said: Material::says_todos, close: crate::todos::close_todos },
+    Closer { form: Form::State, keys: &[], is_said: Material::says_state, close: crate::state::close_state },
+];

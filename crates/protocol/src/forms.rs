@@ -1,0 +1,78 @@
+//! Which files have a form, for one actor.
+
+use std::path::Path;
+
+use quipu_contract::{Actor, Form, Pattern, ProjectPath};
+
+use crate::project::Project;
+use crate::work::WorkError;
+
+/// Names in one folder beyond this number are not looked at.
+const MOST_NAMES: usize = 20_000;
+
+/// The one file of a form: the first rule whose path has no holes left for this actor.
+pub fn resolve_form(project: &Project, actor: &Actor, form: Form) -> Result<ProjectPath, WorkError> {
+    let binding = project.contract.actor_binding(actor);
+    let literal = |pattern: &Pattern| pattern.fill(&binding).as_literal().and_then(|text| ProjectPath::parse(text).ok());
+    project.contract.of_form(form).find_map(|rule| literal(&rule.path)).ok_or(WorkError::NoForm(form))
+}
+
+/// The file of a form for one unit: `delegations/{unit}.md`.
+pub fn resolve_unit_form(project: &Project, form: Form, unit: &str) -> Result<ProjectPath, WorkError> {
+    let mut binding = project.contract.binding();
+    binding.insert("unit".into(), unit.to_owned());
+    let literal = |pattern: &Pattern| pattern.fill(&binding).as_literal().and_then(|text| ProjectPath::parse(text).ok());
+    project.contract.of_form(form).find_map(|rule| literal(&rule.path)).ok_or(WorkError::NoForm(form))
+}
+
+/// The files of a form that are there. Looks into the folders that the rules name, nowhere else.
+pub fn list_form(project: &Project, actor: &Actor, form: Form) -> Vec<ProjectPath> {
+    let binding = project.contract.actor_binding(actor);
+    let mut found = Vec::new();
+    for rule in project.contract.of_form(form) {
+        let pattern = rule.path.fill(&binding);
+        let text = pattern.as_str();
+        if let Some(path) = pattern.as_literal().and_then(|literal| ProjectPath::parse(literal).ok()) {
+            if project.store.root().join(path.as_str()).is_file() {
+                found.push(path);
+            }
+            continue;
+        }
+        let open = text.find(['*', '?', '{']).unwrap_or(text.len());
+        let folder = text[..open].rfind('/').map_or("", |slash| &text[..slash]);
+        walk(project.store.root(), folder, text.contains("**"), &mut |path| {
+            // A path belongs to the first rule that names it.
+            if project.contract.rule(&path).is_some_and(|r| r.form == Some(form)) {
+                found.push(path);
+            }
+        });
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn walk(root: &Path, folder: &str, deep: bool, visit: &mut dyn FnMut(ProjectPath)) {
+    let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return };
+    for entry in entries.flatten().take(MOST_NAMES) {
+        let (Ok(kind), Some(name)) = (entry.file_type(), entry.file_name().to_str().map(str::to_owned)) else { continue };
+        let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        if kind.is_dir() && deep {
+            walk(root, &path, deep, visit);
+        } else if kind.is_file()
+            && let Ok(path) = ProjectPath::parse(&path)
+        {
+            visit(path);
+        }
+    }
+}
+
+/// How an actor is named in files: its agent name, else its role, else `person`.
+pub fn label(actor: &Actor) -> String {
+    let named = actor.agent().or(actor.role()).map(ToString::to_string);
+    named.unwrap_or_else(|| match actor {
+        Actor::Person => "person".into(),
+        Actor::Runtime => "quipu".into(),
+        Actor::Agent { .. } => "agent".into(),
+    })
+}

@@ -1,0 +1,54 @@
+//! Names for todos, decisions and delegations that no two processes and no two clones make alike.
+//!
+//! `TODO-261115-k7q2m`: the day, so that names sort and say when, and five letters of chance. Nothing is
+//! counted, so nothing has to be agreed upon.
+
+use jiff::Timestamp;
+
+/// Digits and letters without those that are mistaken for another.
+const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const CHANCE: usize = 5;
+
+/// A new name that is not among the known ones.
+pub fn fresh_name(prefix: &str, now: Timestamp, taken: impl Fn(&str) -> bool) -> String {
+    let day = now.to_zoned(jiff::tz::TimeZone::UTC).strftime("%y%m%d").to_string();
+    loop {
+        let bytes = quipu_store::fresh_bytes();
+        let chance: String = bytes[..CHANCE].iter().map(|b| char::from(LETTERS[usize::from(b & 31)])).collect();
+        let name = format!("{prefix}-{day}-{chance}");
+        if !taken(&name) {
+            return name;
+        }
+    }
+}
+
+/// The one name that is meant: the name itself, or the only one that ends in `-asked`.
+pub fn find_name<'n>(names: impl Iterator<Item = &'n str> + Clone, asked: &str) -> Option<&'n str> {
+    if let Some(same) = names.clone().find(|name| name.eq_ignore_ascii_case(asked)) {
+        return Some(same);
+    }
+    let mut ending = names.filter(|name| name.rsplit_once('-').is_some_and(|(_, end)| end.eq_ignore_ascii_case(asked)));
+    ending.next().filter(|_| ending.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ_and_sort() {
+        let now: Timestamp = "2026-11-15T14:00:00Z".parse().unwrap();
+        let names: std::collections::BTreeSet<String> = (0..1000).map(|_| fresh_name("TODO", now, |_| false)).collect();
+        assert!(names.len() > 995, "{}", names.len());
+        assert!(names.iter().all(|n| n.starts_with("TODO-261115-")));
+    }
+
+    #[test]
+    fn an_ending_is_enough() {
+        let names = ["TODO-001", "TODO-261115-k7q2m", "X-k7q2m"];
+        assert_eq!(find_name(names.into_iter(), "todo-001"), Some("TODO-001"));
+        assert_eq!(find_name(names.into_iter(), "001"), Some("TODO-001"));
+        assert_eq!(find_name(names.into_iter(), "k7q2m"), None);
+        assert_eq!(find_name(names.into_iter(), "nope"), None);
+    }
+}

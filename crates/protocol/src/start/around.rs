@@ -1,0 +1,53 @@
+//! Where a start was called: in a project, above some, or in a folder that has none yet.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::project::Project;
+
+/// Folders looked into for projects below, and how deep.
+const MOST_FOLDERS: usize = 500;
+const DEEPEST: usize = 2;
+
+/// What lies around a folder that belongs to no project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Surroundings {
+    /// The nearest folder upwards that holds such files without a contract.
+    pub joinable: Option<PathBuf>,
+    /// Projects below, each with the first line of its identity.
+    pub below: Vec<(PathBuf, String)>,
+}
+
+/// The project's root, or what lies around.
+pub fn look_around(folder: &Path) -> Result<PathBuf, Surroundings> {
+    if let Ok(root) = Project::find_root(folder) {
+        return Ok(root);
+    }
+    let from = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let joinable = from.ancestors().find(|f| f.join("PROJECT.md").is_file()).map(Path::to_owned);
+    let mut below = Vec::new();
+    let mut looked = 0;
+    search(&from, 0, &mut looked, &mut below);
+    below.sort();
+    Err(Surroundings { joinable, below })
+}
+
+fn search(folder: &Path, depth: usize, looked: &mut usize, found: &mut Vec<(PathBuf, String)>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        if is_hidden || !entry.file_type().is_ok_and(|t| t.is_dir()) || *looked >= MOST_FOLDERS {
+            continue;
+        }
+        *looked += 1;
+        let path = entry.path();
+        if path.join("quipu.toml").is_file() || path.join("PROJECT.md").is_file() {
+            let identity = std::fs::read_to_string(path.join("PROJECT.md")).unwrap_or_default();
+            let first = identity.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();
+            found.push((path, first.trim_start_matches('#').trim().to_owned()));
+        } else if depth + 1 < DEEPEST {
+            search(&path, depth + 1, looked, found);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The cold start: one bounded text that tells an agent without memory where things stand.
+//!
+//! A scene of the contract says what is shown, most important first. Each paragraph has a provider that
+//! reads only the files it shows. What the budget leaves no room for is named with the command that
+//! shows it.
+
+mod around;
+mod fit;
+mod lay;
+mod others;
+mod relay;
+mod wake;
+
+use quipu_contract::{Actor, Language, Paragraph};
+use quipu_store::{LogEntry, OpenSession};
+use serde::Serialize;
+use serde_json::Value;
+
+pub use around::{Surroundings, look_around};
+pub use wake::{Awake, StartRequest, start};
+
+use crate::project::Project;
+use crate::work::WorkError;
+
+/// What a provider is given.
+pub struct Waking<'w> {
+    pub project: &'w Project,
+    pub actor: &'w Actor,
+    pub language: Language,
+    pub now: jiff::Timestamp,
+    /// Sessions that had not ended before this one began.
+    pub sessions: &'w [OpenSession],
+    /// The newest records of the journal, newest first.
+    pub recent: &'w [LogEntry],
+    /// The record with which this agent was last here.
+    pub last_here: Option<u64>,
+    /// The order that a child was given.
+    pub delegation: Option<&'w str>,
+}
+
+impl Waking<'_> {
+    /// The text in the project's language.
+    pub fn say<'t>(&self, en: &'t str, zh: &'t str) -> &'t str {
+        match self.language {
+            Language::En => en,
+            Language::Zh => zh,
+        }
+    }
+}
+
+/// A paragraph: a title and entries, of which the last may have to be left out.
+#[derive(Debug, Clone, Serialize)]
+pub struct Block {
+    pub name: &'static str,
+    pub title: String,
+    pub entries: Vec<String>,
+    /// The command that shows all of it.
+    pub more: String,
+    pub data: Value,
+    /// How many entries are shown.
+    pub shown: usize,
+}
+
+impl Block {
+    pub fn new(paragraph: Paragraph, title: impl Into<String>, more: impl Into<String>) -> Block {
+        Block { name: paragraph.as_str(), title: title.into(), entries: Vec::new(), more: more.into(), data: Value::Null, shown: 0 }
+    }
+}
+
+/// Who tells a paragraph; none where there is nothing to tell.
+pub(crate) type Provider = fn(&Waking<'_>) -> Result<Option<Block>, WorkError>;
+
+/// Every provider.
+pub(crate) const PROVIDERS: &[(Paragraph, Provider)] = &[
+    (Paragraph::Identity, relay::identity),
+    (Paragraph::State, relay::state),
+    (Paragraph::Unfinished, others::unfinished),
+    (Paragraph::Others, others::others),
+    (Paragraph::Todos, relay::todos),
+    (Paragraph::Decisions, relay::decisions),
+    (Paragraph::Delegations, relay::delegations),
+    (Paragraph::Delegation, relay::delegation),
+];

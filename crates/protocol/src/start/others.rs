@@ -1,0 +1,89 @@
+//! What others did, and what someone began and never finished.
+
+use quipu_contract::Paragraph;
+use quipu_store::{Kind, LogEntry, OpenSession, Who};
+use serde_json::json;
+
+use super::{Block, Waking};
+use crate::work::WorkError;
+
+/// For an agent that was never here, so many of the newest commits are told.
+const FOR_A_STRANGER: usize = 5;
+/// For one that was, at most so many.
+const FOR_A_RETURNER: usize = 50;
+
+/// Commits of others since this agent was last here.
+pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
+    let mine = Who::from(waking.actor);
+    let most = if waking.last_here.is_some() { FOR_A_RETURNER } else { FOR_A_STRANGER };
+    let since = waking.last_here.unwrap_or(0);
+    let told: Vec<&LogEntry> =
+        waking.recent.iter().filter(|e| e.seq > since && e.who != mine && e.kind != Kind::Lease).take(most).collect();
+    if told.is_empty() {
+        return Ok(None);
+    }
+    let title = match waking.last_here {
+        Some(_) => waking.say("What others did since you were last here", "你上次离开之后，其他人做了什么"),
+        None => waking.say("What was done last (you were not here before)", "最近做了什么（你是第一次来）"),
+    };
+    let mut block = Block::new(Paragraph::Others, title, "quipu log PATH");
+    block.entries = told.iter().map(|e| line(e)).collect();
+    block.data = json!({"since": waking.last_here, "commits": told});
+    Ok(Some(block))
+}
+
+fn line(entry: &LogEntry) -> String {
+    let paths = entry.paths.iter().filter(|p| !p.starts_with("session ")).take(4).cloned().collect::<Vec<_>>().join(" ");
+    let more = if entry.paths.len() > 4 { format!(" +{}", entry.paths.len() - 4) } else { String::new() };
+    let why = entry.why.as_ref().map(|w| format!(": {}", w.lines().next().unwrap_or_default())).unwrap_or_default();
+    format!("- @{} {} {} {paths}{more}{why}", entry.seq, entry.at.get(..19).unwrap_or(&entry.at), entry.who)
+}
+
+/// Sessions that were begun and never finished, with what they wrote.
+pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
+    let mine = Who::from(waking.actor);
+    if waking.sessions.is_empty() {
+        return Ok(None);
+    }
+    // A session of one's own name, or one that is over, has lost its agent; another's may be at work.
+    let is_lost = |s: &OpenSession| s.over || s.who == mine;
+    let (lost, at_work): (Vec<_>, Vec<_>) = waking.sessions.iter().partition(|s| is_lost(s));
+    let title = waking.say("Begun and not finished", "已开始而未收尾");
+    let mut block = Block::new(Paragraph::Unfinished, title, "quipu log PATH");
+    let wrote = |session: &OpenSession| {
+        let own = waking.recent.iter().filter(|e| e.seq > session.seq && e.who == session.who && e.kind != Kind::Lease);
+        own.take(6).map(line).collect::<Vec<_>>()
+    };
+    for session in &lost {
+        let commits = wrote(session);
+        let since = session.since.get(..19).unwrap_or(&session.since);
+        let head = match (commits.is_empty(), waking.say("en", "zh")) {
+            (true, "zh") => format!("- {} 于 {since} 开始（{}），没有收尾，也没有写下任何东西", session.who, session.id),
+            (true, _) => format!("- {} began at {since} ({}), never finished and wrote nothing", session.who, session.id),
+            (false, "zh") => format!("- {} 于 {since} 开始（{}），没有收尾；它写过：", session.who, session.id),
+            (false, _) => format!("- {} began at {since} ({}) and never finished; it wrote:", session.who, session.id),
+        };
+        let body = commits.iter().map(|c| format!("\n  {c}")).collect::<String>();
+        block.entries.push(head + &body);
+    }
+    if !lost.is_empty() {
+        let advice = waking.say(
+            "  Look at the work itself before you trust the state; your finish closes what ran under your name, `--takes-over ID` the rest.",
+            "  先看实际成果，再信状态；你的收尾会一并了结以你的名字开始的会话，其余用 `--takes-over ID`。",
+        );
+        block.entries.push(advice.to_owned());
+    }
+    for session in &at_work {
+        let since = session.since.get(..19).unwrap_or(&session.since);
+        // How long it has been silent is all that can be known of another's session.
+        let last = wrote(session).into_iter().next().map(|line| line.trim_start_matches("- ").to_owned());
+        block.entries.push(match (last, waking.say("en", "zh")) {
+            (Some(last), "zh") => format!("- {} 可能仍在工作（{}，自 {since}）；最后写入：{last}", session.who, session.id),
+            (None, "zh") => format!("- {} 可能仍在工作（{}，自 {since}）；尚未写入", session.who, session.id),
+            (Some(last), _) => format!("- {} may be at work ({}, since {since}); it last wrote {last}", session.who, session.id),
+            (None, _) => format!("- {} may be at work ({}, since {since}); it has written nothing", session.who, session.id),
+        });
+    }
+    block.data = json!({"lost": lost, "at_work": at_work});
+    Ok(Some(block))
+}

@@ -1,0 +1,136 @@
+//! Waking up: choose the scene, note the start, gather the paragraphs, fit them.
+
+use quipu_contract::{Actor, ActorName, Paragraph, Scene, Tokens};
+use quipu_store::{OpenSession, Who};
+use quipu_text::Counter;
+use serde::Serialize;
+
+use super::fit::render_blocks;
+use super::lay::lay_missing;
+use super::{Block, PROVIDERS, Waking};
+use crate::delegation::child_of;
+use crate::moment::now;
+use crate::project::Project;
+use crate::template::{render_template, template_values};
+use crate::work::WorkError;
+
+/// After so long a session is taken for dead.
+const LONGEST_SESSION_SECONDS: u64 = 12 * 60 * 60;
+/// So many records of the journal are looked through for what others did.
+const LOOK_BACK: usize = 400;
+
+/// What a start is asked for.
+#[derive(Debug, Clone)]
+pub struct StartRequest {
+    pub budget: Tokens,
+    pub scene: Option<String>,
+    pub delegation: Option<String>,
+    /// Only look: leave no trace.
+    pub peek: bool,
+}
+
+/// A start, told.
+#[derive(Debug, Clone, Serialize)]
+pub struct Awake {
+    pub scene: String,
+    pub session: Option<OpenSession>,
+    /// Files that were missing and were made.
+    pub created: Vec<String>,
+    pub blocks: Vec<Block>,
+    pub next: String,
+    pub tokens: u64,
+    #[serde(skip)]
+    pub text: String,
+    /// Who woke up: a child is known by its order.
+    #[serde(skip)]
+    pub actor: Actor,
+}
+
+/// Wakes an actor: one text, and a trace that it is at work.
+pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result<Awake, WorkError> {
+    let scene = choose_scene(project, actor, request)?;
+    let actor = match &request.delegation {
+        Some(id) => child_of(&project.contract, actor, id)?,
+        None => actor.clone(),
+    };
+    project.contract.grant(&actor).map_err(|what| WorkError::refused(what, "quipu contract show"))?;
+    let delegation = request.delegation.clone().or_else(|| actor.unit().filter(|_| shows_one_order(&scene)).map(ToString::to_string));
+    if shows_one_order(&scene) && delegation.is_none() {
+        return Err(WorkError::usage("a child wakes for one order", "quipu start --delegation ID"));
+    }
+    let created = if request.peek { Vec::new() } else { lay_missing(project)? };
+    let sessions = project.store.sessions()?;
+    let recent = project.store.recent(LOOK_BACK)?;
+    let mine = Who::from(&actor);
+    let language = project.contract.language;
+    let waking = Waking {
+        project,
+        actor: &actor,
+        language,
+        now: now(&project.store),
+        sessions: &sessions,
+        recent: &recent,
+        last_here: recent.iter().find(|e| e.who == mine).map(|e| e.seq),
+        delegation: delegation.as_deref(),
+    };
+    let mut blocks = Vec::new();
+    for paragraph in &scene.show {
+        if let Some((_, tell)) = PROVIDERS.iter().find(|(name, _)| name == paragraph) {
+            blocks.extend(tell(&waking)?);
+        }
+    }
+    let next = render_next(project, &scene, delegation.as_deref())?;
+    // The order of a child must be there before a trace says that it is at work on it.
+    let session = match request.peek || project.store.is_read_only() {
+        true => None,
+        false => Some(project.store.begin_session(&actor, LONGEST_SESSION_SECONDS)?),
+    };
+    let counter = Counter::O200k;
+    let ending = format!("## {}\n\n{}\n", waking.say("Now", "接下来"), next.trim_end());
+    let room = Tokens(request.budget.0.saturating_sub(counter.count(&ending).0));
+    let text = render_blocks(&mut blocks, room, counter, language) + &ending;
+    let tokens = counter.count(&text).0;
+    Ok(Awake { scene: scene.name, session, created, blocks, next, tokens, text, actor })
+}
+
+fn shows_one_order(scene: &Scene) -> bool {
+    scene.show.contains(&Paragraph::Delegation)
+}
+
+fn choose_scene(project: &Project, actor: &Actor, request: &StartRequest) -> Result<Scene, WorkError> {
+    let scenes = &project.contract.scenes;
+    let known = || scenes.keys().cloned().collect::<Vec<_>>().join(", ");
+    if let Some(name) = &request.scene {
+        let found = scenes.get(name).cloned();
+        return found.ok_or_else(|| WorkError::not_found(format!("no scene `{name}`: there are {}", known()), "quipu contract show"));
+    }
+    let of_role = |role: &ActorName| scenes.values().find(|s| s.role.as_deref() == Some(role.as_str()));
+    let found = match (&request.delegation, actor.role()) {
+        (Some(_), _) => scenes.values().find(|s| shows_one_order(s)),
+        (None, Some(role)) => of_role(role),
+        (None, None) => None,
+    };
+    let first = || scenes.get("main").or_else(|| scenes.values().find(|s| !shows_one_order(s)));
+    // A project whose profiles declare no scene still wakes: with what is there.
+    Ok(found.or_else(first).cloned().unwrap_or_else(|| Scene {
+        name: "main".into(),
+        role: None,
+        show: Paragraph::ALL.into_iter().filter(|p| *p != Paragraph::Delegation).collect(),
+        next: Vec::new(),
+        place: quipu_contract::Place { file: "quipu.toml".into(), line: 1 },
+    }))
+}
+
+fn render_next(project: &Project, scene: &Scene, delegation: Option<&str>) -> Result<String, WorkError> {
+    let mut values = template_values(&project.contract.binding(), now(&project.store));
+    values.insert("delegation".into(), delegation.unwrap_or_default().to_owned());
+    let mut next = Vec::new();
+    for said in &scene.next {
+        let text = said.in_language(project.contract.language);
+        next.push(render_template(&scene.place.file, text, &values)?.trim().to_owned());
+    }
+    if next.is_empty() {
+        next.push("quipu finish --did \"…\" --next \"…\"".into());
+    }
+    Ok(next.join("\n"))
+}

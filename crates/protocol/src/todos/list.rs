@@ -1,0 +1,297 @@
+//! The list as it is read: every item checked, faults with their line.
+
+use jiff::Timestamp;
+use quipu_contract::{Actor, Form, ProjectPath};
+use quipu_text::json::{Node, Shape, parse_json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::draft::Draft;
+use crate::forms::resolve_form;
+use crate::moment::{hours_between, parse_moment};
+use crate::naming::find_name;
+use crate::project::Project;
+use crate::work::WorkError;
+
+/// How much it matters, most first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    Critical,
+    High,
+    #[default]
+    Medium,
+    Low,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    InProgress,
+    #[default]
+    Pending,
+    Blocked,
+    Completed,
+    Cancelled,
+}
+
+impl Priority {
+    pub const ALL: [Priority; 4] = [Priority::Critical, Priority::High, Priority::Medium, Priority::Low];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Priority::Critical => "critical",
+            Priority::High => "high",
+            Priority::Medium => "medium",
+            Priority::Low => "low",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Priority> {
+        Priority::ALL.into_iter().find(|p| p.as_str() == text)
+    }
+}
+
+impl Status {
+    pub const ALL: [Status; 5] = [Status::Pending, Status::InProgress, Status::Blocked, Status::Completed, Status::Cancelled];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::InProgress => "in_progress",
+            Status::Blocked => "blocked",
+            Status::Completed => "completed",
+            Status::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|s| s.as_str() == text)
+    }
+
+    /// Whether there is still something to do.
+    pub fn is_open(self) -> bool {
+        !matches!(self, Status::Completed | Status::Cancelled)
+    }
+}
+
+/// One item. What else it holds stays in the file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Todo {
+    pub id: String,
+    pub title: String,
+    pub description: Option<String>,
+    pub priority: Priority,
+    pub status: Status,
+    pub category: Option<String>,
+    pub tags: Vec<String>,
+    pub created: Option<String>,
+    pub updated: Option<String>,
+    pub completed_at: Option<String>,
+    pub due: Option<String>,
+    pub assignee: Option<String>,
+    pub blocked_by: Vec<String>,
+    pub notes: Option<String>,
+    /// Its place in the list, and the line on which it begins.
+    #[serde(skip)]
+    pub index: usize,
+    pub line: usize,
+}
+
+/// What a new item is made of.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewTodo {
+    pub title: String,
+    #[serde(default)]
+    pub id: Option<String>,
+    #[serde(default)]
+    pub description: Option<String>,
+    #[serde(default)]
+    pub priority: Priority,
+    #[serde(default)]
+    pub category: Option<String>,
+    #[serde(default)]
+    pub tags: Vec<String>,
+    #[serde(default)]
+    pub due: Option<String>,
+    #[serde(default)]
+    pub assignee: Option<String>,
+    #[serde(default)]
+    pub blocked_by: Vec<String>,
+    #[serde(default)]
+    pub notes: Option<String>,
+}
+
+/// The whole list, with what is counted beside it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Todos {
+    pub todos: Vec<Todo>,
+    pub last_review: Option<String>,
+    pub total_created: usize,
+    pub total_completed: usize,
+}
+
+impl Todos {
+    pub fn find(&self, asked: &str) -> Result<&Todo, WorkError> {
+        let ids = self.todos.iter().map(|t| t.id.as_str());
+        let found = find_name(ids, asked).and_then(|id| self.todos.iter().find(|t| t.id == id));
+        found.ok_or_else(|| WorkError::not_found(format!("no todo `{asked}`"), "quipu todo list --all"))
+    }
+
+    /// Open items: what matters most first, of equals the oldest.
+    pub fn open(&self) -> Vec<&Todo> {
+        let mut open: Vec<&Todo> = self.todos.iter().filter(|t| t.status.is_open()).collect();
+        open.sort_by(|a, b| (a.priority, a.status, &a.created, a.index).cmp(&(b.priority, b.status, &b.created, b.index)));
+        open
+    }
+}
+
+/// Whether the last review is older than the contract's variable `review_hours` allows, and how old it is.
+pub(crate) fn is_review_due(project: &Project, todos: &Todos, now: Timestamp) -> Option<i64> {
+    let limit: i64 = project.contract.vars.get("review_hours").and_then(|v| v.value.as_ref()?.parse().ok())?;
+    if !todos.todos.iter().any(|t| t.status.is_open()) {
+        return None;
+    }
+    let last = todos.last_review.as_deref().and_then(parse_moment).unwrap_or(Timestamp::UNIX_EPOCH);
+    let hours = hours_between(last, now);
+    (hours >= limit).then_some(hours)
+}
+
+/// The list of the project.
+pub fn load_todos(project: &Project, actor: &Actor) -> Result<Todos, WorkError> {
+    let path = resolve_form(project, actor, Form::Todos)?;
+    let text = Draft::new(project, actor).text(&path)?;
+    parse_todos(&path, &text)
+}
+
+/// Reads a list; a fault names its line and what would be allowed.
+pub fn parse_todos(path: &ProjectPath, text: &str) -> Result<Todos, WorkError> {
+    if text.trim().is_empty() {
+        return Ok(Todos::default());
+    }
+    let root = parse_json(text).map_err(WorkError::in_file(path))?;
+    let reader = Reader { path, text };
+    let Some(list) = root.get("todos") else {
+        return Err(reader.fault(&root, "there is no list `todos`", "{\"todos\": [], \"metadata\": {}}"));
+    };
+    if !matches!(list.shape, Shape::List(_)) {
+        return Err(reader.fault(list, "`todos` is not a list", "[{\"id\": …, \"title\": …}]"));
+    }
+    let mut todos = Vec::new();
+    for (index, node) in list.items().iter().enumerate() {
+        let todo = reader.todo(node, index)?;
+        if let Some(first) = todos.iter().find(|t: &&Todo| t.id == todo.id) {
+            return Err(reader.fault(
+                node,
+                &format!("`{}` is there twice, first on line {}", todo.id, first.line),
+                "an id of its own for each",
+            ));
+        }
+        todos.push(todo);
+    }
+    let metadata = root.get("metadata");
+    // The older spelling has the time of the review at the top.
+    let review = metadata.and_then(|m| m.get("last_review")).or_else(|| root.get("last_review"));
+    let last_review = match review {
+        Some(node) => reader.moment(node, "last_review")?,
+        None => None,
+    };
+    let count = |key: &str| metadata.and_then(|m| m.get(key)).and_then(|n| n.to_value().as_u64()).and_then(|n| usize::try_from(n).ok());
+    let done = todos.iter().filter(|t| t.status == Status::Completed).count();
+    Ok(Todos {
+        last_review,
+        total_created: count("total_created").unwrap_or(0).max(todos.len()),
+        total_completed: count("total_completed").unwrap_or(0).max(done),
+        todos,
+    })
+}
+
+struct Reader<'r> {
+    path: &'r ProjectPath,
+    text: &'r str,
+}
+
+impl Reader<'_> {
+    fn fault(&self, node: &Node, what: &str, allowed: &str) -> WorkError {
+        WorkError::Malformed { path: self.path.clone(), line: node.line(self.text), what: what.into(), allowed: allowed.into() }
+    }
+
+    fn todo(&self, node: &Node, index: usize) -> Result<Todo, WorkError> {
+        if !matches!(node.shape, Shape::Object(_)) {
+            return Err(self.fault(node, "a todo is an object", "{\"id\": …, \"title\": …, \"status\": …}"));
+        }
+        let required = |key: &str| {
+            let text = self.text(node, key)?.filter(|t| !t.trim().is_empty());
+            text.ok_or_else(|| self.fault(node, &format!("a todo has no `{key}`"), "a text"))
+        };
+        Ok(Todo {
+            id: required("id")?,
+            title: required("title")?,
+            description: self.text(node, "description")?,
+            priority: self.word(node, "priority", Priority::parse, &Priority::ALL.map(Priority::as_str))?.unwrap_or_default(),
+            status: self.word(node, "status", Status::parse, &Status::ALL.map(Status::as_str))?.unwrap_or_default(),
+            category: self.text(node, "category")?,
+            tags: self.texts(node, "tags")?,
+            created: self.moment_of(node, "created")?,
+            updated: self.moment_of(node, "updated")?,
+            completed_at: self.moment_of(node, "completed_at")?,
+            due: self.moment_of(node, "due")?,
+            assignee: self.text(node, "assignee")?,
+            blocked_by: self.texts(node, "blocked_by")?,
+            notes: self.notes(node)?,
+            index,
+            line: node.line(self.text),
+        })
+    }
+
+    fn text(&self, todo: &Node, key: &str) -> Result<Option<String>, WorkError> {
+        match todo.get(key).map(|n| (n, &n.shape)) {
+            None | Some((_, Shape::Plain(Value::Null))) => Ok(None),
+            Some((_, Shape::Plain(Value::String(text)))) => Ok(Some(text.clone())),
+            Some((_, Shape::Plain(Value::Number(number)))) if key == "id" => Ok(Some(number.to_string())),
+            Some((node, _)) => Err(self.fault(node, &format!("`{key}` is not a text"), "a text, or null")),
+        }
+    }
+
+    /// Notes may be a text or a list of texts.
+    fn notes(&self, todo: &Node) -> Result<Option<String>, WorkError> {
+        match todo.get("notes").map(|n| &n.shape) {
+            Some(Shape::List(_)) => Ok(Some(self.texts(todo, "notes")?.join("\n"))),
+            _ => self.text(todo, "notes"),
+        }
+    }
+
+    fn texts(&self, todo: &Node, key: &str) -> Result<Vec<String>, WorkError> {
+        let Some(node) = todo.get(key) else { return Ok(Vec::new()) };
+        let read = match node.to_value() {
+            Value::Null => Some(Vec::new()),
+            // One text where a list belongs is what a hand writes.
+            Value::String(text) => Some(if text.is_empty() { Vec::new() } else { vec![text] }),
+            Value::Array(items) => items.iter().map(|i| i.as_str().map(str::to_owned)).collect(),
+            _ => None,
+        };
+        read.ok_or_else(|| self.fault(node, &format!("`{key}` is not a list of texts"), "[\"…\"]"))
+    }
+
+    fn word<T>(&self, todo: &Node, key: &str, parse: fn(&str) -> Option<T>, known: &[&str]) -> Result<Option<T>, WorkError> {
+        let Some(text) = self.text(todo, key)? else { return Ok(None) };
+        match parse(&text) {
+            Some(word) => Ok(Some(word)),
+            None => Err(self.fault(todo.get(key).unwrap_or(todo), &format!("`{text}` is no {key}"), &known.join(", "))),
+        }
+    }
+
+    fn moment_of(&self, todo: &Node, key: &str) -> Result<Option<String>, WorkError> {
+        todo.get(key).map_or(Ok(None), |node| self.moment(node, key))
+    }
+
+    fn moment(&self, node: &Node, key: &str) -> Result<Option<String>, WorkError> {
+        match node.to_value() {
+            Value::Null => Ok(None),
+            Value::String(text) if text.is_empty() => Ok(None),
+            Value::String(text) if parse_moment(&text).is_some() => Ok(Some(text)),
+            _ => Err(self.fault(node, &format!("`{key}` is no moment"), "2026-01-31T12:00:00Z, a date, or null")),
+        }
+    }
+}

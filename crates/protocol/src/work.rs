@@ -1,0 +1,54 @@
+//! What can go wrong while an agent works on its files, sorted by what it should do about it.
+
+use quipu_contract::{Form, ProjectPath};
+use quipu_store::StoreError;
+use quipu_text::json::JsonError;
+use thiserror::Error;
+
+use crate::reading::ReadError;
+use crate::template::TemplateError;
+
+#[derive(Debug, Error)]
+pub enum WorkError {
+    #[error("no file of this project has the form `{0}`")]
+    NoForm(Form),
+    /// A file that someone edited by hand. It stays as it is.
+    #[error("`{path}`, line {line}: {what}")]
+    Malformed { path: ProjectPath, line: usize, what: String, allowed: String },
+    #[error("{what}")]
+    Refused { what: String, mend: String },
+    #[error("{what}")]
+    NotFound { what: String, mend: String },
+    #[error("{what}")]
+    Usage { what: String, mend: String },
+    /// Not a fault: a finish says it as a value.
+    #[error("{} of the finish are missing", .0.len())]
+    Unfinished(Vec<crate::finish::Missing>),
+    #[error("others changed the same file {0} times in a row")]
+    Crowded(usize),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl WorkError {
+    pub(crate) fn refused(what: impl Into<String>, mend: impl Into<String>) -> WorkError {
+        WorkError::Refused { what: what.into(), mend: mend.into() }
+    }
+
+    pub(crate) fn not_found(what: impl Into<String>, mend: impl Into<String>) -> WorkError {
+        WorkError::NotFound { what: what.into(), mend: mend.into() }
+    }
+
+    pub(crate) fn usage(what: impl Into<String>, mend: impl Into<String>) -> WorkError {
+        WorkError::Usage { what: what.into(), mend: mend.into() }
+    }
+
+    /// A fault of a JSON text, in the file that holds it.
+    pub(crate) fn in_file(path: &ProjectPath) -> impl Fn(JsonError) -> WorkError + '_ {
+        |JsonError { line, what }| WorkError::Malformed { path: path.clone(), line, what, allowed: String::new() }
+    }
+}

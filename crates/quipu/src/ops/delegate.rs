@@ -1,0 +1,146 @@
+//! `delegate`, `report` and `collect`.
+
+use clap::Args;
+use quipu_protocol::{Again, NewDelegation, collect, delegate, delegate_again, report};
+use serde_json::json;
+
+use super::receipt;
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Delegate {
+    /// What to do, as someone needs to hear it who knows nothing of your session
+    #[arg(long, value_name = "TEXT", required_unless_present = "again")]
+    task: Option<String>,
+    /// What must exist when it is done, and how you will check it
+    #[arg(long, value_name = "TEXT", required_unless_present = "again")]
+    expect: Option<String>,
+    /// What the child may read: path#section: why; may be given several times
+    #[arg(long, value_name = "PTR")]
+    input: Vec<String>,
+    /// 30m, 2h, 3d, a date or a moment
+    #[arg(long, value_name = "WHEN")]
+    deadline: Option<String>,
+    /// A name of your own for the order
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Hand this order out again: its child died or overran
+    #[arg(long, value_name = "ID", conflicts_with_all = ["task", "expect", "input", "id"])]
+    again: Option<String>,
+    /// Why it is handed out again
+    #[arg(long, value_name = "WHY", requires = "again")]
+    why: Option<String>,
+}
+
+impl Operate for Delegate {
+    const NAME: &'static str = "delegate";
+    const ABOUT: &'static str = "Hand a task to a child, in a file of its own; prints its id";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let lease = session.lease.as_ref();
+        let (id, receipt) = match self.again {
+            Some(id) => {
+                let again = Again { id: id.clone(), why: self.why, deadline: self.deadline };
+                (id, delegate_again(&project, &session.actor, lease, &again)?)
+            }
+            None => {
+                let new = NewDelegation {
+                    id: self.id,
+                    task: self.task.unwrap_or_default(),
+                    expect: self.expect.unwrap_or_default(),
+                    inputs: self.input,
+                    deadline: self.deadline,
+                };
+                delegate(&project, &session.actor, lease, &new)?
+            }
+        };
+        let answer = receipt::with(&receipt, json!({"id": id}), id.clone());
+        Ok(answer.say(format!("the child begins with: quipu start --delegation {id}")))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The order; without it the caller's unit
+    #[arg(long, value_name = "ID")]
+    delegation: Option<String>,
+    /// done, partly or failed
+    #[arg(long, value_name = "R", value_parser = ["done", "partly", "failed"])]
+    result: String,
+    /// What exists now and where, or the answer itself
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    output: String,
+    /// How you know: a command and its output, file:line
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    evidence: Option<String>,
+    /// Choices that are not yours, each with your proposal
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    decisions: Option<String>,
+    /// What is left, and what it would take
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    undone: Option<String>,
+}
+
+impl Operate for Report {
+    const NAME: &'static str = "report";
+    const ABOUT: &'static str = "Report on a delegated task, below its order; ends the child's session";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let unit = session.actor.unit().map(ToString::to_string);
+        let Some(id) = self.delegation.or(unit) else {
+            return Err(Failure::usage("a report on which order?", "quipu report --delegation ID …"));
+        };
+        let said = quipu_protocol::Report {
+            id: id.clone(),
+            result: self.result,
+            output: self.output,
+            evidence: self.evidence,
+            decisions: self.decisions,
+            undone: self.undone,
+        };
+        let (number, receipt) = report(&project, &session.actor, session.lease.as_ref(), &said)?;
+        let answer = receipt::with(&receipt, json!({"id": id, "report": number}), format!("report {number} of {id}"));
+        Ok(match number {
+            1 => answer,
+            _ => answer
+                .say(format!("{} stood there already: yours is kept beside it and marked", crate::answer::count(number - 1, "report"))),
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Collect {
+    /// Only this order
+    id: Option<String>,
+}
+
+impl Operate for Collect {
+    const NAME: &'static str = "collect";
+    const ABOUT: &'static str = "What became of every delegation; notes it in the state";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let collected = collect(&project, &session.actor, session.lease.as_ref(), self.id.as_deref())?;
+        let mut text = String::new();
+        for order in &collected.delegations {
+            let until = order.deadline.as_ref().map(|d| format!("  until {d}")).unwrap_or_default();
+            let task = order.task.lines().next().unwrap_or_default();
+            text.push_str(&format!("{}  {}{until}  {task}\n", order.id, order.progress.as_str()));
+            for report in &order.reports {
+                text.push_str(&report.lines().map(|l| format!("    {l}\n")).collect::<String>());
+            }
+        }
+        let mut answer = match &collected.receipt {
+            Some(receipt) => receipt::with(receipt, json!(collected), text),
+            None => Answer::new(json!(collected), text),
+        };
+        if collected.delegations.is_empty() {
+            answer = answer.say("nothing was delegated");
+        }
+        Ok(answer)
+    }
+}

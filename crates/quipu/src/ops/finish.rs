@@ -1,0 +1,236 @@
+//! `finish`: ending a session, and the git commit after it.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+use quipu_protocol::{Blocked, Closed, Material, Missing, NewDecision, NewTodo, TodoMoves, finish, parse_material};
+use serde_json::{Map, json};
+
+use super::receipt;
+use super::state::parse_value;
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Finish {
+    /// Something that was completed; may be given several times
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    did: Vec<String>,
+    /// A next step; all of them together replace the list
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    next: Vec<String>,
+    /// The task that is now current
+    #[arg(long, value_name = "TEXT")]
+    task: Option<String>,
+    /// The phase the project is in now
+    #[arg(long, value_name = "PHASE")]
+    phase: Option<String>,
+    /// What is half done, and how far
+    #[arg(long, value_name = "TEXT")]
+    in_progress: Option<String>,
+    /// What you would tell a colleague in the doorway
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    notes: Option<String>,
+    /// Something that cannot go on: "item: reason"
+    #[arg(long, value_name = "ITEM: WHY")]
+    blocked: Vec<String>,
+    /// Something that can go on again
+    #[arg(long, value_name = "ITEM")]
+    unblocked: Vec<String>,
+    /// A value of the state
+    #[arg(long, value_name = "PTR=VALUE")]
+    state: Vec<String>,
+    /// "title | context | decision | consequences"
+    #[arg(long, value_name = "T | C | D")]
+    decision: Vec<String>,
+    /// Complete this todo
+    #[arg(long, value_name = "ID")]
+    done: Vec<String>,
+    /// Cancel this todo
+    #[arg(long, value_name = "ID")]
+    cancel: Vec<String>,
+    /// Block this todo: "ID: reason"
+    #[arg(long, value_name = "ID: WHY")]
+    block: Vec<String>,
+    /// Leave this todo in progress, for the next session
+    #[arg(long, value_name = "ID")]
+    leave: Vec<String>,
+    /// Add a todo
+    #[arg(long, value_name = "TITLE")]
+    add: Vec<String>,
+    /// Every todo was looked at
+    #[arg(long)]
+    reviewed: bool,
+    /// An item of the checklist for which there is nothing, such as decisions
+    #[arg(long, value_name = "NAME")]
+    none: Vec<String>,
+    /// All of this as JSON; `-`: stdin. Flags are added to it
+    #[arg(long, value_name = "FINISH.json")]
+    file: Option<PathBuf>,
+    /// Show what would change and what is missing, write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Give the task up: what is in progress becomes blocked, with the reason
+    #[arg(long, requires = "why")]
+    abandon: bool,
+    /// The reason for giving up
+    #[arg(long, value_name = "WHY", requires = "abandon", allow_hyphen_values = true)]
+    why: Option<String>,
+    /// Make a git commit of the memory files afterwards, whatever the contract says
+    #[arg(long)]
+    git: bool,
+    /// End this session; without it the caller's newest
+    #[arg(long, value_name = "ID", env = "QUIPU_SESSION")]
+    session: Option<String>,
+    /// End this unfinished session of another as well: its work was taken over
+    #[arg(long, value_name = "ID")]
+    takes_over: Vec<String>,
+}
+
+impl Operate for Finish {
+    const NAME: &'static str = "finish";
+    const ABOUT: &'static str = "End a session: everything it leaves in one commit, or what is still missing";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let asked = quipu_protocol::Finish {
+            material: self.material(session)?,
+            abandon: self.why.clone().filter(|_| self.abandon),
+            dry_run: self.dry_run,
+            session: self.session.clone(),
+            takes_over: self.takes_over.clone(),
+            lease: session.lease.clone(),
+        };
+        match finish(&project, &session.actor, &asked)? {
+            Closed::Missing(missing) => {
+                let mut answer = Answer::new(json!({"missing": missing}), listed(&missing));
+                answer.exit = exit::REFUSED;
+                Ok(answer.say("nothing was written: this is missing"))
+            }
+            Closed::Would { difference, missing } => {
+                let text = format!("{difference}{}", listed(&missing));
+                let mut answer = Answer::new(json!({"difference": difference, "missing": missing}), text);
+                if !missing.is_empty() {
+                    answer.exit = exit::REFUSED;
+                }
+                Ok(answer.say("nothing was written: a dry run"))
+            }
+            Closed::Done { receipt, session: ended, paths } => {
+                let told = receipt::answer(&receipt);
+                let mut answer = receipt::with(&receipt, json!({"session": ended, "paths": paths}), told.text);
+                if let Some(id) = &ended {
+                    answer = answer.say(format!("session {id} ended"));
+                }
+                if self.git || project.contract.git_at_finish {
+                    let why = asked.material.did.first().map_or("quipu finish", String::as_str);
+                    match commit_to_git(project.store.root(), &paths, why) {
+                        Ok(told) => answer = answer.say(told),
+                        // The memory is safe whatever git says; only git's part is missing.
+                        Err(what) => {
+                            answer.json["git"] = json!(what);
+                            answer = answer.say(format!("git made no commit: {what}; the memory itself is safe"));
+                        }
+                    }
+                }
+                Ok(answer)
+            }
+        }
+    }
+}
+
+impl Finish {
+    fn material(&self, session: &Session) -> Result<Material, Failure> {
+        let mut material = match &self.file {
+            None => Material::default(),
+            Some(file) if file.as_os_str() == "-" => {
+                let mut text = String::new();
+                std::io::stdin().read_to_string(&mut text).map_err(|e| Failure::new(exit::IO, format!("cannot read stdin: {e}"), ""))?;
+                parse_material("stdin", &text)?
+            }
+            Some(file) => {
+                let name = file.display().to_string();
+                let text = String::from_utf8(session.load_file(file)?).map_err(|_| Failure::usage(format!("`{name}` is not text"), ""))?;
+                parse_material(&name, &text)?
+            }
+        };
+        let mut state = Map::new();
+        for pair in &self.state {
+            let (pointer, value) =
+                pair.split_once('=').ok_or_else(|| Failure::usage(format!("`--state {pair}` has no value"), "--state /notes=…"))?;
+            state.insert(pointer.to_owned(), parse_value(value));
+        }
+        let blocked = |text: &String| {
+            let (item, reason) = split_reason(text);
+            Blocked { item, reason, since: None }
+        };
+        material.join(Material {
+            did: self.did.clone(),
+            next: self.next.clone(),
+            task: self.task.clone(),
+            phase: self.phase.clone(),
+            in_progress: self.in_progress.clone(),
+            notes: self.notes.clone(),
+            blocked: self.blocked.iter().map(blocked).collect(),
+            unblocked: self.unblocked.clone(),
+            state,
+            decisions: self.decision.iter().map(|d| parse_decision(d)).collect::<Result<_, _>>()?,
+            todos: TodoMoves {
+                done: self.done.clone(),
+                cancel: self.cancel.clone(),
+                leave: self.leave.clone(),
+                block: self.block.iter().map(|b| split_reason(b).into()).collect(),
+                add: self.add.iter().map(|title| NewTodo { title: title.clone(), ..NewTodo::default() }).collect(),
+                reviewed: self.reviewed,
+            },
+            none: self.none.clone(),
+            rest: Map::new(),
+        });
+        Ok(material)
+    }
+}
+
+/// `item: reason`, with either colon.
+fn split_reason(text: &str) -> (String, String) {
+    let (item, reason) = text.split_once([':', '：']).unwrap_or((text, ""));
+    (item.trim().to_owned(), reason.trim().to_owned())
+}
+
+fn parse_decision(text: &str) -> Result<NewDecision, Failure> {
+    let mut parts = text.split('|').map(|p| p.trim().to_owned());
+    let (title, context, decision) = (parts.next(), parts.next(), parts.next());
+    let (Some(title), Some(context), Some(decision)) = (title, context, decision) else {
+        let mend = "--decision \"title | what forced a choice | what was chosen | consequences\"";
+        return Err(Failure::usage(format!("`{text}` is no decision"), mend));
+    };
+    Ok(NewDecision { title, context: Some(context), decision: Some(decision), consequences: parts.next(), ..NewDecision::default() })
+}
+
+fn listed(missing: &[Missing]) -> String {
+    let line = |m: &Missing| {
+        let detail = m.detail.as_ref().map(|d| format!(": {d}")).unwrap_or_default();
+        format!("[ ] {}{detail}\n    rule  {}  {}\n    do    {}\n", m.text, m.rule, m.name, m.supply)
+    };
+    missing.iter().map(line).collect()
+}
+
+/// Commits exactly these files; what else is staged stays staged.
+fn commit_to_git(root: &Path, paths: &[String], why: &str) -> Result<String, String> {
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git").args(arguments).arg("--").args(paths).current_dir(root).output();
+        let done = done.map_err(|e| format!("cannot start git: {e}"))?;
+        match done.status.success() {
+            true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
+            false => Err(String::from_utf8_lossy(&done.stderr).lines().next().unwrap_or("git failed").to_owned()),
+        }
+    };
+    if git(&["status", "--porcelain"])?.trim().is_empty() {
+        return Ok("git has all of it already".into());
+    }
+    git(&["add"])?;
+    let message = format!("memory: {why}");
+    git(&["commit", "--quiet", "--only", "-m", &message])?;
+    Ok(format!("git commit: {message}"))
+}

@@ -1,0 +1,72 @@
+//! `start`: the cold start.
+
+use clap::Args;
+use quipu_contract::Tokens;
+use quipu_protocol::{Library, Project, StartRequest, Surroundings, look_around, start};
+use quipu_store::Options;
+use serde_json::json;
+
+use super::asked::parse_tokens;
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Start {
+    /// Tokens that the text may take
+    #[arg(long, value_name = "N", value_parser = parse_tokens, default_value = "8000")]
+    budget: u64,
+    /// Wake for this order, as its child
+    #[arg(long, value_name = "ID")]
+    delegation: Option<String>,
+    /// Wake in this scene of the contract; without it that of the caller's role
+    #[arg(long, value_name = "NAME")]
+    scene: Option<String>,
+    /// Only look: leave no trace that someone is at work
+    #[arg(long)]
+    peek: bool,
+}
+
+impl Operate for Start {
+    const NAME: &'static str = "start";
+    const ABOUT: &'static str = "Wake up: where things stand, what is open, what to do next";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let root = match look_around(&session.folder) {
+            Ok(root) => root,
+            Err(around) => return Ok(offer(&around)),
+        };
+        let project = Project::open(&root, Options::default())?;
+        let request = StartRequest { budget: Tokens(self.budget), scene: self.scene, delegation: self.delegation, peek: self.peek };
+        let awake = start(&project, &session.actor, &request)?;
+        let mut answer = Answer::new(json!(awake), awake.text.clone());
+        if !awake.created.is_empty() {
+            answer = answer.say(format!("created: {}", awake.created.join(" ")));
+        }
+        if let Some(begun) = &awake.session {
+            answer = answer.say(format!("session {} of {}", begun.id, begun.who));
+        }
+        Ok(answer)
+    }
+}
+
+/// No project here: what could be done about it.
+fn offer(around: &Surroundings) -> Answer {
+    let mut text = String::new();
+    if !around.below.is_empty() {
+        text.push_str("There is no project here, but there are some below:\n");
+        for (path, title) in &around.below {
+            text.push_str(&format!("  quipu start -C {}     {title}\n", path.display()));
+        }
+    } else if let Some(folder) = &around.joinable {
+        text.push_str(&format!("There are files of a project in {}, and no contract yet. To join them:\n", folder.display()));
+        text.push_str(&format!("  quipu init {} --profile relay     (what is there stays as it is)\n", folder.display()));
+    } else {
+        text.push_str("There is no project here. To begin one:\n");
+        for profile in Library::summaries(quipu_contract::Language::En) {
+            text.push_str(&format!("  quipu init --profile {:<10} {}\n", profile.name, profile.about));
+        }
+    }
+    let below: Vec<_> = around.below.iter().map(|(path, title)| json!({"path": path, "title": title})).collect();
+    Answer::new(json!({"scene": "fresh", "joinable": around.joinable, "below": below}), text)
+}

@@ -1,0 +1,52 @@
+//! JSON pointers (RFC 6901): `/progress/next_steps/0`, `-` for the place after the last item.
+
+use thiserror::Error;
+
+/// A place in a JSON text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JsonPointer(Vec<String>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{0}` is no JSON pointer: write /progress/next_steps/0, `~1` for a slash and `~0` for a tilde in a name")]
+pub struct BadPointer(String);
+
+impl JsonPointer {
+    /// The whole text is `""`. A leading slash may be left out: `phase` is `/phase`.
+    pub fn parse(text: &str) -> Result<JsonPointer, BadPointer> {
+        if text.is_empty() || text == "/" {
+            return Ok(JsonPointer::default());
+        }
+        let mut parts = Vec::new();
+        for part in text.strip_prefix('/').unwrap_or(text).split('/') {
+            let mut rest = part;
+            while let Some(at) = rest.find('~') {
+                if !rest[at + 1..].starts_with(['0', '1']) {
+                    return Err(BadPointer(text.to_owned()));
+                }
+                rest = &rest[at + 2..];
+            }
+            parts.push(part.replace("~1", "/").replace("~0", "~"));
+        }
+        Ok(JsonPointer(parts))
+    }
+
+    pub fn parts(&self) -> &[String] {
+        &self.0
+    }
+
+    /// One step further down.
+    pub fn child(&self, name: impl ToString) -> JsonPointer {
+        let mut parts = self.0.clone();
+        parts.push(name.to_string());
+        JsonPointer(parts)
+    }
+}
+
+impl std::fmt::Display for JsonPointer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for part in &self.0 {
+            write!(f, "/{}", part.replace('~', "~0").replace('/', "~1"))?;
+        }
+        Ok(())
+    }
+}
