@@ -172,7 +172,8 @@ impl Store {
         let event = decide(&leases, fence, now, &boot)?;
         let mut record = look.next_record(self, Kind::Lease, Who::from(actor));
         record.lease = Some(event.clone());
-        let lease = Lease::apply(&record, &event);
+        // The record gets this number when it is written, under the lock that is held.
+        let lease = Lease { seq: look.tail.seq + 1, ..Lease::apply(&record, &event) };
         self.publish_records(held, look, vec![record])?;
         Ok(lease)
     }

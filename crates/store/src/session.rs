@@ -28,9 +28,7 @@ impl Store {
     pub fn begin_session(&self, actor: &Actor, seconds: u64) -> Result<OpenSession> {
         let id = format!("s-{}", crate::ident::short_id());
         let lease = self.lease_event(actor, |_, fence, now, boot| Ok(event("take", &id, &[], fence, seconds, now, boot)))?;
-        // The number of the record is known once it is written.
-        let begun = self.sessions()?.into_iter().find(|s| s.id == lease.id);
-        begun.ok_or_else(|| StoreError::NotFound { what: format!("session `{id}` is gone"), mend: "quipu start".into() })
+        Ok(OpenSession { id: lease.id, who: lease.holder, since: lease.since, seq: lease.seq, over: false })
     }
 
     /// The sessions that have not ended, oldest first.
