@@ -25,11 +25,28 @@ pub enum Form {
     Knowledge,
     /// One agent's working memory for the task at hand.
     Task,
+    /// Anomalies of a flow, one section each.
+    Audit,
+    /// The report of one reviewing agent, with scores.
+    Report,
+    /// The state of a review, derived from its reports.
+    Panel,
 }
 
 impl Form {
-    pub const ALL: [Form; 8] =
-        [Form::State, Form::Todos, Form::Decisions, Form::Delegation, Form::World, Form::Session, Form::Knowledge, Form::Task];
+    pub const ALL: [Form; 11] = [
+        Form::State,
+        Form::Todos,
+        Form::Decisions,
+        Form::Delegation,
+        Form::World,
+        Form::Session,
+        Form::Knowledge,
+        Form::Task,
+        Form::Audit,
+        Form::Report,
+        Form::Panel,
+    ];
 
     /// As the contract writes it.
     pub const fn as_str(self) -> &'static str {
@@ -42,6 +59,9 @@ impl Form {
             Form::Session => "session",
             Form::Knowledge => "knowledge",
             Form::Task => "task",
+            Form::Audit => "audit",
+            Form::Report => "report",
+            Form::Panel => "panel",
         }
     }
 }

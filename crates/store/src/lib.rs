@@ -42,7 +42,7 @@ pub use change::{Change, Expect, Op};
 pub use clock::{Clock, Instant};
 pub use disk::{Step, StepVerdict, Watch};
 pub use error::{Refused, StoreError};
-pub use history::{At, BlameLine, LogEntry, PathEvent};
+pub use history::{At, BlameLine, LogEntry, Noted, NotedFile, PathEvent};
 pub use lease::{Lease, LeaseToken};
 pub use publish::{Judged, Receipt};
 pub use record::{Kind, OpKind, Record, RecordOp, Who};

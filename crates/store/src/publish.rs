@@ -150,7 +150,7 @@ impl<'s> Judged<'s> {
         let last = records.last().expect("not empty");
         let mut receipt = Receipt::of(last, self.adopted, false);
         receipt.seq = look.tail.seq + records.len() as u64;
-        receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore);
+        receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore | Kind::Note);
         let written = store.write_records(held, *look, records)?;
         store.sync_to(written.tail.at)?;
         Ok((receipt, Some(written)))
@@ -276,6 +276,7 @@ impl Look {
             who,
             why: None,
             key: None,
+            note: None,
             ops: Vec::new(),
             lease: None,
             synced: None,
