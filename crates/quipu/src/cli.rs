@@ -22,7 +22,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let (operation, inner) = called(&matches);
     let json = inner.get_flag("json");
-    let result = session(inner).and_then(|session| (operation.call)(inner, &session));
+    let result = session(inner).and_then(|session| (operation.call)(inner, &Session { json, ..session }));
     ExitCode::from(print(result, json))
 }
 
@@ -104,6 +104,7 @@ fn print(result: Result<Answer, Failure>, json: bool) -> u8 {
                 let _ = writeln!(stderr, "{line}");
             }
             let data = match (json, answer.raw) {
+                (true, _) if answer.compact => format!("{}\n", answer.json).into_bytes(),
                 (true, _) => format!("{:#}\n", answer.json).into_bytes(),
                 (false, Some(raw)) => raw,
                 (false, None) if answer.text.is_empty() || answer.text.ends_with('\n') => answer.text.into_bytes(),

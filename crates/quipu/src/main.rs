@@ -5,10 +5,14 @@
 mod answer;
 mod cli;
 mod demo;
+mod flow_text;
 mod ops;
+mod performers;
+mod progress;
 #[cfg(test)]
 mod reference;
 mod session;
+mod signals;
 mod table;
 mod unseen;
 

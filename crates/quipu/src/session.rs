@@ -15,6 +15,8 @@ pub struct Session {
     pub folder: PathBuf,
     pub actor: Actor,
     pub lease: Option<LeaseToken>,
+    /// Whether the caller wants JSON: only for what is told while an operation goes on.
+    pub json: bool,
 }
 
 /// How the caller named itself.
@@ -49,7 +51,7 @@ impl Session {
             }
             None => None,
         };
-        Ok(Session { folder, actor, lease })
+        Ok(Session { folder, actor, lease, json: false })
     }
 
     pub fn project(&self) -> Result<Project, Failure> {

@@ -36,9 +36,10 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 }
 
 /// The groups of two-word operations, with what they are about.
-pub const GROUPS: [(&str, &str); 4] = [
+pub const GROUPS: [(&str, &str); 5] = [
     ("contract", "The resolved rules of a project"),
     ("profile", "The built-in profiles"),
+    ("review", "A panel that reviews a manuscript"),
     ("lease", "The right to write some paths for longer than one commit"),
     ("git", "Merging branches of memory"),
 ];
@@ -49,6 +50,11 @@ pub const TABLE: &[Operation] = &[
     row::<ops::status::Status>(),
     row::<ops::view::View>(),
     row::<ops::brief::Brief>(),
+    row::<ops::run::Run>(),
+    row::<ops::gate::Approve>(),
+    row::<ops::gate::Reject>(),
+    row::<ops::replay::Replay>(),
+    row::<ops::review::ReviewStatus>(),
     row::<ops::read::Read>(),
     row::<ops::recall::Recall>(),
     row::<ops::append::Append>(),
