@@ -259,9 +259,8 @@ impl From<GateError> for Failure {
     fn from(error: GateError) -> Failure {
         let what = error.to_string();
         match error {
-            GateError::Unknown(_) => {
-                Failure::new(exit::NOT_FOUND, what, "quipu contract show     (a step for each unit also needs --unit)")
-            }
+            GateError::Unknown(_) => Failure::new(exit::NOT_FOUND, what, "quipu contract show"),
+            GateError::NeedsUnit(_) => Failure::usage(what, "--unit UNIT"),
             GateError::NotWaiting { .. } => Failure::new(exit::REFUSED, what, "quipu status"),
             GateError::NoGate(_) => Failure::new(exit::REFUSED, what, "quipu run --step STEP --again"),
             GateError::Flow(error) => error.into(),

@@ -8,6 +8,9 @@ const NAMED: usize = 8;
 
 /// The flow in a few lines.
 pub fn render_flow(flow: &Flow<'_>) -> String {
+    if flow.turns.is_empty() {
+        return "flow: no unit is declared yet: [units.ID] in quipu.toml\n".into();
+    }
     let counts = |found: &dyn Fn(State) -> usize| {
         let said = State::ALL.iter().filter_map(|s| Some(found(*s)).filter(|n| *n > 0).map(|n| format!("{n} {}", s.as_str())));
         said.collect::<Vec<_>>().join(", ")
@@ -68,6 +71,9 @@ fn next_command(flow: &Flow<'_>) -> Option<String> {
     }
     first(State::Failed).map(|s| {
         let unit = s.turn.unit.as_ref().map(|u| format!(" --unit {u}")).unwrap_or_default();
+        if s.objects {
+            return format!("mend it and run it again, or overrule it: quipu approve {}{unit}", s.turn.step);
+        }
         format!("quipu run --step {}{unit} --agent NAME     (after looking into it)", s.turn.step)
     })
 }

@@ -15,12 +15,12 @@ use thiserror::Error;
 
 use super::check::{Collected, collect, find_faults};
 use super::commit::{Wanted, commit};
-use super::engine::{Engine, Event, FlowError};
+use super::engine::{Engine, Event, FlowError, refresh_panel};
 use super::folder::RunFolder;
 use super::note::{ReadNote, Ruling, RunNote, Usage};
 use super::perform::{Ended, Ending, Task};
 use super::said::{self, Audit};
-use super::state::SentBack;
+use super::state::{SentBack, render_turn};
 use super::turn::{Planned, actor_of};
 use crate::brief::{BriefError, BriefOptions, render_brief};
 use crate::view::{FolderError, Lexical, View, ViewError, ViewRequest, make_view, materialise_view};
@@ -108,6 +108,10 @@ impl Engine<'_> {
             Ok(Outcome::Stopped) => close(&folder, "stopped", "it was asked to stop"),
             Err(error) => close(&folder, "stuck", &error.to_string()),
         }
+        if matches!(&outcome, Ok(Outcome::Failed { count, .. }) if *count >= turn.step.retries) {
+            // Only now is it given up, and the state of a panel has to say so.
+            refresh_panel(self.project, &self.memory)?;
+        }
         match (outcome, released) {
             (Ok(outcome), Ok(_) | Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. })) => Ok(outcome),
             (Ok(_), Err(error)) => Err(error.into()),
@@ -177,14 +181,16 @@ impl Engine<'_> {
             return self.fail(job, folder, actor, &render_faults(&faults), counted.then_some(usage));
         }
         let note = self.note(job, folder, &view, counted.then_some(usage));
+        let texts: Vec<(&ProjectPath, &[u8])> = collected.files.iter().map(|(o, bytes)| (&o.path, bytes.as_slice())).collect();
+        let audits = self.audit_objection(turn, &texts).into_iter().collect();
         let wanted = Wanted {
             actor: actor.clone(),
             note,
             lease: Some(lease.token()),
             ops: Vec::new(),
             files: &collected.files,
-            audits: Vec::new(),
-            why: None,
+            audits,
+            why: Some(turn.turn.to_string()),
         };
         match commit(self.project, &self.memory, &wanted) {
             Ok(done) => {
@@ -231,7 +237,11 @@ impl Engine<'_> {
         note.agent = Some(self.performer.name().to_owned());
         note.usage = usage;
         note.why = Some(why.to_owned());
-        let audits = if count == job.planned.step.retries { vec![self.needs_human(&job.planned, why)] } else { Vec::new() };
+        let audits = if count == job.planned.step.retries {
+            vec![self.needs_human(&job.planned, why, &format!("quipu run --step {}", render_turn(turn)))]
+        } else {
+            Vec::new()
+        };
         let wanted =
             Wanted { actor: actor.clone(), note, lease: None, ops: Vec::new(), files: &[], audits, why: Some(format!("{turn} failed")) };
         commit(self.project, &self.memory, &wanted)?;
@@ -239,7 +249,7 @@ impl Engine<'_> {
     }
 
     /// The section of the audit log for a turn that a person must look at.
-    pub(super) fn needs_human(&self, planned: &Planned<'_>, why: &str) -> String {
+    pub(super) fn needs_human(&self, planned: &Planned<'_>, why: &str, open: &str) -> String {
         let turn = &planned.turn;
         let about = turn.unit.as_ref().map_or_else(|| turn.step.clone(), ToString::to_string);
         let waiting: Vec<String> = match &turn.unit {
@@ -254,8 +264,7 @@ impl Engine<'_> {
             format!("set aside; {}; the others go on", waiting.join(", "))
         };
         let what = format!("{turn}: {}", why.replace('\n', "; "));
-        let open = format!("quipu run --step {}{}", turn.step, turn.unit.as_ref().map(|u| format!(" --unit {u}")).unwrap_or_default());
-        Audit { about: &about, kind: "NEEDS_HUMAN_REVIEW", what: &what, done: &done, open: &open }
+        Audit { about: &about, kind: "NEEDS_HUMAN_REVIEW", what: &what, done: &done, open }
             .render(self.project.contract.language, jiff::Timestamp::now())
     }
 

@@ -6,23 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
-use quipu_contract::{Actor, ActorName, Builtin, Class, Form, ProjectPath, UnitId};
+use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
 use quipu_store::{Change, Expect, Op, StoreError};
 use serde::Serialize;
 use thiserror::Error;
 
 use super::attempt::{AttemptError, Job, Outcome};
-use super::builtin::derive::{DeriveError, derive};
-use super::builtin::merge::{Source, merge};
-use super::builtin::remember::{finish, grow};
-use super::builtin::{Made, Press};
-use super::commit::{Wanted, commit};
-use super::folder::{release_dead, run_id};
-use super::note::{ReadNote, Ruling, RunNote, Usage};
+use super::builtin::Press;
+use super::folder::release_dead;
+use super::note::Usage;
 use super::perform::{Performer, Stop};
 use super::snapshot::{Memory, Snapshot};
 use super::state::{Flow, State, derive_flow};
-use super::turn::{Output, Planned, Turn, comes_before, fill_path};
+use super::turn::{Turn, comes_before};
 use crate::panel::{derive_panel, panel_view};
 use crate::project::{Project, ProjectError};
 use crate::template::TemplateError;
@@ -61,7 +57,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    fn allows(&self, project: &Project, turn: &Turn) -> bool {
+    /// Whether a turn was asked for.
+    pub fn allows(&self, project: &Project, turn: &Turn) -> bool {
         let step = self.steps.is_empty() || self.steps.contains(&turn.step);
         let unit = self.units.is_empty() || turn.unit.as_ref().is_none_or(|u| self.units.contains(u));
         let until = self.until.as_ref().is_none_or(|last| *last == turn.step || comes_before(&project.contract, &turn.step, last));
@@ -317,162 +314,6 @@ impl Engine<'_> {
         }
         found
     }
-
-    /// Does a built-in step. Returns whether anything changed.
-    fn do_builtin(&self, planned: &Planned<'_>, summary: &mut Summary, given_up: &mut BTreeSet<Turn>) -> Result<bool, FlowError> {
-        let turn = planned.turn.clone();
-        let made = match planned.step.builtin {
-            Some(Builtin::Gate) | None => return Ok(false),
-            Some(Builtin::Derive) => derive(self.project, planned).map_err(|e| match e {
-                DeriveError::Store(error) => Stuck::Store(error),
-                other => Stuck::Told(other.to_string()),
-            }),
-            Some(Builtin::Merge) => self.make_merge(planned),
-            Some(Builtin::Remember) => self.make_memory(planned),
-            Some(Builtin::Publish) => self.make_pages(planned),
-        };
-        let committed = made.and_then(|made| {
-            let told = made.told.clone();
-            self.commit_made(planned, made).map(|()| told)
-        });
-        match committed {
-            Ok(what) => {
-                summary.accepted += 1;
-                self.tell(Event::Did { turn, what });
-                Ok(true)
-            }
-            Err(Stuck::Flow(error)) => Err(error),
-            Err(stuck) => {
-                let why = match stuck {
-                    Stuck::Store(StoreError::Refused(refused)) => format!("{}\n  do    {}", refused.what, refused.mend),
-                    Stuck::Store(error) => error.to_string(),
-                    Stuck::Told(why) => why,
-                    Stuck::Flow(error) => error.to_string(),
-                };
-                summary.stuck.push((turn.clone(), why.clone()));
-                given_up.insert(turn.clone());
-                self.tell(Event::Stuck { turn, why });
-                Ok(false)
-            }
-        }
-    }
-
-    fn commit_made(&self, planned: &Planned<'_>, made: Made) -> Result<(), Stuck> {
-        let mut note = RunNote::new(&run_id(&planned.turn, jiff::Timestamp::now()), &planned.turn, Ruling::Accepted);
-        note.reads = made.reads;
-        let mut audits = made.audits;
-        audits.extend(self.last_round(planned, &made.ops));
-        let wanted = Wanted {
-            actor: Actor::Runtime,
-            note,
-            lease: None,
-            ops: made.ops,
-            files: &[],
-            audits,
-            why: Some(format!("{} by quipu run", planned.turn)),
-        };
-        match commit(self.project, &self.memory, &wanted) {
-            Ok(_) => Ok(()),
-            Err(FlowError::Store(error)) => Err(Stuck::Store(error)),
-            Err(other) => Err(Stuck::Flow(other)),
-        }
-    }
-
-    /// The audit section for a merge that objects when no round is left.
-    fn last_round(&self, planned: &Planned<'_>, ops: &[Op]) -> Option<String> {
-        let sign = planned.step.objection.as_ref()?.sign.as_ref()?;
-        let text = ops.iter().find_map(|op| match op {
-            Op::Write { bytes, .. } => Some(String::from_utf8_lossy(bytes).into_owned()),
-            _ => None,
-        })?;
-        let items = super::snapshot::items_with(&text, sign);
-        let (first, rounds) = (items.first()?, planned.step.rounds?);
-        let (flow, snapshot) = flow_now(self.project, &self.memory).ok()?;
-        let target = planned.step.back.iter().find_map(|step| flow.find(&Turn { step: step.clone(), unit: planned.turn.unit.clone() }))?;
-        let turn = &flow.turns[target].turn;
-        let round =
-            snapshot.facts.iter().rev().find(|f| f.note.ruling == Ruling::Accepted && f.note.turn() == *turn).map_or(0, |f| f.note.round);
-        (round >= rounds).then(|| self.needs_human(planned, &format!("objections after {rounds} rounds: {first}")))
-    }
-
-    fn read(&self, path: &ProjectPath, reads: &mut Vec<ReadNote>) -> Result<String, Stuck> {
-        let (bytes, version) = self.project.store.read(path)?.ok_or_else(|| Stuck::Told(format!("`{path}` is not there")))?;
-        reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
-        String::from_utf8(bytes).map_err(|_| Stuck::Told(format!("`{path}` is not text")))
-    }
-
-    fn make_merge(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
-        let mut made = Made::default();
-        let mut sources = Vec::new();
-        for pattern in planned.reads() {
-            let Some(path) = pattern.as_literal().and_then(|p| ProjectPath::parse(p).ok()) else { continue };
-            let text = self.read(&path, &mut made.reads)?;
-            let wanted = self.project.contract.rule(&path).and_then(|r| r.marker.clone());
-            let found = super::snapshot::marker_of(path.as_str(), &text);
-            if let Some(wanted) = wanted.filter(|w| !found.as_ref().is_some_and(|f| w.split('|').any(|n| n.trim() == f))) {
-                return Err(Stuck::Told(format!("`{path}` does not end with {wanted}: a merge needs all its markers")));
-            }
-            sources.push(Source { path, text });
-        }
-        let text = merge(&self.project.contract, planned, &sources);
-        let output = planned.required().next().ok_or_else(|| Stuck::Told("the step names no file to write".into()))?;
-        made.told = format!("merged {} reports into {}", sources.len(), output.path);
-        made.ops.push(Op::Write { path: output.path.clone(), bytes: text.into_bytes(), expect: Expect::Any });
-        Ok(made)
-    }
-
-    fn make_memory(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
-        let mut made = Made::default();
-        let remember = planned
-            .step
-            .remember
-            .as_ref()
-            .ok_or_else(|| Stuck::Told("the step does not say what it remembers: [steps.remember]".into()))?;
-        let path = |text: &str| fill_path(text, &planned.binding).ok_or_else(|| Stuck::Told(format!("`{text}` names no file")));
-        let unit = planned.turn.unit.as_ref().map_or_else(|| planned.turn.step.clone(), ToString::to_string);
-        let report = self.read(&path(&remember.from)?, &mut made.reads)?;
-        let mut grown = Vec::new();
-        for item in &remember.items {
-            let to = path(&item.to)?;
-            let memory = self.project.store.read(&to)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-            let growth = grow(&self.project.contract, item, remember, &unit, &report, &memory, jiff::Timestamp::now());
-            made.audits.extend(growth.audits);
-            if !growth.text.is_empty() {
-                grown.push(to.to_string());
-                made.ops.push(Op::Append { path: to, bytes: growth.text.into_bytes() });
-            }
-        }
-        if let (Some(from), Some(to)) = (&remember.text, &remember.to) {
-            let draft = self.read(&path(from)?, &mut made.reads)?;
-            let text = finish(&draft, planned.step.marker.as_deref().unwrap_or("FINAL"));
-            made.ops.push(Op::Write { path: path(to)?, bytes: text.into_bytes(), expect: Expect::Any });
-        }
-        made.told = format!("remembered {unit}: {} grew", if grown.is_empty() { "nothing".to_owned() } else { grown.join(", ") });
-        Ok(made)
-    }
-
-    fn make_pages(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
-        let press = self.press.ok_or_else(|| Stuck::Told("this program has no press".into()))?;
-        let mut made = Made::default();
-        let all = self.project.store.list()?;
-        for pattern in planned.reads() {
-            for path in all.iter().filter(|p| pattern.matches(p.as_str()).is_some()) {
-                if let Some((_, version)) = self.project.store.read(path)? {
-                    made.reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
-                }
-            }
-        }
-        let pages = press.print(self.project, planned.step, planned.turn.unit.as_ref()).map_err(Stuck::Told)?;
-        let declared = |path: &ProjectPath| planned.outputs.iter().any(|o: &Output| o.path == *path);
-        made.told = format!("printed {} files", pages.len());
-        for (path, bytes) in pages.into_iter().filter(|(p, _)| declared(p)) {
-            made.ops.push(match self.project.contract.class(&path) {
-                Class::Derived => Op::Derive { path, bytes, expect: Expect::Any },
-                _ => Op::Write { path, bytes, expect: Expect::Any },
-            });
-        }
-        Ok(made)
-    }
 }
 
 /// What is remembered from the beginning of a run.
@@ -480,17 +321,4 @@ impl Engine<'_> {
 struct First {
     stale: BTreeSet<Turn>,
     forced: BTreeSet<Turn>,
-}
-
-/// Why a built-in step could not be done.
-enum Stuck {
-    Store(StoreError),
-    Flow(FlowError),
-    Told(String),
-}
-
-impl From<StoreError> for Stuck {
-    fn from(error: StoreError) -> Stuck {
-        Stuck::Store(error)
-    }
 }

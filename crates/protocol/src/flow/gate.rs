@@ -1,6 +1,6 @@
 //! A person's word: approving or rejecting at a gate, or overruling an objection.
 
-use quipu_contract::{Actor, Builtin, ProjectPath};
+use quipu_contract::{Actor, Builtin, Each, ProjectPath};
 use quipu_store::{Expect, Op, Receipt, StoreError};
 use thiserror::Error;
 
@@ -18,6 +18,8 @@ use quipu_text::{marker, render_marker};
 pub enum GateError {
     #[error("there is no step `{0}`")]
     Unknown(Turn),
+    #[error("`{0}` is done for each unit: say for which")]
+    NeedsUnit(String),
     #[error("`{turn}` does not wait for a person: it is {state}{}", why.first().map(|w| format!(" ({w})")).unwrap_or_default())]
     NotWaiting { turn: Turn, state: &'static str, why: Vec<String> },
     #[error("`{0}` is no gate: it can be overruled, not rejected")]
@@ -32,7 +34,9 @@ pub enum GateError {
 pub fn decide_gate(project: &Project, turn: &Turn, ruling: Ruling, why: Option<&str>) -> Result<(Receipt, Vec<String>), GateError> {
     let memory = Memory::default();
     let (flow, _) = flow_now(project, &memory)?;
-    let index = flow.find(turn).ok_or_else(|| GateError::Unknown(turn.clone()))?;
+    let each = turn.unit.is_none() && project.contract.step(&turn.step).is_some_and(|s| s.each == Each::Unit);
+    let unknown = || if each { GateError::NeedsUnit(turn.step.clone()) } else { GateError::Unknown(turn.clone()) };
+    let index = flow.find(turn).ok_or_else(unknown)?;
     let (planned, standing) = (&flow.turns[index], &flow.standings[index]);
     let gate = planned.is_builtin(Builtin::Gate);
     if ruling == Ruling::Rejected && !gate {
@@ -42,6 +46,7 @@ pub fn decide_gate(project: &Project, turn: &Turn, ruling: Ruling, why: Option<&
         State::Waiting | State::Failed => true,
         // A person may change their mind.
         State::Done | State::Stale => gate,
+        _ if standing.objects => true,
         _ => false,
     };
     if !may {

@@ -91,8 +91,7 @@ impl Now for Snapshot<'_> {
 
     fn marker(&self, path: &str) -> Option<String> {
         let text = self.text(path)?;
-        let found = if path.ends_with(".html") { html_marker(&text) } else { marker(&text).map(|m| m.name.to_owned()) };
-        found
+        marker_of(path, &text)
     }
 
     fn items(&self, path: &str, sign: &str) -> Vec<String> {

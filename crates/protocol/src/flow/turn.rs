@@ -51,6 +51,8 @@ pub struct Planned<'c> {
     pub outputs: Vec<Output>,
     /// Indexes of other turns.
     pub waits: Vec<(usize, Wait)>,
+    /// Steps it comes after that have no unit to be done for yet.
+    pub without: Vec<String>,
 }
 
 impl Planned<'_> {
@@ -101,7 +103,11 @@ pub fn plan_turns(contract: &Contract) -> Vec<Planned<'_>> {
         }
     }
     let waits: Vec<_> = turns.iter().map(|t| plan_waits(contract, t, &turns)).collect();
-    turns.iter_mut().zip(waits).for_each(|(turn, waits)| turn.waits = waits);
+    let begun: BTreeSet<String> = turns.iter().map(|t| t.turn.step.clone()).collect();
+    for (turn, waits) in turns.iter_mut().zip(waits) {
+        turn.waits = waits;
+        turn.without = turn.step.after.iter().filter(|step| !begun.contains(*step)).cloned().collect();
+    }
     turns
 }
 
@@ -139,7 +145,7 @@ fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> P
         None => step.writes.iter().for_each(|path| push(path, None, false)),
     }
     let turn = Turn { step: step.name.clone(), unit: unit.map(|u| u.id.clone()) };
-    Planned { turn, step, role, binding, outputs, waits: Vec::new() }
+    Planned { turn, step, role, binding, outputs, waits: Vec::new(), without: Vec::new() }
 }
 
 fn plan_waits(contract: &Contract, turn: &Planned<'_>, all: &[Planned<'_>]) -> Vec<(usize, Wait)> {

@@ -71,6 +71,11 @@ pub fn panel_view(
     let mut members = Vec::new();
     for (turn, standing) in flow.turns.iter().zip(&flow.standings) {
         let Some(role) = turn.role else { continue };
+        // Whoever belongs to another mode is no member of this panel.
+        let when = &turn.step.when;
+        if when.var.as_ref().is_some_and(|var| !turn.binding.get(var).is_some_and(|value| when.is.contains(value))) {
+            continue;
+        }
         let Some(output) = turn.required().find(|o| contract.rule(&o.path).and_then(|r| r.form) == Some(Form::Report)) else { continue };
         let new = fresh.iter().find(|(path, _)| *path == output.path).map(|(_, text)| text.clone());
         let done = matches!(standing.state, State::Done | State::Stale) || new.is_some();

@@ -118,10 +118,10 @@ fn find_conflicts(reports: &[Counted<'_>], subjects: &BTreeMap<String, Vec<Strin
                     scores: [a.report.score, b.report.score],
                     advice,
                 };
-                if a.report.score.abs_diff(b.report.score) >= GAP {
-                    found.push(conflict(None));
+                let advice = opposed(a.report, b.report, opposites);
+                if advice.is_some() || a.report.score.abs_diff(b.report.score) >= GAP {
+                    found.push(conflict(advice));
                 }
-                found.extend(opposed(a.report, b.report, opposites).map(|advice| conflict(Some(advice))));
             }
         }
     }

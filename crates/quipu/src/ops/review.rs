@@ -4,7 +4,7 @@ use quipu_protocol::flow::{Memory, flow_now, refresh_panel};
 use quipu_protocol::panel::{PanelView, panel_view};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, count, exit};
 use crate::flow_text::table;
 use crate::session::Session;
 use crate::table::Operate;
@@ -68,7 +68,7 @@ fn render(panel: &PanelView) -> String {
     if let Some(sum) = &panel.sum {
         text.push('\n');
         for domain in &sum.domains {
-            text.push_str(&format!("{}: {:.1} ({} agents)\n", domain.name, domain.mean, domain.agents));
+            text.push_str(&format!("{}: {:.1} ({})\n", domain.name, domain.mean, count(domain.agents, "agent")));
         }
         text.push_str(&format!("overall: {:.2}, weighted by confidence\n", sum.overall));
         for conflict in &sum.conflicts {

@@ -71,6 +71,7 @@ impl Operate for Run {
         let progress = Progress::new(session.json);
         let listen = |event: &_| progress.tell(event);
         let memory = Memory::default();
+        let asked = choice.clone();
         let engine =
             Engine { project: &project, performer: performer.as_ref(), press: None, choice, stop, listen: &listen, memory: memory.clone() };
         let summary = progress.during(|| engine.run())?;
@@ -83,8 +84,9 @@ impl Operate for Run {
         if summary.stopped {
             answer = answer.say("stopped: start it again, and it goes on");
         }
+        let failed = flow.standings.iter().any(|s| s.state == State::Failed && asked.allows(&project, &s.turn));
         answer.exit = match () {
-            () if flow.count(State::Failed) > 0 || summary.failed > 0 && flow.count(State::Ready) > 0 => exit::AGENT,
+            () if failed || summary.failed > 0 && flow.count(State::Ready) > 0 => exit::AGENT,
             () if summary.stopped || !summary.stuck.is_empty() => exit::NO,
             () => exit::FINE,
         };

@@ -233,6 +233,9 @@ fn a_failed_inspection_goes_back_to_whom_it_names() {
     stage.script.put("qa/ch01-qa.md.acts", "");
     let played = stage.play_all();
     let turns = played.accepted();
-    assert_eq!(turns.iter().filter(|t| *t == "typeset/ch01").count(), 2, "{:#?}", played.events);
-    assert_eq!(stage.state("inspect", Some("ch01")).0, State::Blocked, "{}", stage.state("inspect", Some("ch01")).1);
+    assert_eq!(turns.iter().filter(|t| *t == "typeset/ch01").count(), 3, "{:#?}", played.events);
+    let (state, why) = stage.state("inspect", Some("ch01"));
+    assert_eq!(state, State::Failed, "{why}");
+    assert!(why.contains("after round 2") && why.contains("quipu approve inspect --unit ch01"), "{why}");
+    assert_eq!(stage.text("audit-log.md").matches("ch01 NEEDS_HUMAN_REVIEW").count(), 1);
 }

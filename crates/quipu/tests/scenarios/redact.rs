@@ -9,6 +9,8 @@ use regex::{Captures, Regex};
 static TIME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\d{4}-\d\d-\d\d)(T\d\d:\d\d:\d\d(?:\.\d+)?Z?)?").unwrap());
 /// Both are cut from the time-ordered kind of UUID, whose first digits are those of the clock.
 static LEASE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{12}\b").unwrap());
+/// Runs are named by the moment they began.
+static RUN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b20\d{6}T\d{9}\b").unwrap());
 static ID: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b01[0-9a-f]{6}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b01[0-9a-f]{30}\b").unwrap());
 
@@ -22,5 +24,6 @@ pub fn redact(text: &str, root: &Path) -> String {
         (true, None) => "[DATE]".to_owned(),
         (false, _) => found[0].to_owned(),
     });
+    let text = RUN.replace_all(&text, "[MOMENT]");
     LEASE.replace_all(&ID.replace_all(&text, "[ID]"), "[LEASE]").into_owned()
 }
