@@ -20,6 +20,7 @@ use super::folder::RunFolder;
 use super::note::{ReadNote, Ruling, RunNote, Usage};
 use super::perform::{Ended, Ending, Task};
 use super::said::{self, Audit};
+use super::snapshot::Snapshot;
 use super::state::{SentBack, render_turn};
 use super::turn::{Planned, actor_of};
 use crate::brief::{BriefError, BriefOptions, render_brief};
@@ -66,6 +67,8 @@ pub enum Outcome {
     },
     /// Someone else is at it.
     Held(String),
+    /// Someone else did it meanwhile.
+    Moot,
     Stopped,
 }
 
@@ -74,6 +77,8 @@ pub struct Job<'c> {
     pub planned: Planned<'c>,
     pub sent_back: Option<SentBack>,
     pub failures: u32,
+    /// The commit that made it what it was when it was chosen.
+    pub seq: Option<u64>,
 }
 
 impl Engine<'_> {
@@ -105,6 +110,7 @@ impl Engine<'_> {
                 let _ = folder.close(&json!({"ruling": "failed", "why": why, "in_a_row": count}));
             }
             Ok(Outcome::Held(what)) => close(&folder, "held", what),
+            Ok(Outcome::Moot) => close(&folder, "moot", "someone else did it meanwhile"),
             Ok(Outcome::Stopped) => close(&folder, "stopped", "it was asked to stop"),
             Err(error) => close(&folder, "stuck", &error.to_string()),
         }
@@ -121,6 +127,12 @@ impl Engine<'_> {
 
     fn perform(&self, job: &Job<'_>, folder: &RunFolder, actor: &Actor, lease: &Lease) -> Result<Outcome, AttemptError> {
         let turn = &job.planned;
+        // Another process may have done it between our look and our lease.
+        let facts = Snapshot::take(self.project, &self.memory).map_err(FlowError::from)?.facts;
+        let newest = facts.iter().rev().find(|f| f.note.ruling == Ruling::Accepted && f.note.turn() == turn.turn);
+        if newest.is_some_and(|f| job.seq.is_none_or(|seq| f.seq > seq)) {
+            return Ok(Outcome::Moot);
+        }
         let out = folder.path.join("out");
         std::fs::create_dir_all(&out).map_err(io("cannot make the out folder"))?;
         let request = self.request(turn);

@@ -215,7 +215,12 @@ impl Engine<'_> {
                         forced.remove(&turn);
                         running.insert(turn.clone());
                         let standing = &flow.standings[index];
-                        let job = Job { planned: planned.clone(), sent_back: standing.sent_back.clone(), failures: standing.failures };
+                        let job = Job {
+                            planned: planned.clone(),
+                            sent_back: standing.sent_back.clone(),
+                            failures: standing.failures,
+                            seq: standing.seq,
+                        };
                         let round = job.sent_back.as_ref().map_or(0, |s| s.round);
                         self.tell(Event::Started { turn: turn.clone(), agent: self.performer.name().to_owned(), round });
                         let sender = sender.clone();
@@ -266,6 +271,7 @@ impl Engine<'_> {
                 given_up.insert(turn.clone());
                 self.tell(Event::Stuck { turn, why });
             }
+            Ok(Outcome::Moot) => {}
             Ok(Outcome::Stopped) => self.tell(Event::Stopped { turn }),
             Err(error) => {
                 let why = error.to_string();

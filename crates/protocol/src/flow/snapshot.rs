@@ -1,7 +1,7 @@
 //! The project as a flow sees it: versions, markers, sections and leases, looked up once.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use quipu_contract::{Pattern, ProjectPath};
 use quipu_store::{Lease, Survey, Version};
@@ -18,9 +18,17 @@ pub struct Memory(Arc<Mutex<Remembered>>);
 
 #[derive(Debug, Default)]
 struct Remembered {
-    texts: BTreeMap<(String, Version), Arc<str>>,
+    texts: BTreeMap<String, (Version, Arc<Text>)>,
     free: BTreeMap<String, (String, Version)>,
-    facts: Vec<RunFact>,
+    facts: Arc<Vec<RunFact>>,
+}
+
+/// A text, and what was found in it: a flow asks the same again and again.
+#[derive(Debug)]
+struct Text {
+    text: String,
+    marker: OnceLock<Option<String>>,
+    items: Mutex<BTreeMap<String, Vec<String>>>,
 }
 
 /// The files at one moment.
@@ -31,7 +39,7 @@ pub struct Snapshot<'p> {
     leases: Vec<Lease>,
     memory: Memory,
     pub survey: Survey,
-    pub facts: Vec<RunFact>,
+    pub facts: Arc<Vec<RunFact>>,
 }
 
 impl<'p> Snapshot<'p> {
@@ -43,24 +51,26 @@ impl<'p> Snapshot<'p> {
             let mut known = memory.0.lock().unwrap_or_else(PoisonError::into_inner);
             let newest = known.facts.last().map_or(0, |f| f.seq);
             let newer = project.store.noted(newest)?;
-            known.facts.extend(newer.into_iter().filter_map(RunFact::of));
-            known.facts.clone()
+            let newer: Vec<RunFact> = newer.into_iter().filter_map(RunFact::of).collect();
+            if !newer.is_empty() {
+                Arc::make_mut(&mut known.facts).extend(newer);
+            }
+            Arc::clone(&known.facts)
         };
         let paths = project.store.list()?;
         Ok(Snapshot { project, versions, paths, leases, memory: memory.clone(), survey, facts })
     }
 
-    fn text(&self, path: &str) -> Option<Arc<str>> {
+    fn text(&self, path: &str) -> Option<Arc<Text>> {
         let version = self.version(path)?;
-        let key = (path.to_owned(), version);
-        if let Some(text) = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner).texts.get(&key) {
+        if let Some((kept, text)) = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner).texts.get(path)
+            && *kept == version
+        {
             return Some(Arc::clone(text));
         }
         let (bytes, _) = self.project.store.read(&ProjectPath::parse(path).ok()?).ok()??;
-        let text: Arc<str> = String::from_utf8(bytes).ok()?.into();
-        let mut known = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.texts.retain(|(kept, _), _| kept != path);
-        known.texts.insert(key, Arc::clone(&text));
+        let text = Arc::new(Text { text: String::from_utf8(bytes).ok()?, marker: OnceLock::new(), items: Mutex::default() });
+        self.memory.0.lock().unwrap_or_else(PoisonError::into_inner).texts.insert(path.to_owned(), (version, Arc::clone(&text)));
         Some(text)
     }
 
@@ -86,16 +96,18 @@ impl Now for Snapshot<'_> {
     }
 
     fn section(&self, path: &str, section: &str) -> Option<Version> {
-        slice_section(&self.text(path)?, section).map(|text| Version::of(text.as_bytes()))
+        slice_section(&self.text(path)?.text, section).map(|text| Version::of(text.as_bytes()))
     }
 
     fn marker(&self, path: &str) -> Option<String> {
         let text = self.text(path)?;
-        marker_of(path, &text)
+        text.marker.get_or_init(|| marker_of(path, &text.text)).clone()
     }
 
     fn items(&self, path: &str, sign: &str) -> Vec<String> {
-        self.text(path).map(|text| items_with(&text, sign)).unwrap_or_default()
+        let Some(text) = self.text(path) else { return Vec::new() };
+        let mut known = text.items.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(sign.to_owned()).or_insert_with(|| items_with(&text.text, sign)).clone()
     }
 
     fn matching(&self, pattern: &Pattern) -> Vec<ProjectPath> {
@@ -106,7 +118,7 @@ impl Now for Snapshot<'_> {
     }
 
     fn holds_word(&self, path: &str, words: &[String]) -> bool {
-        self.text(path).is_some_and(|text| holds_word(&text, words))
+        self.text(path).is_some_and(|text| holds_word(&text.text, words))
     }
 
     fn is_leased(&self, path: &ProjectPath) -> bool {

@@ -220,3 +220,33 @@ pub fn plan_batches(units: &[&Unit], size: usize) -> Vec<Vec<UnitId>> {
     }
     batches
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quipu_contract::{Place, Said};
+
+    fn unit(id: &str, needs: &[&str]) -> Unit {
+        let parse = |id: &str| UnitId::parse(id).unwrap();
+        Unit {
+            id: parse(id),
+            title: Said::default(),
+            needs: needs.iter().map(|n| parse(n)).collect(),
+            vars: BTreeMap::new(),
+            profile: None,
+            place: Place { file: String::new(), line: 1 },
+        }
+    }
+
+    #[test]
+    fn a_batch_holds_no_unit_and_what_it_needs() {
+        let units =
+            [unit("ch01", &[]), unit("ch02", &["ch01"]), unit("ch03", &[]), unit("ch04", &[]), unit("ch05", &["ch04"]), unit("ch06", &[])];
+        let all: Vec<&Unit> = units.iter().collect();
+        let named =
+            |size| plan_batches(&all, size).iter().map(|b| b.iter().map(UnitId::as_str).collect::<Vec<_>>().join(" ")).collect::<Vec<_>>();
+        assert_eq!(named(3), ["ch01 ch03 ch04", "ch02 ch05 ch06"]);
+        assert_eq!(named(1), ["ch01", "ch02", "ch03", "ch04", "ch05", "ch06"]);
+        assert_eq!(named(9), ["ch01 ch03 ch04 ch06", "ch02 ch05"]);
+    }
+}
