@@ -120,7 +120,7 @@ impl Resolver {
     fn retries(&mut self, source: &Source, table: &StepTable) -> u32 {
         match &table.retries {
             Some(retries) if *retries.get_ref() == 0 => {
-                self.fault(source, retries.span(), "no failure at all cannot be allowed".into(), "a number from 1".into());
+                self.fault(source, retries.span(), "`retries` counts from the first failure".into(), "a number from 1".into());
                 RETRIES
             }
             Some(retries) => *retries.get_ref(),
