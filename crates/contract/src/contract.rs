@@ -8,7 +8,7 @@ use crate::budget::Budgets;
 use crate::class::Class;
 use crate::fault::Place;
 use crate::finish::FinishItem;
-use crate::flow::Step;
+use crate::flow::{Price, Shape, Step};
 use crate::form::Form;
 use crate::guard::GuardRules;
 use crate::language::{Language, Said};
@@ -31,6 +31,8 @@ pub struct FileRule {
     pub form: Option<Form>,
     pub marker: Option<String>,
     pub create: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Shape>,
     /// Whether agents are kept from it whatever their pointers: the contract itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub people_only: bool,
@@ -74,6 +76,8 @@ pub struct Contract {
     /// Whether a finish makes a git commit of the memory files.
     pub git_at_finish: bool,
     pub budgets: Budgets,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, Price>,
     #[serde(skip)]
     pub guards: GuardRules,
 }
@@ -124,6 +128,25 @@ impl Contract {
     /// The declared unit, or one whose id has the shape of a profile's units.
     pub fn knows_unit(&self, unit: &UnitId) -> bool {
         self.units.iter().any(|u| u.id == *unit) || self.profiles.iter().filter_map(|p| p.unit.as_ref()).any(|k| k.accepts(unit))
+    }
+
+    /// The units that a step is done for, in natural order: those of its own profile.
+    pub fn units_of(&self, step: &Step) -> Vec<&Unit> {
+        let kind = self.profiles.iter().find(|p| p.name == step.profile).and_then(|p| p.unit.as_ref());
+        let belongs = |unit: &&Unit| match &unit.profile {
+            Some(profile) => *profile == step.profile,
+            None => kind.is_none_or(|kind| kind.accepts(&unit.id)),
+        };
+        self.units.iter().filter(belongs).collect()
+    }
+
+    pub fn step(&self, name: &str) -> Option<&Step> {
+        self.steps.iter().find(|s| s.name == name)
+    }
+
+    /// What a million tokens cost with an agent, if the contract says.
+    pub fn price(&self, agent: &str) -> Option<Price> {
+        self.prices.get(agent).or_else(|| self.prices.get("default")).copied()
     }
 
     /// The variables with a value, for filling patterns and templates.

@@ -1,4 +1,9 @@
-//! Flows: steps over units. Progress is never stored: it is derived elsewhere, from markers.
+//! Flows: steps over units. Progress is never stored: it is derived elsewhere, from markers, versions and the journal.
+//!
+//! Everything that tells one flow from another is here as data: when a step applies, who may object and to whom
+//! the work then goes back, how a batch ends, what is merged and what is remembered.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +27,7 @@ pub enum Builtin {
     Merge,
     /// Appends to the long-term memory.
     Remember,
-    /// Rewrites derived files.
+    /// Rewrites derived files, and lays out what is missing.
     Derive,
     /// Makes the published form.
     Publish,
@@ -31,7 +36,7 @@ pub enum Builtin {
 }
 
 /// One step of a flow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
     pub name: String,
     pub about: Said,
@@ -40,11 +45,225 @@ pub struct Step {
     pub builtin: Option<Builtin>,
     pub each: Each,
     pub after: Vec<String>,
-    /// Steps whose objection sends the work back, and how often.
+    /// The part of the flow it belongs to, for whoever watches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// Scores of steps with one domain are averaged together; without one they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    #[serde(skip_serializing_if = "When::is_empty")]
+    pub when: When,
+    /// What in an output sends the work back, or stops it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objection: Option<Objection>,
+    /// To which steps an objection sends the work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub back: Vec<String>,
+    /// How often an objection may send the work back before a person is asked.
     pub rounds: Option<u32>,
+    /// So many failures in a row, and a person is asked.
+    pub retries: u32,
+    /// How long one attempt may take.
+    pub deadline_seconds: u64,
+    /// This step ends a batch of so many units: none of the next begins before all of these are through it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
     /// Files a built-in step reads and writes.
     pub reads: Vec<String>,
     pub writes: Vec<String>,
     pub marker: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge: Option<Merge>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remember: Option<Remember>,
+    /// Steps that judge one subject: scores far apart are a conflict.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub subjects: BTreeMap<String, Vec<String>>,
+    /// Words of advice that cannot both be followed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub opposites: Vec<Vec<String>>,
+    /// The profile that says so; empty for `quipu.toml`.
+    #[serde(skip)]
+    pub profile: String,
     pub place: Place,
+}
+
+/// When a step applies: every part that is said must hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct When {
+    /// A variable: `yes` and `no` decide alone, anything else looks at `files`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<String>,
+    /// A file of this pattern is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<String>,
+    /// And one of them holds one of these words, whatever their letter case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
+    /// A variable that names units: `all`, or ids joined by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<String>,
+    /// A variable …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub var: Option<String>,
+    /// … that has one of these values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub is: Vec<String>,
+}
+
+impl When {
+    pub fn is_empty(&self) -> bool {
+        *self == When::default()
+    }
+}
+
+/// What in an output is an objection.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Objection {
+    /// A list item that begins with this sign.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign: Option<String>,
+    /// An output that ends with this marker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marker: Option<String>,
+}
+
+/// How reports become one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Merge {
+    /// Gravest first: a sign, or a role and its sign (`r1 ❌`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<String>,
+    /// The parts of the merged report, by the signs of their items. Without parts the reports follow one another whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<MergePart>,
+    /// The heading of the merged report; `{unit}` and variables are filled.
+    #[serde(default)]
+    pub title: Said,
+    /// The heading of the verdict.
+    #[serde(default)]
+    pub verdict: Said,
+    /// What the verdict says when someone objects.
+    #[serde(default)]
+    pub back: Said,
+    /// What the verdict says when no one does.
+    #[serde(default)]
+    pub on: Said,
+    /// The heading of the table of scores.
+    #[serde(default)]
+    pub scores: Said,
+    /// What stands where a part has no items.
+    #[serde(default)]
+    pub none: Said,
+}
+
+/// A part of a merged report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MergePart {
+    pub title: Said,
+    /// Items that begin with one of these.
+    pub signs: Vec<String>,
+}
+
+/// What is appended to the long-term memory, and from where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Remember {
+    /// The report that lists the new items.
+    pub from: String,
+    /// The section that holds them, under any of these names.
+    pub section: Vec<String>,
+    pub items: Vec<RememberItem>,
+    /// The text that becomes final …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// … and under which name; it ends with the step's marker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+}
+
+/// One kind of memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RememberItem {
+    /// The subsection, under any of these names.
+    pub section: Vec<String>,
+    /// The file that grows.
+    pub to: String,
+    /// How: `section` (the text, under the unit's id) or `rows` (rows of a table).
+    #[serde(rename = "as")]
+    pub kind: RememberKind,
+    /// What is checked when a row is added.
+    #[serde(default)]
+    pub check: RowCheck,
+    /// A part without entries says one of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub none: Vec<String>,
+}
+
+/// How new items are appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RememberKind {
+    Section,
+    Rows,
+}
+
+/// What rows of a memory file must keep to. The first column is the key, the second its value, the last what the row
+/// supersedes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowCheck {
+    #[default]
+    None,
+    /// One key has one value.
+    OneValue,
+    /// One key has one value, and one value one key.
+    OneToOne,
+}
+
+/// What a million tokens cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// For a million tokens that are read.
+    pub input: f64,
+    /// For a million tokens that are written.
+    pub output: f64,
+}
+
+/// What a finished text must look like.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Shape {
+    /// The variable or number that says how many words are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    /// How far the words may be off, as a share.
+    pub tolerance: f64,
+    /// How many headings of each level, at least and at most.
+    pub headings: BTreeMap<u8, (u32, u32)>,
+}
+
+/// A length of time: `90s`, `30m`, `2h`.
+pub(crate) fn parse_seconds(text: &str) -> Option<u64> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let number: u64 = digits.parse().ok()?;
+    let times = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        _ => return None,
+    };
+    number.checked_mul(times).filter(|seconds| *seconds > 0)
+}
+
+/// A number of headings: `1`, `3-6`.
+pub(crate) fn parse_span(text: &str) -> Option<(u32, u32)> {
+    let (least, most) = text.split_once('-').unwrap_or((text, text));
+    let (least, most) = (least.trim().parse().ok()?, most.trim().parse().ok()?);
+    (least <= most).then_some((least, most))
 }

@@ -39,10 +39,16 @@ pub enum Form {
     Media,
     /// All chapters as one EPUB.
     Ebook,
+    /// Anomalies of a flow, one section each.
+    Audit,
+    /// The report of one reviewing agent, with scores.
+    Report,
+    /// The state of a review, derived from its reports.
+    Panel,
 }
 
 impl Form {
-    pub const ALL: [Form; 15] = [
+    pub const ALL: [Form; 18] = [
         Form::Identity,
         Form::State,
         Form::Todos,
@@ -58,6 +64,9 @@ impl Form {
         Form::Stylesheet,
         Form::Media,
         Form::Ebook,
+        Form::Audit,
+        Form::Report,
+        Form::Panel,
     ];
 
     /// As the contract writes it.
@@ -78,6 +87,9 @@ impl Form {
             Form::Stylesheet => "stylesheet",
             Form::Media => "media",
             Form::Ebook => "ebook",
+            Form::Audit => "audit",
+            Form::Report => "report",
+            Form::Panel => "panel",
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::finish::Occasion;
-use crate::flow::{Builtin, Each};
+use crate::flow::{Builtin, Each, Merge, Objection, Price, Remember, When};
 use crate::form::Form;
 use crate::language::{Language, Said};
 use crate::rehearsal::Rehearsal;
@@ -67,6 +67,9 @@ pub struct Manifest {
     #[serde(default)]
     #[schemars(with = "BudgetTable")]
     pub budget: Option<Spanned<BudgetTable>>,
+    /// What a million tokens cost with each agent, for estimates; `default` holds for the others.
+    #[serde(default)]
+    pub prices: BTreeMap<String, Price>,
     /// What is refused when it is written.
     #[serde(default)]
     pub guards: GuardTable,
@@ -123,6 +126,9 @@ pub struct ProfileFile {
     #[serde(default)]
     #[schemars(with = "BudgetTable")]
     pub budget: Option<Spanned<BudgetTable>>,
+    /// What a million tokens cost with each agent, for estimates; `default` holds for the others.
+    #[serde(default)]
+    pub prices: BTreeMap<String, Price>,
 }
 
 /// The kind of a profile's units.
@@ -186,6 +192,36 @@ pub struct FileTable {
     /// Whether `init` makes it from a template of the same path.
     #[serde(default)]
     pub create: bool,
+    /// What the finished text must look like; `quipu run` checks it.
+    #[serde(default)]
+    #[schemars(with = "Option<ShapeTable>")]
+    pub shape: Option<Spanned<ShapeTable>>,
+}
+
+/// What a finished text must look like.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShapeTable {
+    /// How many words are wanted: a number, or the name of a variable.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub words: Option<Spanned<String>>,
+    /// How far off they may be, as a share. Default 0.2.
+    #[serde(default)]
+    pub tolerance: Option<f64>,
+    /// How many headings of level 1: `1`, or `3-6`.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub h1: Option<Spanned<String>>,
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub h2: Option<Spanned<String>>,
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub h3: Option<Spanned<String>>,
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub h4: Option<Spanned<String>>,
 }
 
 #[derive(JsonSchema)]
@@ -284,6 +320,9 @@ pub struct WriteTable {
     /// What form the text has to have.
     #[serde(default)]
     pub format: Option<Said>,
+    /// A run may go without it.
+    #[serde(default)]
+    pub optional: bool,
 }
 
 /// A step of a flow.
@@ -307,9 +346,54 @@ pub struct StepTable {
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub after: Vec<Spanned<String>>,
+    /// The part of the flow it belongs to, for whoever watches.
+    #[serde(default)]
+    pub phase: Option<String>,
+    /// Scores of steps with one domain are averaged together.
+    #[serde(default)]
+    pub domain: Option<String>,
+    /// When it applies; otherwise it is left out.
+    #[serde(default)]
+    #[schemars(with = "Option<When>")]
+    pub when: Option<Spanned<When>>,
+    /// What in an output is an objection.
+    #[serde(default)]
+    #[schemars(with = "Option<Objection>")]
+    pub objection: Option<Spanned<Objection>>,
+    /// The steps that an objection sends the work back to.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub back: Vec<Spanned<String>>,
     /// How often an objection may send the work back.
     #[serde(default)]
-    pub rounds: Option<u32>,
+    #[schemars(with = "Option<u32>")]
+    pub rounds: Option<Spanned<u32>>,
+    /// So many failures in a row, and a person is asked. Default 3.
+    #[serde(default)]
+    #[schemars(with = "Option<u32>")]
+    pub retries: Option<Spanned<u32>>,
+    /// How long one attempt may take: `90s`, `30m`, `2h`. Default 30m.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub deadline: Option<Spanned<String>>,
+    /// It ends a batch of so many units: a number, or the name of a variable.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub batch: Option<Spanned<String>>,
+    /// How `merge` joins reports.
+    #[serde(default)]
+    #[schemars(with = "Option<Merge>")]
+    pub merge: Option<Spanned<Merge>>,
+    /// What `remember` appends, and from where.
+    #[serde(default)]
+    #[schemars(with = "Option<Remember>")]
+    pub remember: Option<Spanned<Remember>>,
+    /// Steps that judge one subject: scores two or more apart are a conflict.
+    #[serde(default)]
+    pub subjects: BTreeMap<String, Vec<String>>,
+    /// Words of advice that cannot both be followed.
+    #[serde(default)]
+    pub opposites: Vec<Vec<String>>,
     /// Files that a built-in step reads.
     #[serde(default)]
     pub reads: Vec<String>,

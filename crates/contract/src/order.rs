@@ -50,10 +50,42 @@ pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
                 fault(format!("step `{}` comes after `{earlier}`, which is not declared", step.name), format!("one of {known}"));
             }
         }
+        for earlier in &step.back {
+            match steps.iter().find(|s| s.name == *earlier) {
+                None => {
+                    let known = steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+                    fault(format!("step `{}` sends back to `{earlier}`, which is not declared", step.name), format!("one of {known}"));
+                }
+                Some(target) if !comes_after(&step.name, &target.name, &after) => {
+                    fault(
+                        format!("step `{}` sends back to `{earlier}`, which does not come before it", step.name),
+                        "an earlier step".into(),
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+        for member in step.subjects.values().flatten().filter(|m| !steps.iter().any(|s| s.name == **m)) {
+            fault(format!("step `{}` has a subject of `{member}`, which is not declared", step.name), "names of steps".into());
+        }
         if let Some(round) = cycle_through(&step.name, &after) {
             fault(format!("steps wait for each other: {}", round.join(" → ")), "drop one of these `after`".into());
         }
     }
+}
+
+/// Whether one step waits for another, directly or through others.
+fn comes_after(step: &str, earlier: &str, after: &dyn Fn(&str) -> Vec<String>) -> bool {
+    let (mut open, mut seen) = (vec![step.to_owned()], BTreeSet::new());
+    while let Some(name) = open.pop() {
+        if name == earlier {
+            return true;
+        }
+        if seen.insert(name.clone()) {
+            open.extend(after(&name));
+        }
+    }
+    false
 }
 
 /// A way from a name back to itself, if there is one.

@@ -87,6 +87,9 @@ pub struct WritePointer {
     /// The marker that proves the file complete.
     pub marker: Option<String>,
     pub format: Said,
+    /// A run may go without it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
     pub place: Place,
 }
 

@@ -12,10 +12,10 @@ use crate::class::Class;
 use crate::contract::{Contract, FileRule, Profile, Var};
 use crate::fault::{Fault, Faults, Place};
 use crate::finish::FinishItem;
-use crate::flow::Step;
+use crate::flow::{Shape, parse_span};
 use crate::guard::GuardRules;
 use crate::language::Said;
-use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, StepTable, UnitTable};
+use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, ShapeTable, UnitTable};
 use crate::order::{check_steps, check_units};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::{Need, Pointer, Shrink, WritePointer};
@@ -65,8 +65,8 @@ struct Loaded {
 }
 
 #[derive(Default)]
-struct Resolver {
-    found: Vec<Fault>,
+pub(crate) struct Resolver {
+    pub(crate) found: Vec<Fault>,
     /// Variables that a unit sets: they stay open in the pointers of roles until the unit is known.
     of_units: BTreeSet<String>,
 }
@@ -79,7 +79,7 @@ impl Resolver {
         Faults(found)
     }
 
-    fn fault(&mut self, source: &Source, span: Range<usize>, what: String, mend: String) {
+    pub(crate) fn fault(&mut self, source: &Source, span: Range<usize>, what: String, mend: String) {
         self.found.push(Fault { place: place(source, span), what, other: None, mend });
     }
 
@@ -146,6 +146,7 @@ impl Resolver {
             scenes: BTreeMap::new(),
             git_at_finish: parsed.git.finish,
             budgets: Budgets::default(),
+            prices: BTreeMap::new(),
             guards: GuardRules::default(),
         };
         let binding = contract.binding();
@@ -189,7 +190,7 @@ impl Resolver {
                     contract.roles.insert(name.clone(), role);
                 }
                 for step in &file.steps {
-                    let step = self.step(source, step);
+                    let step = self.step(source, step, &profile.name, &contract.vars);
                     contract.steps.push(step);
                 }
                 let items: Vec<FinishItem> = file.finish.iter().filter_map(|item| self.finish_item(source, item)).collect();
@@ -202,7 +203,7 @@ impl Resolver {
                         None => drop(contract.scenes.insert(name.clone(), scene)),
                     }
                 }
-                self.units(source, &file.units, &mut contract.units);
+                self.units(source, Some(&profile.name), &file.units, &mut contract.units);
             }
             contract.profiles.push(entry);
         }
@@ -212,9 +213,15 @@ impl Resolver {
             contract.roles.insert(name.clone(), role);
         }
         for step in &parsed.steps {
-            let step = self.step(manifest, step);
-            contract.steps.retain(|s| s.name != step.name);
-            contract.steps.push(step);
+            let mut step = self.step(manifest, step, "", &contract.vars);
+            // A step that replaces another stands in its place, for the units of its profile.
+            match contract.steps.iter().position(|s| s.name == step.name) {
+                Some(at) => {
+                    step.profile.clone_from(&contract.steps[at].profile);
+                    contract.steps[at] = step;
+                }
+                None => contract.steps.push(step),
+            }
         }
         for item in &parsed.finish {
             let Some(item) = self.finish_item(manifest, item) else { continue };
@@ -227,7 +234,8 @@ impl Resolver {
             contract.scenes.insert(name.clone(), session::scene(manifest, name, table));
         }
         self.check_scenes(&contract);
-        self.units(manifest, &parsed.units, &mut contract.units);
+        self.units(manifest, None, &parsed.units, &mut contract.units);
+        contract.units.sort_by(|a, b| a.id.natural_cmp(&b.id));
         check_units(&mut self.found, &contract.units);
         check_steps(&mut self.found, &contract);
         let said = loaded.iter().rev().flat_map(|p| p.files.iter().rev()).map(|(source, file)| (source, &file.budget));
@@ -235,6 +243,10 @@ impl Resolver {
             if let Some(table) = table {
                 self.budgets(source, table, &mut contract.budgets);
             }
+        }
+        let priced = loaded.iter().rev().flat_map(|p| p.files.iter().rev()).map(|(_, file)| &file.prices);
+        for prices in priced.chain([&parsed.prices]) {
+            contract.prices.extend(prices.iter().map(|(name, price)| (name.clone(), *price)));
         }
         contract.guards = self.guards(manifest, &parsed.guards, &binding, &names);
         contract
@@ -255,6 +267,7 @@ impl Resolver {
                 form: None,
                 marker: None,
                 create: false,
+                shape: None,
                 people_only: true,
                 profile: None,
                 place: Place { file: manifest.file.clone(), line: 1 },
@@ -331,13 +344,37 @@ impl Resolver {
             form: table.form,
             marker,
             create: table.create,
+            shape: table.shape.as_ref().map(|shape| self.shape(source, shape, names)),
             people_only: false,
             profile: profile.map(str::to_owned),
             place: place(source, table.path.span()),
         })
     }
 
-    fn marker(&mut self, source: &Source, marker: Option<&Spanned<String>>) -> Option<String> {
+    fn shape(&mut self, source: &Source, shape: &Spanned<ShapeTable>, names: &BTreeSet<String>) -> Shape {
+        let table = shape.get_ref();
+        let mut headings = BTreeMap::new();
+        for (level, span) in [(1, &table.h1), (2, &table.h2), (3, &table.h3), (4, &table.h4)] {
+            let Some(span) = span else { continue };
+            match parse_span(span.get_ref()) {
+                Some(counts) => drop(headings.insert(level, counts)),
+                None => {
+                    self.fault(source, span.span(), format!("`{}` is no number of headings", span.get_ref()), "such as 1, or 3-6".into())
+                }
+            }
+        }
+        if let Some(words) = table.words.as_ref().filter(|w| !names.contains(w.get_ref()) && w.get_ref().parse::<u32>().is_err()) {
+            let what = format!("`{}` is neither a number of words nor a variable", words.get_ref());
+            self.fault(source, words.span(), what, "such as 3000, or the name of a variable of [vars]".into());
+        }
+        let tolerance = table.tolerance.unwrap_or(0.2);
+        if !(0.0..1.0).contains(&tolerance) {
+            self.fault(source, shape.span(), format!("`{tolerance}` is no share"), "a number from 0 to below 1".into());
+        }
+        Shape { words: table.words.as_ref().map(|w| w.get_ref().clone()), tolerance, headings }
+    }
+
+    pub(crate) fn marker(&mut self, source: &Source, marker: Option<&Spanned<String>>) -> Option<String> {
         let marker = marker?;
         let good = !marker.get_ref().is_empty()
             && marker.get_ref().split('|').all(|name| {
@@ -406,7 +443,8 @@ impl Resolver {
             let marker = self.marker(source, write.get_ref().marker.as_ref());
             if let Some(path) = self.pattern(source, &write.get_ref().path, binding, names) {
                 let format = write.get_ref().format.clone().unwrap_or_default();
-                writes.push(WritePointer { path, marker, format, place: place(source, write.get_ref().path.span()) });
+                let optional = write.get_ref().optional;
+                writes.push(WritePointer { path, marker, format, optional, place: place(source, write.get_ref().path.span()) });
             }
         }
         let rehearse = table.rehearse.as_ref().map(|rehearse| Rehearsed {
@@ -474,7 +512,7 @@ impl Resolver {
         })
     }
 
-    fn units(&mut self, source: &Source, tables: &BTreeMap<String, Spanned<UnitTable>>, units: &mut Vec<Unit>) {
+    fn units(&mut self, source: &Source, profile: Option<&str>, tables: &BTreeMap<String, Spanned<UnitTable>>, units: &mut Vec<Unit>) {
         for (id, unit) in tables {
             let table = unit.get_ref();
             let mut needs = Vec::new();
@@ -488,6 +526,7 @@ impl Resolver {
                 Ok(id) => {
                     let entry = Unit {
                         title: table.title.clone().unwrap_or_else(|| Said::Once(id.to_string())),
+                        profile: units.iter().find(|u| u.id == id).map_or_else(|| profile.map(str::to_owned), |u| u.profile.clone()),
                         id,
                         needs,
                         vars: table.vars.clone(),
@@ -498,27 +537,6 @@ impl Resolver {
                 }
                 Err(error) => self.fault(source, unit.span(), error.to_string(), String::new()),
             }
-        }
-    }
-
-    fn step(&mut self, source: &Source, step: &Spanned<StepTable>) -> Step {
-        let table = step.get_ref();
-        if table.role.is_some() == table.builtin.is_some() {
-            let what = format!("step `{}` must name either a `role` or a `builtin`", table.name.get_ref());
-            self.fault(source, table.name.span(), what, "builtin is one of merge, remember, derive, publish, gate".into());
-        }
-        Step {
-            name: table.name.get_ref().clone(),
-            about: table.about.clone().unwrap_or_default(),
-            role: table.role.as_ref().map(|r| r.get_ref().clone()),
-            builtin: table.builtin,
-            each: table.each,
-            after: table.after.iter().map(|a| a.get_ref().clone()).collect(),
-            rounds: table.rounds,
-            reads: table.reads.clone(),
-            writes: table.writes.clone(),
-            marker: self.marker(source, table.marker.as_ref()),
-            place: place(source, table.name.span()),
         }
     }
 
@@ -562,7 +580,7 @@ impl Resolver {
     }
 }
 
-fn place(source: &Source, span: Range<usize>) -> Place {
+pub(crate) fn place(source: &Source, span: Range<usize>) -> Place {
     let at = span.start.min(source.text.len());
     // Every rule and pointer has its place, and every command resolves the contract: this must cost nothing.
     Place { file: source.file.clone(), line: memchr::memchr_iter(b'\n', &source.text.as_bytes()[..at]).count() + 1 }

@@ -22,6 +22,25 @@ impl UnitId {
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
+
+    /// As people count: `s2` before `s10`.
+    pub fn natural_cmp(&self, other: &UnitId) -> std::cmp::Ordering {
+        natural_parts(self.as_str()).cmp(&natural_parts(other.as_str())).then_with(|| self.cmp(other))
+    }
+}
+
+/// Runs of digits as numbers, the rest as text. A longer number is a greater one, so no number is too long.
+fn natural_parts(text: &str) -> Vec<(&str, usize, &str)> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let word = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let end = rest[word..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |at| word + at);
+        let digits = rest[word..end].trim_start_matches('0');
+        parts.push((&rest[..word], digits.len(), digits));
+        rest = &rest[end..];
+    }
+    parts
 }
 
 impl fmt::Display for UnitId {
@@ -77,12 +96,22 @@ pub struct Unit {
     pub needs: Vec<UnitId>,
     /// Variables that hold for this unit only.
     pub vars: BTreeMap<String, String>,
+    /// The profile that declares it; none for `quipu.toml`.
+    #[serde(skip)]
+    pub profile: Option<String>,
     pub place: Place,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn units_are_in_the_order_that_people_count() {
+        let mut ids: Vec<UnitId> = ["s10", "s2", "w1", "s1", "ch100", "ch09", "s", "ch9"].map(|id| UnitId::parse(id).unwrap()).into();
+        ids.sort_by(UnitId::natural_cmp);
+        assert_eq!(ids.iter().map(UnitId::as_str).collect::<Vec<_>>(), ["ch09", "ch9", "ch100", "s", "s1", "s2", "s10", "w1"]);
+    }
 
     #[test]
     fn hashes_stand_for_digits() {

@@ -117,7 +117,7 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
         }
         if exists { &mut replaced } else { &mut created }.push(path.as_str().to_owned());
         if class == Class::Derived {
-            by_quipu = by_quipu.op(Op::Derive { path, bytes: text.into_bytes() });
+            by_quipu = by_quipu.op(Op::Derive { path, bytes: text.into_bytes(), expect: Expect::Any });
         } else {
             let expect = match store.read(&path)? {
                 Some((_, version)) => Expect::Version(version),

@@ -78,7 +78,11 @@ pub fn publish(project: &Project, request: &PublishRequest<'_>) -> Result<Publis
         if !derived {
             grant.may_write(&path, &binding).map_err(PublishError::Denied)?;
         }
-        change = change.op(if derived { Op::Derive { path, bytes } } else { Op::Write { path, bytes, expect: Expect::Any } });
+        change = change.op(if derived {
+            Op::Derive { path, bytes, expect: Expect::Any }
+        } else {
+            Op::Write { path, bytes, expect: Expect::Any }
+        });
     }
     let receipt = match change.ops.is_empty() {
         true => None,

@@ -1,6 +1,7 @@
 //! What an operation returns, whichever door it was called through.
 
 use quipu_contract::{BadPath, Fault, Faults, Place};
+use quipu_protocol::flow::{FlowError, GateError, ReplayError};
 use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError, WorkError};
 use quipu_store::StoreError;
 use serde_json::{Value, json};
@@ -16,6 +17,8 @@ pub mod exit {
     /// Stale version or lost lease.
     pub const STALE: u8 = 4;
     pub const NOT_FOUND: u8 = 5;
+    /// An agent failed, and a person has to look.
+    pub const AGENT: u8 = 6;
     pub const IO: u8 = 7;
 
     /// Every code with its meaning, as the reference tells it.
@@ -27,7 +30,7 @@ pub mod exit {
         (REFUSED, "refused by the contract"),
         (STALE, "stale version, or a lease that is lost or held by another"),
         (NOT_FOUND, "not found"),
-        (6, "an agent failed"),
+        (AGENT, "an agent failed"),
         (IO, "input or output failed"),
     ];
 }
@@ -43,12 +46,14 @@ pub struct Answer {
     pub raw: Option<Vec<u8>>,
     /// What is said beside the data.
     pub talk: Vec<String>,
+    /// JSON on one line: the last of several.
+    pub compact: bool,
     pub exit: u8,
 }
 
 impl Answer {
     pub fn new(json: Value, text: impl Into<String>) -> Answer {
-        Answer { json, text: text.into(), raw: None, talk: Vec::new(), exit: exit::FINE }
+        Answer { json, text: text.into(), raw: None, talk: Vec::new(), compact: false, exit: exit::FINE }
     }
 
     pub fn say(mut self, line: impl Into<String>) -> Answer {
@@ -280,6 +285,42 @@ impl From<WorkError> for Failure {
             WorkError::Read(error) => error.into(),
             WorkError::Template(_) => Failure::usage(what, "mend the profile's template"),
             WorkError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<FlowError> for Failure {
+    fn from(error: FlowError) -> Failure {
+        match error {
+            FlowError::Project(error) => error.into(),
+            FlowError::Store(error) => error.into(),
+            FlowError::Template(error) => Failure::usage(error.to_string(), "quipu profile eject NAME     (then mend the template)"),
+            FlowError::Busy | FlowError::NoStage(_) => Failure::new(exit::IO, error.to_string(), "start it again"),
+        }
+    }
+}
+
+impl From<GateError> for Failure {
+    fn from(error: GateError) -> Failure {
+        let what = error.to_string();
+        match error {
+            GateError::Unknown(_) => Failure::new(exit::NOT_FOUND, what, "quipu contract show"),
+            GateError::NeedsUnit(_) => Failure::usage(what, "--unit UNIT"),
+            GateError::NotWaiting { .. } => Failure::new(exit::REFUSED, what, "quipu status"),
+            GateError::NoGate(_) => Failure::new(exit::REFUSED, what, "quipu run --step STEP --again"),
+            GateError::Flow(error) => error.into(),
+            GateError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ReplayError> for Failure {
+    fn from(error: ReplayError) -> Failure {
+        let what = error.to_string();
+        match error {
+            ReplayError::NoRun(_) => Failure::new(exit::NOT_FOUND, what, "quipu replay STEP/UNIT, or PATH for the run that made it"),
+            ReplayError::NotMade { path, .. } => Failure::new(exit::NOT_FOUND, what, format!("quipu log {path}")),
+            ReplayError::Store(error) => error.into(),
         }
     }
 }

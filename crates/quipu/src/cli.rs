@@ -24,6 +24,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let (operation, inner) = called(&matches);
     let json = inner.get_flag("json");
     let result = session(inner).and_then(|session| {
+        let session = Session { json, ..session };
         let result = (operation.call)(inner, &session);
         // An agent that gets nowhere is told so, beside whatever this call says.
         let told = session.watched.get().map(|watched| watched.take(operation.name, &arguments, &result)).unwrap_or_default();
@@ -112,6 +113,7 @@ fn print(result: Result<Answer, Failure>, json: bool) -> u8 {
                 let _ = writeln!(stderr, "{line}");
             }
             let data = match (json, answer.raw) {
+                (true, _) if answer.compact => format!("{}\n", answer.json).into_bytes(),
                 (true, _) => format!("{:#}\n", answer.json).into_bytes(),
                 (false, Some(raw)) => raw,
                 (false, None) if answer.text.is_empty() || answer.text.ends_with('\n') => answer.text.into_bytes(),

@@ -6,10 +6,14 @@ mod answer;
 mod calls;
 mod cli;
 mod demo;
+mod flow_text;
 mod ops;
+mod performers;
+mod progress;
 #[cfg(test)]
 mod reference;
 mod session;
+mod signals;
 mod table;
 mod unformed;
 mod unseen;

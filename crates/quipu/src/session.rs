@@ -19,6 +19,8 @@ pub struct Session {
     pub lease: Option<LeaseToken>,
     /// What is watched of an agent's calls, once its project is known.
     pub watched: OnceLock<Watched>,
+    /// Whether the caller wants JSON: only for what is told while an operation goes on.
+    pub json: bool,
 }
 
 /// How the caller named itself.
@@ -53,7 +55,7 @@ impl Session {
             }
             None => None,
         };
-        Ok(Session { folder, actor, lease, watched: OnceLock::new() })
+        Ok(Session { folder, actor, lease, watched: OnceLock::new(), json: false })
     }
 
     pub fn project(&self) -> Result<Project, Failure> {

@@ -36,7 +36,7 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 }
 
 /// The groups of two-word operations, with what they are about.
-pub const GROUPS: [(&str, &str); 10] = [
+pub const GROUPS: [(&str, &str); 11] = [
     ("task", "The task at hand: one agent's working memory"),
     ("world", "The shared world: facts by key"),
     ("knowledge", "What one agent has learnt"),
@@ -45,6 +45,7 @@ pub const GROUPS: [(&str, &str); 10] = [
     ("state", "Where things stand"),
     ("contract", "The resolved rules of a project"),
     ("profile", "The built-in profiles"),
+    ("review", "A panel that reviews a manuscript"),
     ("lease", "The right to write some paths for longer than one commit"),
     ("git", "Merging branches of memory"),
 ];
@@ -74,6 +75,11 @@ pub const TABLE: &[Operation] = &[
     row::<ops::status::Status>(),
     row::<ops::view::View>(),
     row::<ops::brief::Brief>(),
+    row::<ops::run::Run>(),
+    row::<ops::gate::Approve>(),
+    row::<ops::gate::Reject>(),
+    row::<ops::replay::Replay>(),
+    row::<ops::review::ReviewStatus>(),
     row::<ops::read::Read>(),
     row::<ops::recall::Recall>(),
     row::<ops::task::TaskStart>(),

@@ -49,6 +49,8 @@ pub enum Op {
     Derive {
         path: ProjectPath,
         bytes: Vec<u8>,
+        /// The version it was derived beside: another writer may have derived it meanwhile.
+        expect: Expect,
     },
     /// Brings back a version; `older` if it is not the newest journalled one.
     Restore {
@@ -85,12 +87,26 @@ pub struct Change {
     pub force: bool,
     /// The session that this change closes: in the same record, so that neither is without the other.
     pub ends: Option<String>,
+    /// What the writer wants to be remembered with the commit. The store keeps it and does not read it.
+    pub note: Option<Value>,
     pub ops: Vec<Op>,
+    /// What Quipu itself writes in the same commit: derived files, a log.
+    pub beside: Vec<Op>,
 }
 
 impl Change {
     pub fn by(actor: &Actor) -> Change {
-        Change { actor: actor.clone(), why: None, key: None, lease: None, force: false, ends: None, ops: Vec::new() }
+        Change {
+            actor: actor.clone(),
+            why: None,
+            key: None,
+            lease: None,
+            force: false,
+            ends: None,
+            note: None,
+            ops: Vec::new(),
+            beside: Vec::new(),
+        }
     }
 
     pub fn why(mut self, why: impl Into<String>) -> Change {
@@ -100,6 +116,11 @@ impl Change {
 
     pub fn key(mut self, key: impl Into<String>) -> Change {
         self.key = Some(key.into());
+        self
+    }
+
+    pub fn note(mut self, note: Value) -> Change {
+        self.note = Some(note);
         self
     }
 

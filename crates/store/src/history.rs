@@ -56,6 +56,26 @@ pub struct LogEntry {
     pub paths: Vec<String>,
 }
 
+/// A record that carries a note, with what it did to files.
+#[derive(Debug, Clone, Serialize)]
+pub struct Noted {
+    pub seq: u64,
+    pub at: String,
+    pub kind: Kind,
+    pub who: Who,
+    pub why: Option<String>,
+    pub note: serde_json::Value,
+    pub files: Vec<NotedFile>,
+}
+
+/// A file in a noted record.
+#[derive(Debug, Clone, Serialize)]
+pub struct NotedFile {
+    pub path: String,
+    pub base: Option<Version>,
+    pub version: Version,
+}
+
 impl From<&Record> for LogEntry {
     fn from(record: &Record) -> LogEntry {
         let mut paths: Vec<String> = record.ops.iter().map(|o| o.path.clone()).collect();
@@ -310,29 +330,66 @@ impl Store {
     /// Visits the newest records of the journal, newest first.
     pub(crate) fn each_newest_first(&self, most: usize, visit: &mut dyn FnMut(Position, &Record)) -> Result<()> {
         let mut left = most;
+        if left == 0 {
+            return Ok(());
+        }
+        self.each_place_newest_first(&mut |at, line| {
+            if let Ok(record) = Record::decode(line) {
+                visit(at, &record);
+                left -= 1;
+            }
+            left > 0
+        })
+    }
+
+    fn each_line_newest_first(&self, visit: &mut dyn FnMut(&[u8]) -> bool) -> Result<()> {
+        self.each_place_newest_first(&mut |_, line| visit(line))
+    }
+
+    /// Visits the lines of the journal, newest first, until `visit` says that it has enough.
+    fn each_place_newest_first(&self, visit: &mut dyn FnMut(Position, &[u8]) -> bool) -> Result<()> {
         let bound = self.bound()?;
         for segment in self.journal.segments()?.into_iter().rev().filter(|n| *n <= bound.segment) {
             let bytes = self.journal.read_segment(segment)?;
             let mut end =
                 if segment == bound.segment { bytes.len().min(usize::try_from(bound.offset).unwrap_or(usize::MAX)) } else { bytes.len() };
             end = crate::segment::trim_fill(&bytes[..end]).len();
-            while end > 0 && left > 0 {
+            while end > 0 {
                 if bytes[end - 1] == b'\n' {
                     end -= 1;
                     continue;
                 }
                 let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
-                if let Ok(record) = Record::decode(&bytes[start..end]) {
-                    visit(Position { segment, offset: start as u64 }, &record);
-                    left -= 1;
+                if !visit(Position { segment, offset: start as u64 }, &bytes[start..end]) {
+                    return Ok(());
                 }
                 end = start;
             }
-            if left == 0 {
-                break;
-            }
         }
         Ok(())
+    }
+
+    /// The records that carry a note, oldest first, from after a commit on.
+    pub fn noted(&self, after: u64) -> Result<Vec<Noted>> {
+        self.settle()?;
+        let mut found = Vec::new();
+        // A quote inside a JSON string is escaped, so this text can only be the field itself.
+        self.each_line_newest_first(&mut |line| {
+            if seq_of(line).is_some_and(|seq| seq <= after) {
+                return false;
+            }
+            if memchr::memmem::find(line, b",\"note\":{").is_some()
+                && let Ok(record) = Record::decode(line)
+                && let Some(note) = record.note
+            {
+                let files = record.ops.into_iter().filter(|o| o.op != OpKind::Keep);
+                let files = files.map(|o| NotedFile { path: o.path, base: o.base, version: o.version }).collect();
+                found.push(Noted { seq: record.seq, at: record.at, kind: record.kind, who: record.who, why: record.why, note, files });
+            }
+            true
+        })?;
+        found.reverse();
+        Ok(found)
     }
 
     /// The newest commits, newest first.
@@ -376,6 +433,13 @@ impl Store {
             })
             .collect())
     }
+}
+
+/// The number of a record, from its first bytes: cheaper than reading it.
+fn seq_of(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(b"{\"v\":1,\"seq\":")?;
+    let digits = rest.iter().position(|b| !b.is_ascii_digit())?;
+    std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
 }
 
 /// The text that a run of events, newest first, amounts to. Short where damage ended the run.

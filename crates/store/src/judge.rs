@@ -67,7 +67,7 @@ impl Store {
         if let Some(key) = &change.key
             && let Some(record) = look.find_key(self, key)?
         {
-            let told = |op: &RecordOp| change.ops.iter().any(|o| o.path().as_str() == op.path);
+            let told = |op: &RecordOp| change.ops.iter().chain(&change.beside).any(|o| o.path().as_str() == op.path);
             if record.who != Who::from(&change.actor) || !record.ops.iter().all(told) {
                 let what = format!("key `{key}` belongs to commit @{}, which was another change", record.seq);
                 return Err(StoreError::refused(what, "a key of its own for each change"));
@@ -83,7 +83,8 @@ impl Store {
         let mut ops: Vec<RecordOp> = Vec::new();
         let mut kept: Vec<RecordOp> = Vec::new();
         let mut kind = Kind::Commit;
-        for op in &change.ops {
+        let own = change.ops.iter().map(|op| (op, &change.actor));
+        for (op, actor) in own.chain(change.beside.iter().map(|op| (op, &Actor::Runtime))) {
             let path = op.path();
             let rule = contract.rule(path);
             if let Some(meant) = contract.look_alike(path) {
@@ -93,13 +94,15 @@ impl Store {
                     format!("quipu read {}", meant.path),
                 ));
             }
-            if rule.is_some_and(|r| r.people_only) && change.actor != Actor::Person {
+            if rule.is_some_and(|r| r.people_only) && *actor != Actor::Person {
                 return Err(refused_by(format!("`{path}` is the contract: only a person may change it"), rule, "ask a person".into()));
             }
-            grant.may_write(path, &binding).map_err(|denial| {
-                let role = grant.role.map_or("NAME", |r| r.name.as_str());
-                denied(denial, &format!("quipu contract show --role {role}"))
-            })?;
+            if *actor != Actor::Runtime {
+                grant.may_write(path, &binding).map_err(|denial| {
+                    let role = grant.role.map_or("NAME", |r| r.name.as_str());
+                    denied(denial, &format!("quipu contract show --role {role}"))
+                })?;
+            }
             self.check_lease(&leases, path, change.lease.as_ref())?;
             let below =
                 |inner: &ProjectPath, outer: &ProjectPath| inner.as_str().strip_prefix(outer.as_str()).is_some_and(|r| r.starts_with('/'));
@@ -121,7 +124,7 @@ impl Store {
                 Op::Restore { .. } => kind = Kind::Restore,
                 _ => {}
             }
-            if let Some(record) = self.judge_op(&contract, change, op, rule, now, &mut kept)? {
+            if let Some(record) = self.judge_op(&contract, change, (op, actor), rule, now, &mut kept)? {
                 ops.push(record);
             }
         }
@@ -145,9 +148,11 @@ impl Store {
             Some(id) => self.ending_of(&leases, id, &change.actor)?,
             None => None,
         };
-        if !ops.is_empty() || ending.is_some() {
+        if !ops.is_empty() || ending.is_some() || change.note.is_some() {
+            let kind = if ops.is_empty() && ending.is_none() { Kind::Note } else { kind };
             let mut record = look.next_record(self, kind, Who::from(&change.actor));
             record.lease = ending;
+            record.note = change.note.clone();
             record.why = change.why.clone();
             record.key = change.key.clone();
             record.ops = ops;
@@ -209,7 +214,7 @@ impl Store {
         &self,
         contract: &Contract,
         change: &Change,
-        op: &Op,
+        (op, actor): (&Op, &Actor),
         rule: Option<&FileRule>,
         now: &mut Now,
         kept: &mut Vec<RecordOp>,
@@ -238,9 +243,11 @@ impl Store {
             Op::Restore { older: false, .. } => Act::RestoreHead,
         };
         now.class
-            .allows(act, &change.actor, now.exists())
+            .allows(act, actor, now.exists())
             .map_err(|refusal| refused_by(format!("`{path}` {}", refusal.what), rule, refusal.mend.replace("{path}", path.as_str())))?;
-        if let Op::Write { expect: Expect::Version(expected), .. } | Op::Remove { expect: Expect::Version(expected), .. } = op
+        if let Op::Write { expect: Expect::Version(expected), .. }
+        | Op::Derive { expect: Expect::Version(expected), .. }
+        | Op::Remove { expect: Expect::Version(expected), .. } = op
             && now.version() != Some(expected)
         {
             if let Op::Write { bytes, .. } = op
@@ -249,7 +256,7 @@ impl Store {
                 let op =
                     Op::Write { path: path.clone(), bytes: merged, expect: now.version().cloned().map_or(Expect::Any, Expect::Version) };
                 now.merged = true;
-                return self.judge_op(contract, change, &op, rule, now, kept);
+                return self.judge_op(contract, change, (&op, actor), rule, now, kept);
             }
             let found = now.version().cloned().unwrap_or_else(|| Version::parse("none"));
             return Err(StoreError::Stale { path: path.as_str().into(), expected: expected.clone(), now: found });

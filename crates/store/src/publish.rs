@@ -162,7 +162,7 @@ impl<'s> Judged<'s> {
         let mut receipt = Receipt::of(last, self.adopted, false);
         receipt.merged = self.merged;
         receipt.seq = look.tail.seq + records.len() as u64;
-        receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore);
+        receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore | Kind::Note);
         let end = store.write_records(held, *look, records)?;
         store.sync_to(end.at)?;
         Ok((receipt, Some(end)))
@@ -278,6 +278,7 @@ impl Look {
             who,
             why: None,
             key: None,
+            note: None,
             ops: Vec::new(),
             lease: None,
             synced: None,

@@ -32,6 +32,8 @@ pub enum Kind {
     Aside,
     /// A lease was taken, renewed or released.
     Lease,
+    /// Something happened that changed no file; its note says what.
+    Note,
     /// A kind of a later version of Quipu.
     #[serde(other)]
     Unknown,
@@ -46,6 +48,7 @@ impl Kind {
             Kind::Restore => "restore",
             Kind::Aside => "aside",
             Kind::Lease => "lease",
+            Kind::Note => "note",
             Kind::Unknown => "unknown",
         }
     }
@@ -182,6 +185,9 @@ pub struct Record {
     pub why: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// What the writer wanted to be remembered; not read by the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ops: Vec<RecordOp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -289,6 +295,7 @@ mod tests {
             who: Who::outside(),
             why: None,
             key: None,
+            note: Some(serde_json::json!({"run": "r1", "reads": []})),
             ops: vec![op.clone().with_bytes("行一\n\"quoted\"".into()), op.with_bytes(vec![0xff, 0])],
             lease: None,
             synced: None,

@@ -5,7 +5,9 @@
 mod failing;
 mod playground;
 mod sample;
+mod script;
 
 pub use failing::{FailingDisk, Failure};
 pub use playground::{CONTRACT, Playground, contract, copy_folder, temp_folder};
 pub use sample::{SampleBook, Tongue};
+pub use script::{Script, consistency, draft, report};

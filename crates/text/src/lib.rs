@@ -22,6 +22,7 @@ mod section;
 mod sentence;
 mod splice;
 pub mod tokens;
+mod words;
 mod yaml;
 
 pub use anchor::{Miss, Slugger, slug};
@@ -36,3 +37,4 @@ pub use section::{Section, SectionId};
 pub use sentence::first_sentence;
 pub use splice::{Place, Splice, SpliceError, splice_all};
 pub use tokens::{Counter, Tokens};
+pub use words::count_words;

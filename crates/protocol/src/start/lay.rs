@@ -1,7 +1,7 @@
 //! Making what is missing, from the profiles' templates. Nothing that is there is touched.
 
 use quipu_contract::Actor;
-use quipu_store::{Change, Op, StoreError};
+use quipu_store::{Change, Expect, Op, StoreError};
 
 use crate::init::plan_files;
 use crate::project::Project;
@@ -23,7 +23,7 @@ pub(super) fn lay_missing(project: &Project) -> Result<Vec<String>, WorkError> {
         }
         made.push(path.as_str().to_owned());
         change = match class {
-            quipu_contract::Class::Derived => change.op(Op::Derive { path, bytes: text.into_bytes() }),
+            quipu_contract::Class::Derived => change.op(Op::Derive { path, bytes: text.into_bytes(), expect: Expect::Any }),
             _ => change.create(&path, text),
         };
     }

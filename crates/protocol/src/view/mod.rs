@@ -28,6 +28,7 @@ use pointers::{Target, resolve_pointers};
 
 pub use explain::render_explanation;
 pub use folder::{Drift, FolderError, Manifest, Verdict, materialise_view, verify_view};
+pub(crate) use pointers::slice_section;
 pub use pointers::{Absent, Order, Writer};
 pub(crate) use relevance::words;
 pub use relevance::{Lexical, Relevance, Topic};

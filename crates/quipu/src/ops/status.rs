@@ -2,9 +2,11 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use quipu_contract::Class;
+use quipu_protocol::flow::{Memory, flow_now};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
+use crate::flow_text::render_flow;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -81,8 +83,14 @@ impl Operate for Status {
         if !self.files {
             survey.files.retain(|file| file.flag.is_some());
         }
+        let mut flow_json = serde_json::Value::Null;
+        if !project.contract.steps.is_empty() {
+            let (flow, _) = flow_now(&project, &Memory::default())?;
+            text.push_str(&render_flow(&flow));
+            flow_json = json!(flow.standings);
+        }
         let mut answer = Answer::new(
-            json!({"root": project.store.root(), "classes": classes, "survey": survey, "leases": leases.iter().map(super::lease::described).collect::<Vec<_>>()}),
+            json!({"root": project.store.root(), "classes": classes, "survey": survey, "leases": leases.iter().map(super::lease::described).collect::<Vec<_>>(), "flow": flow_json}),
             text,
         );
         if project.began_anew {

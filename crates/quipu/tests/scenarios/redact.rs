@@ -11,6 +11,8 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\d{4}-\d\d-\d\d)(T
 static LEASE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{12}\b").unwrap());
 /// Names of todos, decisions and orders that Quipu made, and of sessions.
 static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(TODO|ADR|D)-\d{6}-[0-9a-z]{5}\b").unwrap());
+/// Runs are named by the moment they began.
+static RUN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b20\d{6}T\d{9}\b").unwrap());
 static ID: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b01[0-9a-f]{6}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b01[0-9a-f]{30}\b").unwrap());
 
@@ -25,6 +27,7 @@ pub fn redact(text: &str, root: &Path) -> String {
         (false, _) => found[0].to_owned(),
     });
     let text = NAME.replace_all(&text, "$1-[ID]");
+    let text = RUN.replace_all(&text, "[MOMENT]");
     LEASE.replace_all(&ID.replace_all(&text, "[ID]"), "[LEASE]").into_owned()
 }
 

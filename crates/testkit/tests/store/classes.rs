@@ -84,8 +84,11 @@ fn derived_is_written_by_quipu_alone() {
     let store = play.open();
     let path = Playground::path("index.md");
     refused(commit(&store, Change::by(&Actor::Person).write(&path, "x", Expect::Any)));
-    commit(&store, Change::by(&Actor::Runtime).op(Op::Derive { path: path.clone(), bytes: b"x".to_vec() })).unwrap();
-    refused(commit(&store, Change::by(&Actor::Runtime).op(Op::Derive { path: Playground::path("outline.md"), bytes: b"x".to_vec() })));
+    commit(&store, Change::by(&Actor::Runtime).op(Op::Derive { path: path.clone(), bytes: b"x".to_vec(), expect: Expect::Any })).unwrap();
+    refused(commit(
+        &store,
+        Change::by(&Actor::Runtime).op(Op::Derive { path: Playground::path("outline.md"), bytes: b"x".to_vec(), expect: Expect::Any }),
+    ));
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn a_change_is_whole_or_nothing() {
     let change = Change::by(&Actor::Person)
         .append(&Playground::path("meta/a.md"), "a\n")
         .create(&Playground::path("drafts/ch01.md"), "d\n")
-        .op(Op::Derive { path: Playground::path("index.md"), bytes: b"no".to_vec() });
+        .op(Op::Derive { path: Playground::path("index.md"), bytes: b"no".to_vec(), expect: Expect::Any });
     refused(commit(&store, change));
     assert_eq!(play.text("meta/a.md"), None);
     assert_eq!(store.log(10).unwrap().len(), 0);

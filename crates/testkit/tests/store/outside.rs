@@ -23,7 +23,8 @@ fn begun() -> (Playground, Store) {
     let change = person().append(&at("meta/a.md"), "one\ntwo\n").create(&at("outline.md"), "sealed\n");
     let change = change.create(&at(".sessions/s.md"), "session\n").create(&at("state.json"), "{\"a\":1}\n");
     commit(&store, change.create(&at("drafts/ch01.md"), "draft\n")).unwrap();
-    commit(&store, Change::by(&Actor::Runtime).op(Op::Derive { path: at("index.md"), bytes: b"index\n".to_vec() })).unwrap();
+    commit(&store, Change::by(&Actor::Runtime).op(Op::Derive { path: at("index.md"), bytes: b"index\n".to_vec(), expect: Expect::Any }))
+        .unwrap();
     (play, store)
 }
 

@@ -20,7 +20,7 @@ fn every_op(path: &ProjectPath) -> Vec<Change> {
         person().op(Op::Amend { path: path.clone(), bytes: None }),
         person().op(Op::Restore { path: path.clone(), bytes: b"x\n".to_vec(), older: false }),
         person().op(Op::Restore { path: path.clone(), bytes: b"x\n".to_vec(), older: true }),
-        Change::by(&Actor::Runtime).op(Op::Derive { path: path.clone(), bytes: b"x\n".to_vec() }),
+        Change::by(&Actor::Runtime).op(Op::Derive { path: path.clone(), bytes: b"x\n".to_vec(), expect: Expect::Any }),
     ]
 }
 

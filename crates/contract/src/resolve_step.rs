@@ -1,0 +1,155 @@
+//! From a step's table to a [`Step`]: what may stand together, and which names it may use.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+
+use crate::contract::Var;
+use crate::flow::{Builtin, Each, Step, parse_seconds};
+use crate::manifest::StepTable;
+use crate::pattern::Pattern;
+use crate::resolve::{Resolver, Source, place};
+
+/// So many failures in a row, and a person is asked.
+const RETRIES: u32 = 3;
+/// Long enough for a chapter, short enough that a hanging agent does not cost a night.
+const DEADLINE_SECONDS: u64 = 30 * 60;
+/// More at a time than this is a mistake.
+const LARGEST_BATCH: usize = 50;
+
+impl Resolver {
+    pub(crate) fn step(&mut self, source: &Source, step: &Spanned<StepTable>, profile: &str, vars: &BTreeMap<String, Var>) -> Step {
+        let table = step.get_ref();
+        let name = table.name.get_ref().clone();
+        if table.role.is_some() == table.builtin.is_some() {
+            let what = format!("step `{name}` must name either a `role` or a `builtin`");
+            self.fault(source, table.name.span(), what, "builtin is one of merge, remember, derive, publish, gate".into());
+        }
+        for path in table.reads.iter().chain(&table.writes) {
+            if let Err(what) = Pattern::parse(path) {
+                self.fault(source, table.name.span(), what, format!("a path in `reads` or `writes` of step `{name}`"));
+            }
+        }
+        self.check_objection(source, table);
+        self.check_builtin_tables(source, table);
+        if let Some(when) = &table.when {
+            let known = || vars.keys().cloned().collect::<Vec<_>>().join(", ");
+            let asked = when.get_ref();
+            for var in [&asked.switch, &asked.units, &asked.var].into_iter().flatten().filter(|v| !vars.contains_key(*v)) {
+                self.fault(source, when.span(), format!("step `{name}`: `{var}` is no variable"), format!("one of {}", known()));
+            }
+            if asked.var.is_some() == asked.is.is_empty() {
+                self.fault(
+                    source,
+                    when.span(),
+                    format!("step `{name}`: `var` and `is` go together"),
+                    "var = \"NAME\", is = [\"VALUE\"]".into(),
+                );
+            }
+            if !asked.words.is_empty() && asked.files.is_none() {
+                self.fault(source, when.span(), format!("step `{name}`: `words` of which file?"), "files = \"PATH\"".into());
+            }
+            if asked.units.is_some() && table.each != Each::Unit {
+                self.fault(
+                    source,
+                    when.span(),
+                    format!("step `{name}` is not done for each unit"),
+                    "each = \"unit\", or no `units`".into(),
+                );
+            }
+        }
+        Step {
+            about: table.about.clone().unwrap_or_default(),
+            role: table.role.as_ref().map(|r| r.get_ref().clone()),
+            builtin: table.builtin,
+            each: table.each,
+            after: table.after.iter().map(|a| a.get_ref().clone()).collect(),
+            phase: table.phase.clone(),
+            domain: table.domain.clone(),
+            when: table.when.as_ref().map(|w| w.get_ref().clone()).unwrap_or_default(),
+            objection: table.objection.as_ref().map(|o| o.get_ref().clone()),
+            back: table.back.iter().map(|b| b.get_ref().clone()).collect(),
+            rounds: table.rounds.as_ref().map(|r| *r.get_ref()),
+            retries: self.retries(source, table),
+            deadline_seconds: self.deadline(source, table),
+            batch: self.batch(source, table, vars),
+            reads: table.reads.clone(),
+            writes: table.writes.clone(),
+            marker: self.marker(source, table.marker.as_ref()),
+            merge: table.merge.as_ref().map(|m| m.get_ref().clone()),
+            remember: table.remember.as_ref().map(|r| r.get_ref().clone()),
+            subjects: table.subjects.clone(),
+            opposites: table.opposites.clone(),
+            profile: profile.to_owned(),
+            place: place(source, table.name.span()),
+            name,
+        }
+    }
+
+    fn check_objection(&mut self, source: &Source, table: &StepTable) {
+        let name = table.name.get_ref();
+        if let Some(rounds) = &table.rounds
+            && (table.back.is_empty() || table.objection.is_none())
+        {
+            let what = format!("step `{name}` has `rounds`, but does not say what is an objection and to whom it sends the work back");
+            self.fault(source, rounds.span(), what, "objection = { sign = \"❌\" } and back = [\"STEP\"]".into());
+        }
+        if let Some(back) = table.back.first().filter(|_| table.rounds.is_none() && table.builtin != Some(Builtin::Gate)) {
+            self.fault(source, back.span(), format!("step `{name}` has `back`, but not how often"), "rounds = 2".into());
+        }
+        if let Some(objection) = table.objection.as_ref().filter(|o| o.get_ref().sign.is_none() && o.get_ref().marker.is_none()) {
+            let what = format!("step `{name}`: an objection is a sign or a marker");
+            self.fault(source, objection.span(), what, "objection = { sign = \"❌\" } or { marker = \"QA_FAILED\" }".into());
+        }
+    }
+
+    /// A table that only one kind of step reads must not stand on another: it would do nothing, silently.
+    fn check_builtin_tables(&mut self, source: &Source, table: &StepTable) {
+        let name = table.name.get_ref();
+        let tables = [
+            ("merge", Builtin::Merge, table.merge.as_ref().map(Spanned::span)),
+            ("remember", Builtin::Remember, table.remember.as_ref().map(Spanned::span)),
+        ];
+        for (key, builtin, span) in tables {
+            if let Some(span) = span.filter(|_| table.builtin != Some(builtin)) {
+                self.fault(source, span, format!("step `{name}` has a table `{key}`, but is no `{key}`"), format!("builtin = \"{key}\""));
+            }
+        }
+    }
+
+    fn retries(&mut self, source: &Source, table: &StepTable) -> u32 {
+        match &table.retries {
+            Some(retries) if *retries.get_ref() == 0 => {
+                self.fault(source, retries.span(), "`retries` counts from the first failure".into(), "a number from 1".into());
+                RETRIES
+            }
+            Some(retries) => *retries.get_ref(),
+            None => RETRIES,
+        }
+    }
+
+    fn deadline(&mut self, source: &Source, table: &StepTable) -> u64 {
+        let Some(deadline) = &table.deadline else { return DEADLINE_SECONDS };
+        parse_seconds(deadline.get_ref()).unwrap_or_else(|| {
+            self.fault(source, deadline.span(), format!("`{}` is no length of time", deadline.get_ref()), "such as 90s, 30m, 2h".into());
+            DEADLINE_SECONDS
+        })
+    }
+
+    fn batch(&mut self, source: &Source, table: &StepTable, vars: &BTreeMap<String, Var>) -> Option<usize> {
+        let batch = table.batch.as_ref()?;
+        if table.each != Each::Unit {
+            self.fault(source, batch.span(), "a batch is of units".into(), "each = \"unit\"".into());
+        }
+        let text = batch.get_ref();
+        let value = vars.get(text).and_then(|v| v.value.clone()).unwrap_or_else(|| text.clone());
+        match value.trim().parse::<usize>().ok().filter(|n| (1..=LARGEST_BATCH).contains(n)) {
+            Some(number) => Some(number),
+            None => {
+                let what = format!("`{value}` is no size of a batch");
+                self.fault(source, batch.span(), what, format!("a number from 1 to {LARGEST_BATCH}, or a variable with one"));
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! One attempt at a turn: lease the outputs, show the view, let someone perform, look at what came out, commit.
+//!
+//! Crash order: the run's folder is there before the lease, the lease before the agent, and nothing of the agent's is in
+//! the project before the one commit. A crash before it leaves a lease of a dead run, which the next start gives back;
+//! a crash after it leaves a finished turn.
+
+use std::path::Path;
+use std::time::Duration;
+
+use quipu_contract::{Actor, ActorName, ProjectPath};
+use quipu_store::{Lease, Op, StoreError};
+use quipu_text::Counter;
+use serde_json::json;
+use thiserror::Error;
+
+use super::check::{Collected, collect, find_faults};
+use super::commit::{Wanted, commit};
+use super::engine::{Engine, Event, FlowError, refresh_panel};
+use super::folder::RunFolder;
+use super::note::{ReadNote, Ruling, RunNote, Usage};
+use super::perform::{Ended, Ending, Task};
+use super::said::{self, Audit};
+use super::snapshot::Snapshot;
+use super::state::{SentBack, render_turn};
+use super::turn::{Planned, actor_of};
+use crate::brief::{BriefError, BriefOptions, render_brief};
+use crate::view::{FolderError, Lexical, View, ViewError, ViewRequest, make_view, materialise_view};
+
+/// Time that a lease outlasts a deadline: for looking at the outputs and committing them.
+const GRACE_SECONDS: u64 = 120;
+/// A file without its marker that is shorter than this is not worth keeping.
+const WORTH_KEEPING: usize = 100;
+
+#[derive(Debug, Error)]
+pub enum AttemptError {
+    #[error(transparent)]
+    View(#[from] ViewError),
+    #[error(transparent)]
+    Brief(#[from] BriefError),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Flow(#[from] FlowError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{what}: {source}")]
+    Io { what: String, source: std::io::Error },
+}
+
+fn io(what: &str) -> impl FnOnce(std::io::Error) -> AttemptError + '_ {
+    move |source| AttemptError::Io { what: what.to_owned(), source }
+}
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub enum Outcome {
+    Accepted {
+        files: Vec<String>,
+        dropped: Vec<String>,
+        sealed: Vec<String>,
+        usage: Option<Usage>,
+    },
+    /// The agent failed; so many times in a row by now.
+    Failed {
+        why: String,
+        count: u32,
+    },
+    /// Someone else is at it.
+    Held(String),
+    /// Someone else did it meanwhile.
+    Moot,
+    Stopped,
+}
+
+/// A turn that is to be attempted.
+pub struct Job<'c> {
+    pub planned: Planned<'c>,
+    pub sent_back: Option<SentBack>,
+    pub failures: u32,
+    /// The commit that made it what it was when it was chosen.
+    pub seq: Option<u64>,
+}
+
+impl Engine<'_> {
+    pub(super) fn attempt(&self, job: &Job<'_>) -> Result<Outcome, AttemptError> {
+        let turn = &job.planned;
+        let paths: Vec<String> = turn.required().map(|o| o.path.to_string()).collect();
+        let folder = RunFolder::create(self.project.store.root(), &turn.turn, &paths).map_err(io("cannot make the folder of the run"))?;
+        let actor = actor_of(turn.step, unit_of(turn).as_ref(), self.choice.agent.as_ref());
+        let seconds = turn.step.deadline_seconds + GRACE_SECONDS;
+        let lease = match self.project.store.take_lease(&actor, &paths, seconds) {
+            Ok(lease) => lease,
+            Err(StoreError::LeaseLost { what }) => {
+                close(&folder, "held", &what);
+                return Ok(Outcome::Held(what));
+            }
+            Err(error) => {
+                close(&folder, "refused", &error.to_string());
+                return Err(error.into());
+            }
+        };
+        let outcome = self.perform(job, &folder, &actor, &lease);
+        // Whatever happened, the paths are free again; if not now, then when the lease ends.
+        let released = self.project.store.release_lease(&actor, &lease.id, Some(lease.fence));
+        match &outcome {
+            Ok(Outcome::Accepted { files, dropped, .. }) => {
+                let _ = folder.close(&json!({"ruling": "accepted", "files": files, "dropped": dropped}));
+            }
+            Ok(Outcome::Failed { why, count }) => {
+                let _ = folder.close(&json!({"ruling": "failed", "why": why, "in_a_row": count}));
+            }
+            Ok(Outcome::Held(what)) => close(&folder, "held", what),
+            Ok(Outcome::Moot) => close(&folder, "moot", "someone else did it meanwhile"),
+            Ok(Outcome::Stopped) => close(&folder, "stopped", "it was asked to stop"),
+            Err(error) => close(&folder, "stuck", &error.to_string()),
+        }
+        if matches!(&outcome, Ok(Outcome::Failed { count, .. }) if *count >= turn.step.retries) {
+            // Only now is it given up, and the state of a panel has to say so.
+            refresh_panel(self.project, &self.memory)?;
+        }
+        match (outcome, released) {
+            (Ok(outcome), Ok(_) | Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. })) => Ok(outcome),
+            (Ok(_), Err(error)) => Err(error.into()),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    fn perform(&self, job: &Job<'_>, folder: &RunFolder, actor: &Actor, lease: &Lease) -> Result<Outcome, AttemptError> {
+        let turn = &job.planned;
+        // Another process may have done it between our look and our lease.
+        let facts = Snapshot::take(self.project, &self.memory).map_err(FlowError::from)?.facts;
+        let newest = facts.iter().rev().find(|f| f.note.ruling == Ruling::Accepted && f.note.turn() == turn.turn);
+        if newest.is_some_and(|f| job.seq.is_none_or(|seq| f.seq > seq)) {
+            return Ok(Outcome::Moot);
+        }
+        let out = folder.path.join("out");
+        std::fs::create_dir_all(&out).map_err(io("cannot make the out folder"))?;
+        let request = self.request(turn);
+        let view = make_view(self.project, &request, &Lexical)?;
+        let mut added = self.prepare_out(job, &out)?;
+        if let Some(sent) = &job.sent_back {
+            let rounds = self.project.contract.step(&sent.by).and_then(|s| s.rounds).unwrap_or(0);
+            added.push_str(&said::sent_back(self.project.contract.language, sent, rounds));
+        }
+        let before =
+            job.sent_back.as_ref().and_then(|_| turn.required().next()).and_then(|o| std::fs::read(out.join(o.path.as_str())).ok());
+        materialise_view(&view, &folder.path.join("view"))?;
+        let plan = json!({"role": view.role, "unit": view.unit, "counter": view.counter, "budget": view.budget, "window": view.window,
+            "pointers": view.pointers, "shares": view.stages.iter().map(|s| &s.shares).collect::<Vec<_>>(), "absent": view.absent, "denied": view.denied,
+            "reads": self.reads(&view)});
+        folder.write("plan.json", &format!("{plan:#}\n")).map_err(io("cannot write the plan"))?;
+
+        let mut usage = Usage::default();
+        let mut counted = false;
+        let mut count = |ended: &Ended| {
+            if let Some(used) = ended.usage {
+                usage.input += used.input;
+                usage.output += used.output;
+                counted = true;
+            }
+        };
+        let stages = view.stages.len();
+        let mut task = None;
+        let mut ended = Ended::done();
+        for stage in 1..=stages {
+            let made = self.task(turn, folder, &request, &view, stage, &added, &out)?;
+            ended = self.performer.perform(task.insert(made));
+            count(&ended);
+            if ended.ending != Ending::Done && stage < stages {
+                break;
+            }
+        }
+        let Some(task) = task else { return Err(FlowError::NoStage(turn.turn.to_string()).into()) };
+        if ended.ending == Ending::Stopped || self.stop.is_asked() && ended.ending != Ending::Done {
+            return Ok(Outcome::Stopped);
+        }
+        let mut collected = collect(turn, &out, ended.message.as_deref());
+        let mut faults = self.faults(job, &collected, before.as_deref(), &ended);
+        if !faults.is_empty() && ended.ending != Ending::Overdue {
+            let fault = render_faults(&faults);
+            self.tell(Event::SentBack { turn: turn.turn.clone(), run: folder.id.clone(), fault: fault.clone() });
+            let _ = folder.write("fault.txt", &fault);
+            self.project.store.renew_lease(actor, &lease.token(), turn.step.deadline_seconds + GRACE_SECONDS)?;
+            ended = self.performer.again(&task, &fault);
+            count(&ended);
+            if ended.ending == Ending::Stopped {
+                return Ok(Outcome::Stopped);
+            }
+            collected = collect(turn, &out, ended.message.as_deref());
+            faults = self.faults(job, &collected, before.as_deref(), &ended);
+        }
+        if !faults.is_empty() {
+            return self.fail(job, folder, actor, &render_faults(&faults), counted.then_some(usage));
+        }
+        let note = self.note(job, folder, &view, counted.then_some(usage));
+        let texts: Vec<(&ProjectPath, &[u8])> = collected.files.iter().map(|(o, bytes)| (&o.path, bytes.as_slice())).collect();
+        let audits = self.audit_objection(turn, &texts).into_iter().collect();
+        let wanted = Wanted {
+            actor: actor.clone(),
+            note,
+            lease: Some(lease.token()),
+            ops: Vec::new(),
+            files: &collected.files,
+            audits,
+            why: Some(turn.turn.to_string()),
+        };
+        match commit(self.project, &self.memory, &wanted) {
+            Ok(done) => {
+                let files = collected.files.iter().map(|(o, _)| o.path.to_string()).filter(|p| !done.sealed.contains(p)).collect();
+                Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed: done.sealed, usage: counted.then_some(usage) })
+            }
+            // What the contract refuses is the agent's fault, and it is told which rule.
+            Err(FlowError::Store(StoreError::Refused(refused))) => self.fail(job, folder, actor, &refused.what, counted.then_some(usage)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Everything wrong with what came out; what the agent says of itself is added, not believed.
+    fn faults(&self, job: &Job<'_>, collected: &Collected, before: Option<&[u8]>, ended: &Ended) -> Vec<String> {
+        let mut faults = find_faults(&self.project.contract, &job.planned, collected, before);
+        if faults.is_empty() {
+            return faults;
+        }
+        match &ended.ending {
+            Ending::Failed(why) => faults.push(format!("the agent says: {why}")),
+            Ending::Overdue => faults.push(format!("it had {} seconds and was ended", job.planned.step.deadline_seconds)),
+            Ending::Done | Ending::Stopped => {}
+        }
+        faults
+    }
+
+    fn note(&self, job: &Job<'_>, folder: &RunFolder, view: &View, usage: Option<Usage>) -> RunNote {
+        let mut note = RunNote::new(&folder.id, &job.planned.turn, Ruling::Accepted);
+        note.agent = Some(self.performer.name().to_owned());
+        note.usage = usage;
+        note.reads = self.reads(view);
+        if let Some(sent) = &job.sent_back {
+            note.round = sent.round;
+            note.sent_by = Some(sent.by.clone());
+            note.mends.clone_from(&sent.objectors);
+        }
+        note
+    }
+
+    fn fail(&self, job: &Job<'_>, folder: &RunFolder, actor: &Actor, why: &str, usage: Option<Usage>) -> Result<Outcome, AttemptError> {
+        let turn = &job.planned.turn;
+        let count = job.failures + 1;
+        let mut note = RunNote::new(&folder.id, turn, Ruling::Failed);
+        note.agent = Some(self.performer.name().to_owned());
+        note.usage = usage;
+        note.why = Some(why.to_owned());
+        let audits = if count == job.planned.step.retries {
+            vec![self.needs_human(&job.planned, why, &format!("quipu run --step {}", render_turn(turn)))]
+        } else {
+            Vec::new()
+        };
+        let wanted =
+            Wanted { actor: actor.clone(), note, lease: None, ops: Vec::new(), files: &[], audits, why: Some(format!("{turn} failed")) };
+        commit(self.project, &self.memory, &wanted)?;
+        Ok(Outcome::Failed { why: why.to_owned(), count })
+    }
+
+    /// The section of the audit log for a turn that a person must look at.
+    pub(super) fn needs_human(&self, planned: &Planned<'_>, why: &str, open: &str) -> String {
+        let turn = &planned.turn;
+        let about = turn.unit.as_ref().map_or_else(|| turn.step.clone(), ToString::to_string);
+        let waiting: Vec<String> = match &turn.unit {
+            Some(unit) => {
+                self.project.contract.units.iter().filter(|u| u.needs.contains(unit)).map(|u| format!("{} is BLOCKED", u.id)).collect()
+            }
+            None => Vec::new(),
+        };
+        let done = if waiting.is_empty() {
+            "set aside; the others go on".to_owned()
+        } else {
+            format!("set aside; {}; the others go on", waiting.join(", "))
+        };
+        let what = format!("{turn}: {}", why.replace('\n', "; "));
+        Audit { about: &about, kind: "NEEDS_HUMAN_REVIEW", what: &what, done: &done, open }
+            .render(self.project.contract.language, jiff::Timestamp::now())
+    }
+
+    fn request(&self, turn: &Planned<'_>) -> ViewRequest {
+        ViewRequest {
+            role: ActorName::parse(turn.step.role.as_deref().unwrap_or_default()).expect("the contract has checked the names of roles"),
+            unit: turn.turn.unit.clone(),
+            agent: self.choice.agent.clone(),
+            budget: None,
+            window: None,
+            reserve: None,
+            counter: Counter::default(),
+            language: None,
+            partial: false,
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "a task is made of all of them")]
+    fn task(
+        &self,
+        turn: &Planned<'_>,
+        folder: &RunFolder,
+        request: &ViewRequest,
+        view: &View,
+        stage: usize,
+        added: &str,
+        out: &Path,
+    ) -> Result<Task, AttemptError> {
+        let brief = render_brief(self.project, request, view, BriefOptions { inline: false, stage })? + added;
+        let inline = render_brief(self.project, request, view, BriefOptions { inline: true, stage })? + added;
+        let (name, shown) = if view.stages.len() > 1 {
+            (format!("brief-{stage}.md"), folder.path.join(format!("view/stage-{stage}")))
+        } else {
+            ("brief.md".into(), folder.path.join("view"))
+        };
+        folder.write(&name, &brief).map_err(io("cannot write the brief"))?;
+        Ok(Task {
+            run: folder.id.clone(),
+            turn: turn.turn.clone(),
+            role: view.role.clone(),
+            kind: view.kind,
+            brief,
+            inline,
+            view: shown,
+            out: out.to_owned(),
+            outputs: turn.outputs.clone(),
+            deadline: Duration::from_secs(turn.step.deadline_seconds),
+            record: folder.path.clone(),
+            stop: self.stop.clone(),
+        })
+    }
+
+    /// What a view showed, and the ruled files that it named and had no room for.
+    fn reads(&self, view: &View) -> Vec<ReadNote> {
+        let mut reads: Vec<ReadNote> = Vec::new();
+        for file in view.stages.iter().flat_map(|s| &s.files) {
+            let text = file.section.as_ref().map(|_| file.source.clone());
+            let read = ReadNote { path: file.path.to_string(), version: file.version.clone(), section: file.section.clone(), text };
+            if !reads.contains(&read) {
+                reads.push(read);
+            }
+        }
+        for path in view.pointers.iter().flat_map(|p| &p.files) {
+            let named = reads.iter().any(|r| r.path == path.as_str());
+            if !named
+                && self.project.contract.rule(path).is_some()
+                && let Ok(Some((_, version))) = self.project.store.read(path)
+            {
+                reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
+            }
+        }
+        reads
+    }
+
+    /// Puts into the out folder what the agent goes on from, and keeps aside what it would overwrite unfinished.
+    fn prepare_out(&self, job: &Job<'_>, out: &Path) -> Result<String, AttemptError> {
+        let mut added = String::new();
+        for output in job.planned.required() {
+            let Some((bytes, _)) = self.project.store.read(&output.path)? else { continue };
+            let text = String::from_utf8_lossy(&bytes);
+            let marked = super::snapshot::marker_of(output.path.as_str(), &text).is_some_and(|m| output.markers.contains(&m));
+            let unfinished = !output.markers.is_empty() && !marked;
+            if unfinished && text.trim().chars().count() >= WORTH_KEEPING {
+                if self.choice.salvage {
+                    seed(out, &output.path, &bytes)?;
+                    added.push_str(&said::salvage(self.project.contract.language, output.path.as_str()));
+                } else {
+                    self.keep_aside(&output.path, &bytes)?;
+                }
+            } else if job.sent_back.is_some() && !unfinished {
+                seed(out, &output.path, &bytes)?;
+            }
+        }
+        Ok(added)
+    }
+
+    fn keep_aside(&self, path: &ProjectPath, bytes: &[u8]) -> Result<(), AttemptError> {
+        let prefix = format!("{path}.bak.");
+        for kept in self.project.store.list()?.iter().filter(|p| p.as_str().starts_with(&prefix)) {
+            if self.project.store.read(kept)?.is_some_and(|(old, _)| old == bytes) {
+                return Ok(());
+            }
+        }
+        let at = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%dT%H%M%S%3f").to_string();
+        let name = ProjectPath::parse(&format!("{prefix}{at}")).map_err(|e| io("cannot keep a file aside")(std::io::Error::other(e)))?;
+        let what = format!("`{path}` was found without its marker");
+        let audit =
+            Audit { about: path.as_str(), kind: "INCOMPLETE", what: &what, done: &format!("kept as `{name}`"), open: "it is done again" };
+        let mut change =
+            quipu_store::Change::by(&Actor::Runtime).why(what.clone()).op(Op::Create { path: name.clone(), bytes: bytes.to_vec() });
+        change
+            .beside
+            .extend(super::commit::audit_op(self.project, &[audit.render(self.project.contract.language, jiff::Timestamp::now())])?);
+        change.force = true;
+        self.project.store.judge(change)?.publish()?;
+        self.tell(Event::KeptAside { path: path.to_string(), kept: name.to_string() });
+        Ok(())
+    }
+}
+
+fn seed(out: &Path, path: &ProjectPath, bytes: &[u8]) -> Result<(), AttemptError> {
+    let target = out.join(path.as_str());
+    if let Some(parent) = target.parent() {
+        std::fs::create_dir_all(parent).map_err(io("cannot prepare the out folder"))?;
+    }
+    std::fs::write(target, bytes).map_err(io("cannot prepare the out folder"))
+}
+
+fn close(folder: &RunFolder, ruling: &str, why: &str) {
+    let _ = folder.close(&json!({"ruling": ruling, "why": why}));
+}
+
+fn render_faults(faults: &[String]) -> String {
+    faults.join("\n")
+}
+
+/// In a panel each role is its own unit.
+fn unit_of(turn: &Planned<'_>) -> Option<quipu_contract::UnitId> {
+    turn.turn.unit.clone().or_else(|| turn.binding.get("unit").and_then(|u| quipu_contract::UnitId::parse(u).ok()))
+}

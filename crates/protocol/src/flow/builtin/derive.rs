@@ -1,0 +1,47 @@
+//! Deriving: what is missing is laid out from its template, and derived files follow their sources.
+
+use quipu_contract::{Class, ProjectPath};
+use quipu_store::{Expect, Op};
+
+use super::Made;
+use crate::flow::turn::Planned;
+use crate::library::Library;
+use crate::project::{Project, ProjectError};
+use crate::template::{TemplateError, render_template, template_values};
+
+#[derive(Debug, thiserror::Error)]
+pub enum DeriveError {
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    #[error(transparent)]
+    Store(#[from] quipu_store::StoreError),
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error("`{0}` is not there, and the profile has no template for it")]
+    NoTemplate(ProjectPath),
+}
+
+/// The files of a step that are missing.
+pub fn derive(project: &Project, turn: &Planned<'_>) -> Result<Made, DeriveError> {
+    let contract = &project.contract;
+    let values = template_values(&contract.binding(), jiff::Timestamp::now());
+    let mut made = Made::default();
+    for output in turn.required() {
+        if project.store.read(&output.path)?.is_some() {
+            continue;
+        }
+        let rule = contract.rule(&output.path);
+        let template = format!("templates/{}/{}", contract.language.as_str(), output.path);
+        let profile = rule.and_then(|r| r.profile.as_deref());
+        let text = profile.and_then(|p| project.library.read(p, &template).map(|t| (Library::shown(p, &template), t)));
+        let (file, text) = text.ok_or_else(|| DeriveError::NoTemplate(output.path.clone()))?;
+        let bytes = render_template(&file, &text, &values)?.into_bytes();
+        let path = output.path.clone();
+        made.told = format!("{}{}{path}", made.told, if made.told.is_empty() { "laid out " } else { ", " });
+        made.ops.push(match contract.class(&path) {
+            Class::Derived => Op::Derive { path, bytes, expect: Expect::Any },
+            _ => Op::Create { path, bytes },
+        });
+    }
+    Ok(made)
+}

@@ -1,0 +1,253 @@
+//! Remembering: the new items of a report are appended to the long-term memory, and a text becomes final.
+//!
+//! Nothing that was remembered is ever edited. An item that contradicts what is in force goes to the audit log instead,
+//! for a person; one that is there already is not added twice, so remembering again is harmless.
+
+use quipu_contract::{Contract, Remember, RememberItem, RememberKind, RowCheck};
+use quipu_text::{Document, marker, render_marker};
+
+use crate::flow::said::Audit;
+
+/// A row of a memory file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Row {
+    cells: Vec<String>,
+}
+
+impl Row {
+    fn key(&self) -> String {
+        folded(self.cells.first().map_or("", String::as_str))
+    }
+
+    fn value(&self) -> String {
+        folded(self.cells.get(1).map_or("", String::as_str))
+    }
+
+    fn supersedes(&self) -> bool {
+        self.cells.len() > 2 && self.cells.last().is_some_and(|c| !["", "-", "—"].contains(&c.trim()))
+    }
+
+    fn render(&self) -> String {
+        let cells = self.cells.iter().map(|c| if c.is_empty() { " ".to_owned() } else { format!(" {c} ") });
+        format!("|{}|\n", cells.collect::<Vec<_>>().join("|"))
+    }
+}
+
+fn folded(cell: &str) -> String {
+    cell.trim().trim_matches(['*', '`', '_']).to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What one kind of memory grows by.
+#[derive(Debug, Default)]
+pub struct Growth {
+    pub text: String,
+    pub audits: Vec<String>,
+}
+
+/// What a report lacks for being remembered.
+pub fn find_missing(remember: &Remember, text: &str) -> Vec<String> {
+    let document = Document::parse(text);
+    let Some(outer) = section_named(&document, &remember.section, None) else {
+        return vec![format!("has no section `## {}`", remember.section.join("` or `## "))];
+    };
+    let lacking = remember.items.iter().filter(|item| section_named(&document, &item.section, Some(outer)).is_none());
+    lacking.map(|item| format!("has no part `### {}` under `{}`", item.section.join("` or `### "), document.section(outer).title)).collect()
+}
+
+fn section_named(document: &Document<'_>, names: &[String], inside: Option<quipu_text::SectionId>) -> Option<quipu_text::SectionId> {
+    let alike = |title: &str| names.iter().any(|n| folded(title.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')) == folded(n));
+    let within = |section: &quipu_text::Section| inside.is_none_or(|outer| section.parent == Some(outer));
+    document.sections().iter().find(|s| s.level > 0 && alike(&s.title) && within(s)).map(|s| s.id)
+}
+
+/// What a report adds to one memory file, which holds `memory` now.
+pub fn grow(
+    contract: &Contract,
+    item: &RememberItem,
+    remember: &Remember,
+    unit: &str,
+    report: &str,
+    memory: &str,
+    now: jiff::Timestamp,
+) -> Growth {
+    let document = Document::parse(report);
+    let part = section_named(&document, &remember.section, None).and_then(|outer| section_named(&document, &item.section, Some(outer)));
+    let Some(part) = part.map(|id| document.section(id)) else { return Growth::default() };
+    let body = document.slice(&(part.body.start..part.range.end));
+    let body = marker(body).map_or(body, |m| &body[..m.start]).trim();
+    if body.is_empty() || item.none.iter().any(|none| folded(body).trim_end_matches(['.', '。']) == folded(none)) {
+        return Growth::default();
+    }
+    match item.kind {
+        RememberKind::Section => grow_section(unit, body, memory),
+        RememberKind::Rows => grow_rows(contract, item, unit, body, memory, now),
+    }
+}
+
+fn grow_section(unit: &str, body: &str, memory: &str) -> Growth {
+    let document = Document::parse(memory);
+    let mut own = document.sections().iter().filter(|s| s.title == unit);
+    if own.any(|s| document.slice(&(s.body.start..s.range.end)).trim() == body) {
+        return Growth::default();
+    }
+    Growth { text: format!("{}\n## {unit}\n\n{body}\n", line_end(memory)), audits: Vec::new() }
+}
+
+fn line_end(memory: &str) -> &'static str {
+    if memory.is_empty() || memory.ends_with('\n') { "" } else { "\n" }
+}
+
+fn grow_rows(contract: &Contract, item: &RememberItem, unit: &str, body: &str, memory: &str, now: jiff::Timestamp) -> Growth {
+    let mut known = rows(memory);
+    let width = header_width(memory);
+    let mut growth = Growth::default();
+    for mut row in rows(body) {
+        if width > 0 {
+            row.cells.resize(width, String::new());
+        }
+        if known.iter().any(|k| k.cells.iter().map(|c| folded(c)).eq(row.cells.iter().map(|c| folded(c)))) {
+            continue;
+        }
+        if let Some(against) = find_conflict(&known, item.check, unit, &mut row) {
+            let what = format!("`{}` would get the row {} although {}", item.to, row.render().trim(), against.render().trim());
+            let audit = Audit { about: unit, kind: "CONFLICT", what: &what, done: said(contract, true), open: said(contract, false) };
+            growth.audits.push(audit.render(contract.language, now));
+            continue;
+        }
+        growth.text.push_str(&row.render());
+        known.push(row);
+    }
+    if !growth.text.is_empty() {
+        growth.text.insert_str(0, line_end(memory));
+    }
+    growth
+}
+
+fn said(contract: &Contract, done: bool) -> &'static str {
+    match (contract.language, done) {
+        (quipu_contract::Language::En, true) => "the entry in force stays; the new one was not added",
+        (quipu_contract::Language::En, false) => "a person decides; a new row that names what it supersedes replaces the old",
+        (quipu_contract::Language::Zh, true) => "现行条目不变；新条目未加入",
+        (quipu_contract::Language::Zh, false) => "由人决定；用一条写明“取代”的新行替换旧条目",
+    }
+}
+
+/// The row in force that a new one contradicts. A unit may change its own entries: then the new row says so.
+fn find_conflict(known: &[Row], check: RowCheck, unit: &str, row: &mut Row) -> Option<Row> {
+    if check == RowCheck::None || row.supersedes() {
+        return None;
+    }
+    // Of one key the newest row is in force.
+    let in_force = |key: &str| known.iter().rev().find(|k| k.key() == key);
+    if let Some(earlier) = in_force(&row.key())
+        && earlier.value() != row.value()
+    {
+        if earlier.cells.get(2).map(|c| folded(c)) != Some(folded(unit)) {
+            return Some(earlier.clone());
+        }
+        if let Some(last) = row.cells.last_mut().filter(|c| c.is_empty()) {
+            *last = unit.to_owned();
+        }
+    }
+    if check == RowCheck::OneToOne && !["", "-", "—"].contains(&row.value().as_str()) {
+        let serves = |k: &&Row| k.value() == row.value() && k.key() != row.key() && in_force(&k.key()) == Some(*k);
+        return known.iter().find(serves).cloned();
+    }
+    None
+}
+
+/// The rows of the tables in a text; headers, comments and code are not rows.
+fn rows(text: &str) -> Vec<Row> {
+    let lines = table_lines(text);
+    let is_line = |line: &str| line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
+    let mut rows = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let heads = lines.get(index + 1).is_some_and(|next| is_line(next));
+        if !is_line(line) && !heads {
+            rows.push(Row { cells: cells(line) });
+        }
+    }
+    rows
+}
+
+fn header_width(text: &str) -> usize {
+    let lines = table_lines(text);
+    lines.iter().find(|l| l.contains("---")).map_or(0, |line| cells(line).len())
+}
+
+fn table_lines(text: &str) -> Vec<&str> {
+    let (mut lines, mut comment, mut fence) = (Vec::new(), false, false);
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if !comment && trimmed.starts_with("```") {
+            fence = !fence;
+        }
+        let opens = trimmed.rfind("<!--");
+        if !fence && !comment && opens.is_none() && trimmed.starts_with('|') {
+            lines.push(trimmed);
+        }
+        comment = match (opens, trimmed.rfind("-->")) {
+            (Some(open), Some(close)) => open > close,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => comment,
+        };
+    }
+    lines
+}
+
+/// The cells of a row; `\|` is no border.
+fn cells(line: &str) -> Vec<String> {
+    let inner = line.trim().trim_start_matches('|');
+    let inner = inner.strip_suffix('|').filter(|i| !i.ends_with('\\')).unwrap_or(inner);
+    let mut cells = vec![String::new()];
+    let mut escaped = false;
+    for c in inner.chars() {
+        if c == '|' && !escaped {
+            cells.push(String::new());
+        } else {
+            cells.last_mut().expect("there is always one").push(c);
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    cells.into_iter().map(|c| c.trim().to_owned()).collect()
+}
+
+/// A draft as a final text: the same, with another marker.
+pub fn finish(draft: &str, name: &str) -> String {
+    let body = marker(draft).map_or(draft, |m| &draft[..m.start]);
+    format!("{}\n\n{}\n", body.trim_end(), render_marker(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conflict(known: &str, row: &str, check: RowCheck) -> bool {
+        find_conflict(&rows(known), check, "ch03", &mut rows(row).remove(0)).is_some()
+    }
+
+    #[test]
+    fn a_row_may_not_contradict_what_is_in_force() {
+        let known = "| term | definition | chapter | supersedes |\n|---|---|---|---|\n| lease | a right | ch02 | |\n<!--\n| knot | example | ch01 | |\n-->\n";
+        assert!(conflict(known, "| Lease | a duty | ch03 | |", RowCheck::OneValue));
+        assert!(!conflict(known, "| lease | a duty | ch03 | ch02 |", RowCheck::OneValue));
+        assert!(!conflict(known, "| knot | a tie | ch03 | |", RowCheck::OneValue));
+        assert!(!conflict(known, "| lock | a right | ch03 | |", RowCheck::OneValue));
+        assert!(conflict(known, "| lock | a right | ch03 | |", RowCheck::OneToOne));
+        let changed = format!("{known}| lease | a loan | ch04 | ch02 |\n");
+        assert!(!conflict(&changed, "| lock | a right | ch03 | |", RowCheck::OneToOne));
+    }
+
+    #[test]
+    fn a_chapter_supersedes_its_own_entries() {
+        let mut row = rows("| lease | a duty | ch03 | |").remove(0);
+        assert_eq!(find_conflict(&rows("| lease | a right | ch03 | |"), RowCheck::OneValue, "ch03", &mut row), None);
+        assert_eq!(row.render(), "| lease | a duty | ch03 | ch03 |\n");
+    }
+
+    #[test]
+    fn cells_may_hold_escaped_bars() {
+        assert_eq!(cells(r"| a \| b | c |"), [r"a \| b", "c"]);
+    }
+}

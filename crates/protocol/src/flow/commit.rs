@@ -1,0 +1,120 @@
+//! Committing what a turn made: its files, its note, what is derived from them and what the audit log has to say, whole
+//! or not at all.
+
+use quipu_contract::{Actor, Class, Form, ProjectPath};
+use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, StoreError};
+
+use super::engine::{FlowError, flow_now};
+use super::note::RunNote;
+use super::snapshot::Memory;
+use super::turn::Output;
+use crate::panel::{derive_panel, panel_view};
+use crate::project::Project;
+
+/// A derived file that another process rewrites meanwhile is derived again, so often.
+const TRIES: usize = 50;
+
+/// What is to be committed.
+pub struct Wanted<'w> {
+    pub actor: Actor,
+    pub note: RunNote,
+    pub lease: Option<LeaseToken>,
+    pub ops: Vec<Op>,
+    /// Files of a run with their new texts.
+    pub files: &'w [(Output, Vec<u8>)],
+    /// Sections for the audit log.
+    pub audits: Vec<String>,
+    pub why: Option<String>,
+}
+
+/// What was committed, and what could not be.
+pub struct Committed {
+    pub receipt: Receipt,
+    /// Sealed files whose new text is not taken: only a person may change them.
+    pub sealed: Vec<String>,
+}
+
+pub fn commit(project: &Project, memory: &Memory, wanted: &Wanted<'_>) -> Result<Committed, FlowError> {
+    let contract = &project.contract;
+    let mut sealed = Vec::new();
+    let mut ops = wanted.ops.clone();
+    for (output, bytes) in wanted.files {
+        let (path, bytes) = (output.path.clone(), bytes.clone());
+        let there = project.store.read(&path)?;
+        ops.push(match (contract.class(&path), there) {
+            (Class::Sealed, Some((old, _))) => {
+                if old != bytes {
+                    sealed.push(path.to_string());
+                }
+                continue;
+            }
+            (Class::Append, Some((old, _))) => {
+                let added = bytes.strip_prefix(old.as_slice()).unwrap_or(&bytes).to_vec();
+                Op::Append { path, bytes: apart(&old, added) }
+            }
+            (Class::Derived, _) => {
+                // Only a press hands these in, and it is Quipu's own.
+                Op::Derive { path, bytes, expect: Expect::Any }
+            }
+            (Class::State, Some((_, version))) => Op::Write { path, bytes, expect: Expect::Version(version) },
+            _ => Op::Write { path, bytes, expect: Expect::Any },
+        });
+    }
+    let audits = audit_op(project, &wanted.audits)?;
+    for _ in 0..TRIES {
+        let mut change = Change::by(&wanted.actor).key(wanted.note.run.as_str()).note(wanted.note.to_value());
+        change.ops.clone_from(&ops);
+        change.lease.clone_from(&wanted.lease);
+        change.why.clone_from(&wanted.why);
+        // Reports and reviews grow and shrink as they please; what must not is checked before.
+        change.force = true;
+        change.beside.extend(audits.clone());
+        let panel = panel_op(project, memory, wanted)?;
+        let derived = panel.as_ref().map(|op| op.path().to_string());
+        change.beside.extend(panel);
+        match project.store.judge(change).and_then(quipu_store::Judged::publish) {
+            Ok(receipt) => return Ok(Committed { receipt, sealed }),
+            Err(StoreError::Stale { path, .. }) if Some(&path) == derived.as_ref() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(FlowError::Busy)
+}
+
+/// Appended text begins on a line of its own.
+fn apart(old: &[u8], added: Vec<u8>) -> Vec<u8> {
+    if old.is_empty() || old.ends_with(b"\n") || added.starts_with(b"\n") || added.is_empty() {
+        added
+    } else {
+        [b"\n".to_vec(), added].concat()
+    }
+}
+
+/// The growth of the audit log, where the contract has one.
+pub fn audit_op(project: &Project, sections: &[String]) -> Result<Option<Op>, StoreError> {
+    let log = project.contract.of_form(Form::Audit).find_map(|r| ProjectPath::parse(r.path.as_literal()?).ok());
+    let (Some(path), false) = (log, sections.is_empty()) else { return Ok(None) };
+    let old = project.store.read(&path)?.map(|(bytes, _)| bytes).unwrap_or_default();
+    Ok(Some(Op::Append { path, bytes: apart(&old, sections.concat().into_bytes()) }))
+}
+
+/// The panel's state as it will be with this commit.
+fn panel_op(project: &Project, memory: &Memory, wanted: &Wanted<'_>) -> Result<Option<Op>, FlowError> {
+    if project.contract.of_form(Form::Panel).next().is_none() {
+        return Ok(None);
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let fresh: Vec<(ProjectPath, String)> = wanted.files.iter().map(|(o, bytes)| (o.path.clone(), text(bytes))).collect();
+    // The version first: whoever derives on newer reports meanwhile makes this one stale.
+    let rule = project.contract.of_form(Form::Panel).find_map(|r| ProjectPath::parse(r.path.as_literal()?).ok());
+    let Some(path) = rule else { return Ok(None) };
+    let version = project.store.read(&path)?.map(|(_, version)| version);
+    let (flow, _) = flow_now(project, memory)?;
+    let read = |path: &ProjectPath| project.store.read(path).ok().flatten().map(|(bytes, _)| text(&bytes));
+    let panel = panel_view(&project.contract, &flow, &read, &fresh);
+    let score = panel.members.iter().find(|m| fresh.iter().any(|(p, _)| *p == m.path)).and_then(|m| m.report.as_ref()).map(|r| r.score);
+    let last = score.map(|score| format!("{} completed with score {score}.", wanted.note.step));
+    let derived = derive_panel(project, &panel, last.as_deref())?;
+    let expect = version.map_or(Expect::Any, Expect::Version);
+    Ok(derived.map(|(path, text)| Op::Derive { path, bytes: text.into_bytes(), expect }))
+}

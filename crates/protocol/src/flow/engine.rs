@@ -1,0 +1,330 @@
+//! The loop: derive the flow, start what is ready, wait for something to end, derive it again.
+//!
+//! The engine remembers nothing that the next start would need. Built-in steps are done by the loop itself, agents'
+//! turns by threads, at most so many at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc;
+
+use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
+use quipu_store::{Change, Expect, Op, StoreError};
+use serde::Serialize;
+use thiserror::Error;
+
+use super::attempt::{AttemptError, Job, Outcome};
+use super::builtin::Press;
+use super::folder::release_dead;
+use super::note::Usage;
+use super::perform::{Performer, Stop};
+use super::snapshot::{Memory, Snapshot};
+use super::state::{Flow, State, derive_flow};
+use super::turn::{Turn, comes_before};
+use crate::panel::{derive_panel, panel_view};
+use crate::project::{Project, ProjectError};
+use crate::template::TemplateError;
+
+#[derive(Debug, Error)]
+pub enum FlowError {
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error("the derived state changed again and again while it was written")]
+    Busy,
+    #[error("the view of `{0}` has no stage")]
+    NoStage(String),
+}
+
+/// What a run of the flow is to do.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// Only these steps.
+    pub steps: Vec<String>,
+    /// Only these units; all if there are none.
+    pub units: Vec<UnitId>,
+    /// No step behind this one.
+    pub until: Option<String>,
+    /// Only what is stale, directly or through others.
+    pub stale: bool,
+    /// Do the named steps even if they are done.
+    pub again: bool,
+    /// Let agents complete what was begun, rather than do it again.
+    pub salvage: bool,
+    pub agent: Option<ActorName>,
+    pub jobs: usize,
+}
+
+impl Choice {
+    /// Whether a turn was asked for.
+    pub fn allows(&self, project: &Project, turn: &Turn) -> bool {
+        let step = self.steps.is_empty() || self.steps.contains(&turn.step);
+        let unit = self.units.is_empty() || turn.unit.as_ref().is_none_or(|u| self.units.contains(u));
+        let until = self.until.as_ref().is_none_or(|last| *last == turn.step || comes_before(&project.contract, &turn.step, last));
+        step && unit && until
+    }
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    Released {
+        paths: Vec<String>,
+    },
+    Started {
+        turn: Turn,
+        agent: String,
+        round: u32,
+    },
+    SentBack {
+        turn: Turn,
+        run: String,
+        fault: String,
+    },
+    KeptAside {
+        path: String,
+        kept: String,
+    },
+    Accepted {
+        turn: Turn,
+        files: Vec<String>,
+        dropped: Vec<String>,
+        sealed: Vec<String>,
+        usage: Option<Usage>,
+    },
+    Failed {
+        turn: Turn,
+        why: String,
+        count: u32,
+        retries: u32,
+    },
+    Did {
+        turn: Turn,
+        what: String,
+    },
+    /// It cannot be done now; nothing is held against an agent.
+    Stuck {
+        turn: Turn,
+        why: String,
+    },
+    Stopped {
+        turn: Turn,
+    },
+}
+
+/// How a run of the flow ended.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Summary {
+    pub accepted: usize,
+    pub failed: usize,
+    pub stuck: Vec<(Turn, String)>,
+    pub stopped: bool,
+    pub usage: Usage,
+}
+
+/// Runs a flow.
+pub struct Engine<'p> {
+    pub project: &'p Project,
+    pub performer: &'p dyn Performer,
+    pub press: Option<&'p dyn Press>,
+    pub choice: Choice,
+    pub stop: Stop,
+    pub listen: &'p (dyn Fn(&Event) + Sync),
+    pub memory: Memory,
+}
+
+/// The flow as it stands now.
+pub fn flow_now<'p>(project: &'p Project, memory: &Memory) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
+    let snapshot = Snapshot::take(project, memory)?;
+    let flow = derive_flow(&project.contract, &snapshot, &snapshot.facts);
+    Ok((flow, snapshot))
+}
+
+/// Rebuilds the derived state of a panel, if it does not say what the reports say.
+pub fn refresh_panel(project: &Project, memory: &Memory) -> Result<bool, FlowError> {
+    let Some(path) = project.contract.of_form(Form::Panel).find_map(|r| ProjectPath::parse(r.path.as_literal()?).ok()) else {
+        return Ok(false);
+    };
+    let old = project.store.read(&path)?;
+    let (flow, _) = flow_now(project, memory)?;
+    let read = |path: &ProjectPath| project.store.read(path).ok().flatten().map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned());
+    let panel = panel_view(&project.contract, &flow, &read, &[]);
+    let Some((path, text)) = derive_panel(project, &panel, None)? else { return Ok(false) };
+    let parse = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).ok();
+    let same = old.as_ref().and_then(|(bytes, _)| parse(bytes)).zip(parse(text.as_bytes())).is_some_and(|(mut a, mut b)| {
+        // What was done last is told by whoever did it.
+        a["last_action"].take();
+        b["last_action"].take();
+        a == b
+    });
+    if same {
+        return Ok(false);
+    }
+    let expect = old.map_or(Expect::Any, |(_, version)| Expect::Version(version));
+    let change = Change::by(&Actor::Runtime).why("derived from the reports").op(Op::Derive { path, bytes: text.into_bytes(), expect });
+    match project.store.judge(change).and_then(quipu_store::Judged::publish) {
+        // Someone else derived it meanwhile.
+        Err(StoreError::Stale { .. }) => Ok(false),
+        other => other.map(|_| true).map_err(Into::into),
+    }
+}
+
+type Ended = (Turn, u32, Result<Outcome, AttemptError>);
+
+impl Engine<'_> {
+    pub(super) fn tell(&self, event: Event) {
+        (self.listen)(&event);
+    }
+
+    /// Runs until nothing more can be done, or someone asks to stop.
+    pub fn run(&self) -> Result<Summary, FlowError> {
+        let released = release_dead(&self.project.store)?;
+        if !released.is_empty() {
+            self.tell(Event::Released { paths: released });
+        }
+        refresh_panel(self.project, &self.memory)?;
+        let mut summary = Summary::default();
+        let (mut running, mut given_up) = (BTreeSet::new(), BTreeSet::new());
+        let first = self.first_choice()?;
+        let mut forced = first.forced.clone();
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel::<Ended>();
+            loop {
+                let (flow, _) = flow_now(self.project, &self.memory)?;
+                let mut did = false;
+                if !self.stop.is_asked() {
+                    for index in self.startable(&flow, &first, &forced) {
+                        let planned = &flow.turns[index];
+                        let turn = planned.turn.clone();
+                        if running.contains(&turn) || given_up.contains(&turn) {
+                            continue;
+                        }
+                        if planned.role.is_none() {
+                            forced.remove(&turn);
+                            did = self.do_builtin(planned, &mut summary, &mut given_up)?;
+                            if did {
+                                break; // what it wrote changes what is ready
+                            }
+                            continue;
+                        }
+                        if running.len() >= self.choice.jobs.max(1) {
+                            continue;
+                        }
+                        forced.remove(&turn);
+                        running.insert(turn.clone());
+                        let standing = &flow.standings[index];
+                        let job = Job {
+                            planned: planned.clone(),
+                            sent_back: standing.sent_back.clone(),
+                            failures: standing.failures,
+                            seq: standing.seq,
+                        };
+                        let round = job.sent_back.as_ref().map_or(0, |s| s.round);
+                        self.tell(Event::Started { turn: turn.clone(), agent: self.performer.name().to_owned(), round });
+                        let sender = sender.clone();
+                        scope.spawn(move || {
+                            let retries = job.planned.step.retries;
+                            let outcome = self.attempt(&job);
+                            let _ = sender.send((turn, retries, outcome));
+                        });
+                    }
+                }
+                if did {
+                    continue;
+                }
+                if running.is_empty() {
+                    break;
+                }
+                let Ok(ended) = receiver.recv() else { break };
+                running.remove(&ended.0);
+                self.settle(ended, &mut summary, &mut given_up);
+                while let Ok(ended) = receiver.try_recv() {
+                    running.remove(&ended.0);
+                    self.settle(ended, &mut summary, &mut given_up);
+                }
+            }
+            summary.stopped = self.stop.is_asked();
+            Ok(summary)
+        })
+    }
+
+    fn settle(&self, (turn, retries, outcome): Ended, summary: &mut Summary, given_up: &mut BTreeSet<Turn>) {
+        match outcome {
+            Ok(Outcome::Accepted { files, dropped, sealed, usage }) => {
+                summary.accepted += 1;
+                if let Some(used) = usage {
+                    summary.usage.input += used.input;
+                    summary.usage.output += used.output;
+                }
+                self.tell(Event::Accepted { turn, files, dropped, sealed, usage });
+            }
+            Ok(Outcome::Failed { why, count }) => {
+                summary.failed += 1;
+                if count >= retries {
+                    given_up.insert(turn.clone());
+                }
+                self.tell(Event::Failed { turn, why, count, retries });
+            }
+            Ok(Outcome::Held(why)) => {
+                given_up.insert(turn.clone());
+                self.tell(Event::Stuck { turn, why });
+            }
+            Ok(Outcome::Moot) => {}
+            Ok(Outcome::Stopped) => self.tell(Event::Stopped { turn }),
+            Err(error) => {
+                let why = error.to_string();
+                summary.stuck.push((turn.clone(), why.clone()));
+                given_up.insert(turn.clone());
+                self.tell(Event::Stuck { turn, why });
+            }
+        }
+    }
+
+    /// What was stale or is to be forced when the run began.
+    fn first_choice(&self) -> Result<First, FlowError> {
+        let mut first = First::default();
+        let (flow, _) = flow_now(self.project, &self.memory)?;
+        for standing in &flow.standings {
+            if standing.state == State::Stale {
+                first.stale.insert(standing.turn.clone());
+            }
+            let named = !self.choice.steps.is_empty() && self.choice.allows(self.project, &standing.turn);
+            let again = self.choice.again && matches!(standing.state, State::Done | State::Stale);
+            if named && (standing.state == State::Failed || again) {
+                first.forced.insert(standing.turn.clone());
+            }
+        }
+        Ok(first)
+    }
+
+    /// The turns that can begin, as far as they were asked for.
+    fn startable(&self, flow: &Flow<'_>, first: &First, forced: &BTreeSet<Turn>) -> Vec<usize> {
+        let states: BTreeMap<&Turn, State> = flow.standings.iter().map(|s| (&s.turn, s.state)).collect();
+        let mut found = Vec::new();
+        for (index, standing) in flow.standings.iter().enumerate() {
+            if !self.choice.allows(self.project, &standing.turn) {
+                continue;
+            }
+            let upstream_stale = standing.through.iter().any(|t| states.get(t) == Some(&State::Stale));
+            let starts = match standing.state {
+                State::Ready if self.choice.stale => first.stale.contains(&standing.turn) || standing.known,
+                State::Ready => true,
+                State::Stale => self.choice.stale && !upstream_stale,
+                _ => false,
+            };
+            if starts || forced.contains(&standing.turn) {
+                found.push(index);
+            }
+        }
+        found
+    }
+}
+
+/// What is remembered from the beginning of a run.
+#[derive(Debug, Default)]
+struct First {
+    stale: BTreeSet<Turn>,
+    forced: BTreeSet<Turn>,
+}

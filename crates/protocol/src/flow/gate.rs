@@ -1,0 +1,99 @@
+//! A person's word: approving or rejecting at a gate, or overruling an objection.
+
+use quipu_contract::{Actor, Builtin, Each, ProjectPath};
+use quipu_store::{Expect, Op, Receipt, StoreError};
+use thiserror::Error;
+
+use super::commit::{Wanted, commit};
+use super::engine::{FlowError, flow_now};
+use super::folder::run_id;
+use super::note::{ReadNote, Ruling, RunNote};
+use super::snapshot::{Memory, marker_of};
+use super::state::{State, render_turn};
+use super::turn::{Planned, Turn};
+use crate::project::Project;
+use quipu_text::{marker, render_marker};
+
+#[derive(Debug, Error)]
+pub enum GateError {
+    #[error("there is no step `{0}`")]
+    Unknown(Turn),
+    #[error("`{0}` is done for each unit: say for which")]
+    NeedsUnit(String),
+    #[error("`{turn}` does not wait for a person: it is {state}{}", why.first().map(|w| format!(" ({w})")).unwrap_or_default())]
+    NotWaiting { turn: Turn, state: &'static str, why: Vec<String> },
+    #[error("`{0}` is no gate: it can be overruled, not rejected")]
+    NoGate(Turn),
+    #[error(transparent)]
+    Flow(#[from] FlowError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Notes a person's decision. Approving a gate whose file is not there makes it from the first file that the gate reads.
+pub fn decide_gate(project: &Project, turn: &Turn, ruling: Ruling, why: Option<&str>) -> Result<(Receipt, Vec<String>), GateError> {
+    let memory = Memory::default();
+    let (flow, _) = flow_now(project, &memory)?;
+    let each = turn.unit.is_none() && project.contract.step(&turn.step).is_some_and(|s| s.each == Each::Unit);
+    let unknown = || if each { GateError::NeedsUnit(turn.step.clone()) } else { GateError::Unknown(turn.clone()) };
+    let index = flow.find(turn).ok_or_else(unknown)?;
+    let (planned, standing) = (&flow.turns[index], &flow.standings[index]);
+    let gate = planned.is_builtin(Builtin::Gate);
+    if ruling == Ruling::Rejected && !gate {
+        return Err(GateError::NoGate(turn.clone()));
+    }
+    let may = match standing.state {
+        State::Waiting | State::Failed => true,
+        // A person may change their mind.
+        State::Done | State::Stale => gate,
+        _ if standing.objects => true,
+        _ => false,
+    };
+    if !may {
+        return Err(GateError::NotWaiting { turn: turn.clone(), state: standing.state.as_str(), why: standing.why.clone() });
+    }
+    let mut note = RunNote::new(&run_id(turn, jiff::Timestamp::now()), turn, ruling);
+    note.why = why.map(str::to_owned);
+    let mut ops = Vec::new();
+    for pattern in planned.reads() {
+        let Some(path) = pattern.as_literal().and_then(|p| ProjectPath::parse(p).ok()) else { continue };
+        if let Some((_, version)) = project.store.read(&path)? {
+            note.reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
+        }
+    }
+    if ruling == Ruling::Approved && gate {
+        ops = missing_files(project, planned)?;
+    }
+    let made = ops.iter().map(|op| op.path().to_string()).collect();
+    let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };
+    let told = Some(why.map_or_else(|| format!("{verb} {}", render_turn(turn)), str::to_owned));
+    let wanted = Wanted { actor: Actor::Person, note, lease: None, ops, files: &[], audits: Vec::new(), why: told };
+    Ok((commit(project, &memory, &wanted)?.receipt, made))
+}
+
+/// The file that approving makes: the draft, under its final name and marker.
+fn missing_files(project: &Project, planned: &Planned<'_>) -> Result<Vec<Op>, StoreError> {
+    let draft = planned.reads().iter().find_map(|p| ProjectPath::parse(p.as_literal()?).ok());
+    let mut ops = Vec::new();
+    for output in planned.required() {
+        let there = project.store.read(&output.path)?;
+        let complete = there.as_ref().is_some_and(|(bytes, _)| {
+            output.markers.is_empty()
+                || marker_of(output.path.as_str(), &String::from_utf8_lossy(bytes)).is_some_and(|m| output.markers.contains(&m))
+        });
+        if complete {
+            continue;
+        }
+        let Some((bytes, _)) = draft.as_ref().map(|d| project.store.read(d)).transpose()?.flatten() else { continue };
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = match output.markers.first() {
+            Some(name) if marker_of(output.path.as_str(), &text).as_ref() != Some(name) => {
+                let body = marker(&text).map_or(text.as_str(), |m| &text[..m.start]);
+                format!("{}\n\n{}\n", body.trim_end(), render_marker(name))
+            }
+            _ => text,
+        };
+        ops.push(Op::Write { path: output.path.clone(), bytes: text.into_bytes(), expect: Expect::Any });
+    }
+    Ok(ops)
+}

@@ -1,0 +1,210 @@
+//! What Quipu does itself in a flow: merging, remembering, deriving, printing. Each is one commit by the runtime.
+
+use std::collections::BTreeSet;
+
+use quipu_contract::{Actor, Builtin, Class, ProjectPath};
+use quipu_store::{Expect, Op, StoreError};
+
+use super::builtin::Made;
+use super::builtin::derive::{DeriveError, derive};
+use super::builtin::merge::{Source, merge};
+use super::builtin::remember::{finish, grow};
+use super::commit::{Wanted, commit};
+use super::engine::{Engine, Event, FlowError, Summary};
+use super::folder::run_id;
+use super::note::{ReadNote, Ruling, RunNote};
+use super::snapshot::{Snapshot, items_with, marker_of};
+use super::state::render_turn;
+use super::turn::{Output, Planned, Turn, fill_path};
+
+impl Engine<'_> {
+    /// Does a built-in step. Returns whether anything changed.
+    pub(super) fn do_builtin(
+        &self,
+        planned: &Planned<'_>,
+        summary: &mut Summary,
+        given_up: &mut BTreeSet<Turn>,
+    ) -> Result<bool, FlowError> {
+        let turn = planned.turn.clone();
+        let made = match planned.step.builtin {
+            Some(Builtin::Gate) | None => return Ok(false),
+            Some(Builtin::Derive) => derive(self.project, planned).map_err(|e| match e {
+                DeriveError::Store(error) => Stuck::Store(error),
+                other => Stuck::Told(other.to_string()),
+            }),
+            Some(Builtin::Merge) => self.make_merge(planned),
+            Some(Builtin::Remember) => self.make_memory(planned),
+            Some(Builtin::Publish) => self.make_pages(planned),
+        };
+        let committed = made.and_then(|made| {
+            let told = made.told.clone();
+            self.commit_made(planned, made).map(|()| told)
+        });
+        match committed {
+            Ok(what) => {
+                summary.accepted += 1;
+                self.tell(Event::Did { turn, what });
+                Ok(true)
+            }
+            Err(Stuck::Flow(error)) => Err(error),
+            Err(stuck) => {
+                let why = match stuck {
+                    Stuck::Store(StoreError::Refused(refused)) => format!("{}\n  do    {}", refused.what, refused.mend),
+                    Stuck::Store(error) => error.to_string(),
+                    Stuck::Told(why) => why,
+                    Stuck::Flow(error) => error.to_string(),
+                };
+                summary.stuck.push((turn.clone(), why.clone()));
+                given_up.insert(turn.clone());
+                self.tell(Event::Stuck { turn, why });
+                Ok(false)
+            }
+        }
+    }
+
+    fn commit_made(&self, planned: &Planned<'_>, made: Made) -> Result<(), Stuck> {
+        let mut note = RunNote::new(&run_id(&planned.turn, jiff::Timestamp::now()), &planned.turn, Ruling::Accepted);
+        note.reads = made.reads;
+        let mut audits = made.audits;
+        let texts: Vec<(&ProjectPath, &[u8])> = made
+            .ops
+            .iter()
+            .filter_map(|op| match op {
+                Op::Write { path, bytes, .. } => Some((path, bytes.as_slice())),
+                _ => None,
+            })
+            .collect();
+        audits.extend(self.audit_objection(planned, &texts));
+        let wanted = Wanted {
+            actor: Actor::Runtime,
+            note,
+            lease: None,
+            ops: made.ops,
+            files: &[],
+            audits,
+            why: Some(format!("{} by quipu run", planned.turn)),
+        };
+        match commit(self.project, &self.memory, &wanted) {
+            Ok(_) => Ok(()),
+            Err(FlowError::Store(error)) => Err(Stuck::Store(error)),
+            Err(other) => Err(Stuck::Flow(other)),
+        }
+    }
+
+    /// The audit section for texts that object when no one is left to send the work to.
+    pub(super) fn audit_objection(&self, planned: &Planned<'_>, texts: &[(&ProjectPath, &[u8])]) -> Option<String> {
+        let objection = planned.step.objection.as_ref()?;
+        let mut objects = None;
+        for (path, bytes) in texts {
+            let text = String::from_utf8_lossy(bytes);
+            let item = objection.sign.as_ref().and_then(|sign| items_with(&text, sign).into_iter().next());
+            let marked = objection.marker.is_some() && marker_of(path.as_str(), &text) == objection.marker;
+            objects = objects
+                .or(item)
+                .or_else(|| marked.then(|| format!("`{path}` ends with {}", objection.marker.as_deref().unwrap_or_default())));
+        }
+        let (first, rounds) = (objects?, planned.step.rounds.unwrap_or(0));
+        let facts = Snapshot::take(self.project, &self.memory).ok()?.facts;
+        let answered = |step: &String| {
+            let turn = Turn { step: step.clone(), unit: planned.turn.unit.clone() };
+            let newest = facts.iter().rev().find(|f| f.note.ruling == Ruling::Accepted && f.note.turn() == turn);
+            newest.filter(|f| f.note.sent_by.as_ref() == Some(&planned.turn.step)).map_or(0, |f| f.note.round)
+        };
+        let round = planned.step.back.iter().map(answered).max();
+        round
+            .is_none_or(|round| round >= rounds)
+            .then(|| self.needs_human(planned, &first, &format!("quipu approve {}", render_turn(&planned.turn))))
+    }
+
+    fn read(&self, path: &ProjectPath, reads: &mut Vec<ReadNote>) -> Result<String, Stuck> {
+        let (bytes, version) = self.project.store.read(path)?.ok_or_else(|| Stuck::Told(format!("`{path}` is not there")))?;
+        reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
+        String::from_utf8(bytes).map_err(|_| Stuck::Told(format!("`{path}` is not text")))
+    }
+
+    fn make_merge(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
+        let mut made = Made::default();
+        let mut sources = Vec::new();
+        for pattern in planned.reads() {
+            let Some(path) = pattern.as_literal().and_then(|p| ProjectPath::parse(p).ok()) else { continue };
+            let text = self.read(&path, &mut made.reads)?;
+            let wanted = self.project.contract.rule(&path).and_then(|r| r.marker.clone());
+            let found = super::snapshot::marker_of(path.as_str(), &text);
+            if let Some(wanted) = wanted.filter(|w| !found.as_ref().is_some_and(|f| w.split('|').any(|n| n.trim() == f))) {
+                return Err(Stuck::Told(format!("`{path}` does not end with {wanted}: a merge needs all its markers")));
+            }
+            sources.push(Source { path, text });
+        }
+        let text = merge(&self.project.contract, planned, &sources);
+        let output = planned.required().next().ok_or_else(|| Stuck::Told("the step names no file to write".into()))?;
+        made.told = format!("merged {} reports into {}", sources.len(), output.path);
+        made.ops.push(Op::Write { path: output.path.clone(), bytes: text.into_bytes(), expect: Expect::Any });
+        Ok(made)
+    }
+
+    fn make_memory(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
+        let mut made = Made::default();
+        let remember = planned
+            .step
+            .remember
+            .as_ref()
+            .ok_or_else(|| Stuck::Told("the step does not say what it remembers: [steps.remember]".into()))?;
+        let path = |text: &str| fill_path(text, &planned.binding).ok_or_else(|| Stuck::Told(format!("`{text}` names no file")));
+        let unit = planned.turn.unit.as_ref().map_or_else(|| planned.turn.step.clone(), ToString::to_string);
+        let report = self.read(&path(&remember.from)?, &mut made.reads)?;
+        let mut grown = Vec::new();
+        for item in &remember.items {
+            let to = path(&item.to)?;
+            let memory = self.project.store.read(&to)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+            let growth = grow(&self.project.contract, item, remember, &unit, &report, &memory, jiff::Timestamp::now());
+            made.audits.extend(growth.audits);
+            if !growth.text.is_empty() {
+                grown.push(to.to_string());
+                made.ops.push(Op::Append { path: to, bytes: growth.text.into_bytes() });
+            }
+        }
+        if let (Some(from), Some(to)) = (&remember.text, &remember.to) {
+            let draft = self.read(&path(from)?, &mut made.reads)?;
+            let text = finish(&draft, planned.step.marker.as_deref().unwrap_or("FINAL"));
+            made.ops.push(Op::Write { path: path(to)?, bytes: text.into_bytes(), expect: Expect::Any });
+        }
+        made.told = format!("remembered {unit}: {} grew", if grown.is_empty() { "nothing".to_owned() } else { grown.join(", ") });
+        Ok(made)
+    }
+
+    fn make_pages(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
+        let press = self.press.ok_or_else(|| Stuck::Told("this program has no press".into()))?;
+        let mut made = Made::default();
+        let all = self.project.store.list()?;
+        for pattern in planned.reads() {
+            for path in all.iter().filter(|p| pattern.matches(p.as_str()).is_some()) {
+                if let Some((_, version)) = self.project.store.read(path)? {
+                    made.reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
+                }
+            }
+        }
+        let pages = press.print(self.project, planned.step, planned.turn.unit.as_ref()).map_err(Stuck::Told)?;
+        let declared = |path: &ProjectPath| planned.outputs.iter().any(|o: &Output| o.path == *path);
+        made.told = format!("printed {} files", pages.len());
+        for (path, bytes) in pages.into_iter().filter(|(p, _)| declared(p)) {
+            made.ops.push(match self.project.contract.class(&path) {
+                Class::Derived => Op::Derive { path, bytes, expect: Expect::Any },
+                _ => Op::Write { path, bytes, expect: Expect::Any },
+            });
+        }
+        Ok(made)
+    }
+}
+
+/// Why a built-in step could not be done.
+enum Stuck {
+    Store(StoreError),
+    Flow(FlowError),
+    Told(String),
+}
+
+impl From<StoreError> for Stuck {
+    fn from(error: StoreError) -> Stuck {
+        Stuck::Store(error)
+    }
+}

@@ -1,0 +1,128 @@
+//! What a run leaves in the journal beside its files: what it had read, for whom it was, how it ended.
+//!
+//! This is all that a flow remembers. It travels in the record of the commit, so a run and its outputs are
+//! acknowledged together or not at all.
+
+use quipu_store::{Noted, NotedFile, Version};
+use serde::{Deserialize, Serialize};
+
+use super::turn::Turn;
+use quipu_contract::UnitId;
+
+/// The format of a note.
+const FORMAT: u32 = 1;
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ruling {
+    /// Its outputs were accepted.
+    Accepted,
+    /// They were not, twice.
+    Failed,
+    /// A person approved.
+    Approved,
+    /// A person rejected.
+    Rejected,
+}
+
+/// A text that a run had read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadNote {
+    pub path: String,
+    /// The version of the whole file.
+    pub version: Version,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
+    /// A hash of the section, where only that was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Version>,
+}
+
+/// The note of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunNote {
+    /// Version of this format.
+    pub flow: u32,
+    /// The name of its folder in `.quipu/runs/`.
+    pub run: String,
+    pub step: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    pub ruling: Ruling,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Which answer to objections this is; 0 is the first draft.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub round: u32,
+    /// The step whose objection sent the work back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_by: Option<String>,
+    /// The steps that objected: only they look again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mends: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<ReadNote>,
+    /// Tokens read and written, as the agent counted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Why it failed or was rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What an agent used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl RunNote {
+    pub fn new(run: &str, turn: &Turn, ruling: Ruling) -> RunNote {
+        RunNote {
+            flow: FORMAT,
+            run: run.to_owned(),
+            step: turn.step.clone(),
+            unit: turn.unit.as_ref().map(ToString::to_string),
+            ruling,
+            agent: None,
+            round: 0,
+            sent_by: None,
+            mends: Vec::new(),
+            reads: Vec::new(),
+            usage: None,
+            why: None,
+        }
+    }
+
+    pub fn turn(&self) -> Turn {
+        Turn { step: self.step.clone(), unit: self.unit.as_deref().and_then(|u| UnitId::parse(u).ok()) }
+    }
+
+    pub fn to_value(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("a note has only strings and numbers")
+    }
+}
+
+/// A note with its place in the journal and what the commit did.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunFact {
+    pub seq: u64,
+    pub at: String,
+    pub note: RunNote,
+    pub files: Vec<NotedFile>,
+}
+
+impl RunFact {
+    /// The fact in a record, if its note is one of a flow.
+    pub fn of(noted: Noted) -> Option<RunFact> {
+        let note: RunNote = serde_json::from_value(noted.note).ok()?;
+        (note.flow == FORMAT).then_some(RunFact { seq: noted.seq, at: noted.at, note, files: noted.files })
+    }
+}

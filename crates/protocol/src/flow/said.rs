@@ -1,0 +1,50 @@
+//! The few sentences that a flow itself says to agents and into the audit log, in both languages.
+
+use quipu_contract::Language;
+
+use super::state::SentBack;
+
+pub fn sent_back(language: Language, sent: &SentBack, rounds: u32) -> String {
+    let items = sent.items.iter().map(|i| format!("- {i}\n")).collect::<String>();
+    let of = if rounds > 0 { format!("{} / {rounds}", sent.round) } else { sent.round.to_string() };
+    match language {
+        Language::En => {
+            format!(
+                "\n**Sent back** (round {of}). Your earlier text lies in the file that you write. Mend this, and leave the rest as it is:\n{items}"
+            )
+        }
+        Language::Zh => format!("\n**退回修改**（第 {of} 轮）。你先前的文稿就在要写的文件里。只改以下各条，其余保持原样：\n{items}"),
+    }
+}
+
+pub fn salvage(language: Language, path: &str) -> String {
+    match language {
+        Language::En => {
+            format!(
+                "\n**To be completed.** `{path}` was begun and not finished; it lies where you write. Carry it on to its end, do not begin again.\n"
+            )
+        }
+        Language::Zh => format!("\n**续写。**`{path}` 已经开头但没有写完，就放在你写文件的地方。请接着写完，不要从头再来。\n"),
+    }
+}
+
+/// One section of the audit log.
+pub struct Audit<'a> {
+    pub about: &'a str,
+    /// `NEEDS_HUMAN_REVIEW`, or what it is.
+    pub kind: &'a str,
+    pub what: &'a str,
+    pub done: &'a str,
+    pub open: &'a str,
+}
+
+impl Audit<'_> {
+    pub fn render(&self, language: Language, now: jiff::Timestamp) -> String {
+        let date = now.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y-%m-%d").to_string();
+        let Audit { about, kind, what, done, open } = self;
+        match language {
+            Language::En => format!("\n## {date} {about} {kind}\n- What: {what}\n- Done: {done}\n- Open: {open}\n"),
+            Language::Zh => format!("\n## {date} {about} {kind}\n- 事由：{what}\n- 处理：{done}\n- 待决：{open}\n"),
+        }
+    }
+}

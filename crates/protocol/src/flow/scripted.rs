@@ -1,0 +1,106 @@
+//! A performer that plays prepared texts: for trying a flow, and for tests of what happens when agents misbehave.
+//!
+//! Its folder holds the outputs under their paths. `PATH.again` is played when the work is asked for a second time in one
+//! run, `PATH.round1` when it was sent back by an objection. A file `PATH.acts` says what else happens, a line each:
+//! `nothing`, `message` (say the text instead of writing it), `stray PATH`, `fail`, `hang`, each for every attempt, or
+//! with `first` behind it for the first one only.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::perform::{Ended, Ending, Performer, Task};
+use super::turn::Output;
+
+/// Plays prepared texts.
+pub struct Scripted {
+    folder: PathBuf,
+    /// Acts that were played and are not to be played twice.
+    played: Mutex<BTreeSet<String>>,
+    /// How long each turn takes.
+    pub pause: Duration,
+}
+
+impl Scripted {
+    pub fn of(folder: &Path) -> Scripted {
+        Scripted { folder: folder.to_owned(), played: Mutex::default(), pause: Duration::ZERO }
+    }
+
+    fn text(&self, output: &Output, endings: &[&str]) -> Option<String> {
+        endings.iter().find_map(|ending| std::fs::read_to_string(self.folder.join(format!("{}{ending}", output.path))).ok())
+    }
+
+    fn play(&self, task: &Task, endings: &[&str]) -> Ended {
+        let mut ended = Ended::done();
+        let until = Instant::now() + self.pause;
+        while Instant::now() < until && !task.stop.is_asked() {
+            std::thread::sleep(Duration::from_millis(2).min(self.pause));
+        }
+        for output in &task.outputs {
+            let acts = std::fs::read_to_string(self.folder.join(format!("{}.acts", output.path))).unwrap_or_default();
+            let (mut writes, mut says) = (true, false);
+            for line in acts.lines().filter(|l| !l.trim().is_empty()) {
+                let (act, first) = match line.strip_suffix(" first") {
+                    Some(act) => (act, true),
+                    None => (line, false),
+                };
+                let fresh = self.played.lock().unwrap_or_else(PoisonError::into_inner).insert(format!("{} {line}", output.path));
+                if first && !fresh {
+                    continue;
+                }
+                match act.split_once(' ').unwrap_or((act, "")) {
+                    ("nothing", _) => writes = false,
+                    ("message", _) => says = true,
+                    ("fail", _) => ended.ending = Ending::Failed("the script says so".into()),
+                    ("stray", path) => write(&task.out.join(path), "stray\n"),
+                    ("hang", _) => return hang(task),
+                    (other, _) => ended.ending = Ending::Failed(format!("the script does not know `{other}`")),
+                }
+            }
+            match self.text(output, endings) {
+                Some(text) if says => ended.message = Some(text),
+                Some(text) if writes => write(&task.out.join(output.path.as_str()), &text),
+                _ => {}
+            }
+        }
+        if task.stop.is_asked() {
+            ended.ending = Ending::Stopped;
+        }
+        ended
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    if let Some(parent) = path.parent() {
+        let _ = std::fs::create_dir_all(parent);
+    }
+    let _ = std::fs::write(path, text);
+}
+
+/// Does nothing until it is stopped or overdue.
+fn hang(task: &Task) -> Ended {
+    let begun = Instant::now();
+    while begun.elapsed() < task.deadline {
+        if task.stop.is_asked() {
+            return Ended { ending: Ending::Stopped, ..Ended::done() };
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ended { ending: Ending::Overdue, ..Ended::done() }
+}
+
+impl Performer for Scripted {
+    fn name(&self) -> &str {
+        "script"
+    }
+
+    fn perform(&self, task: &Task) -> Ended {
+        let sent_back = task.outputs.iter().any(|o| task.out.join(o.path.as_str()).exists());
+        if sent_back { self.play(task, &[".round1", ""]) } else { self.play(task, &[""]) }
+    }
+
+    fn again(&self, task: &Task, _: &str) -> Ended {
+        self.play(task, &[".again", ""])
+    }
+}

@@ -1,0 +1,167 @@
+//! The project as a flow sees it: versions, markers, sections and leases, looked up once.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use quipu_contract::{Pattern, ProjectPath};
+use quipu_store::{Lease, Survey, Version};
+use quipu_text::{Document, marker};
+
+use super::note::RunFact;
+use super::state::Now;
+use crate::project::{Project, ProjectError};
+use crate::view::slice_section;
+
+/// What was read once and is still the same. Kept over the snapshots of one process.
+#[derive(Debug, Clone, Default)]
+pub struct Memory(Arc<Mutex<Remembered>>);
+
+#[derive(Debug, Default)]
+struct Remembered {
+    texts: BTreeMap<String, (Version, Arc<Text>)>,
+    free: BTreeMap<String, (String, Version)>,
+    facts: Arc<Vec<RunFact>>,
+}
+
+/// A text, and what was found in it: a flow asks the same again and again.
+#[derive(Debug)]
+struct Text {
+    text: String,
+    marker: OnceLock<Option<String>>,
+    items: Mutex<BTreeMap<String, Vec<String>>>,
+}
+
+/// The files at one moment.
+pub struct Snapshot<'p> {
+    project: &'p Project,
+    versions: BTreeMap<String, Version>,
+    paths: Vec<ProjectPath>,
+    leases: Vec<Lease>,
+    memory: Memory,
+    pub survey: Survey,
+    pub facts: Arc<Vec<RunFact>>,
+}
+
+impl<'p> Snapshot<'p> {
+    pub fn take(project: &'p Project, memory: &Memory) -> Result<Snapshot<'p>, ProjectError> {
+        let survey = project.store.survey()?;
+        let versions = survey.files.iter().filter_map(|f| Some((f.path.clone(), f.version.clone()?))).collect();
+        let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
+        let facts = {
+            let mut known = memory.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let newest = known.facts.last().map_or(0, |f| f.seq);
+            let newer = project.store.noted(newest)?;
+            let newer: Vec<RunFact> = newer.into_iter().filter_map(RunFact::of).collect();
+            if !newer.is_empty() {
+                Arc::make_mut(&mut known.facts).extend(newer);
+            }
+            Arc::clone(&known.facts)
+        };
+        let paths = project.store.list()?;
+        Ok(Snapshot { project, versions, paths, leases, memory: memory.clone(), survey, facts })
+    }
+
+    fn text(&self, path: &str) -> Option<Arc<Text>> {
+        let version = self.version(path)?;
+        if let Some((kept, text)) = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner).texts.get(path)
+            && *kept == version
+        {
+            return Some(Arc::clone(text));
+        }
+        let (bytes, _) = self.project.store.read(&ProjectPath::parse(path).ok()?).ok()??;
+        let text = Arc::new(Text { text: String::from_utf8(bytes).ok()?, marker: OnceLock::new(), items: Mutex::default() });
+        self.memory.0.lock().unwrap_or_else(PoisonError::into_inner).texts.insert(path.to_owned(), (version, Arc::clone(&text)));
+        Some(text)
+    }
+
+    /// The version of a file that no rule names: told by its stamp while that stays.
+    fn free_version(&self, path: &str) -> Option<Version> {
+        let parsed = ProjectPath::parse(path).ok()?;
+        let look = self.project.store.look_of(&parsed).ok()??;
+        let mut known = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((kept, version)) = known.free.get(path)
+            && *kept == look
+        {
+            return Some(version.clone());
+        }
+        let (_, version) = self.project.store.read(&parsed).ok()??;
+        known.free.insert(path.to_owned(), (look, version.clone()));
+        Some(version)
+    }
+}
+
+impl Now for Snapshot<'_> {
+    fn version(&self, path: &str) -> Option<Version> {
+        self.versions.get(path).cloned().or_else(|| self.free_version(path))
+    }
+
+    fn section(&self, path: &str, section: &str) -> Option<Version> {
+        slice_section(&self.text(path)?.text, section).map(|text| Version::of(text.as_bytes()))
+    }
+
+    fn marker(&self, path: &str) -> Option<String> {
+        let text = self.text(path)?;
+        text.marker.get_or_init(|| marker_of(path, &text.text)).clone()
+    }
+
+    fn items(&self, path: &str, sign: &str) -> Vec<String> {
+        let Some(text) = self.text(path) else { return Vec::new() };
+        let mut known = text.items.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(sign.to_owned()).or_insert_with(|| items_with(&text.text, sign)).clone()
+    }
+
+    fn matching(&self, pattern: &Pattern) -> Vec<ProjectPath> {
+        if let Some(literal) = pattern.as_literal() {
+            return self.paths.iter().filter(|p| p.as_str() == literal).cloned().collect();
+        }
+        self.paths.iter().filter(|p| pattern.matches(p.as_str()).is_some()).cloned().collect()
+    }
+
+    fn holds_word(&self, path: &str, words: &[String]) -> bool {
+        self.text(path).is_some_and(|text| holds_word(&text.text, words))
+    }
+
+    fn is_leased(&self, path: &ProjectPath) -> bool {
+        self.leases.iter().any(|l| l.covers(path))
+    }
+}
+
+/// The marker of a page: its last line, which a Markdown reader would take for a part of the page.
+fn html_marker(text: &str) -> Option<String> {
+    let line = text.trim_end().lines().next_back()?;
+    marker(line).map(|m| m.name.to_owned())
+}
+
+/// The marker that ends a text of some path.
+pub fn marker_of(path: &str, text: &str) -> Option<String> {
+    if path.ends_with(".html") { html_marker(text) } else { marker(text).map(|m| m.name.to_owned()) }
+}
+
+/// The top-level list items that begin with a sign, in one line each. The empty sign takes all of them.
+pub fn items_with(text: &str, sign: &str) -> Vec<String> {
+    let document = Document::parse(text);
+    let sign = plain(sign);
+    let lines = document.items().iter().filter(|i| i.depth == 0).map(|i| {
+        let line = document.slice(&i.content).split_whitespace().collect::<Vec<_>>().join(" ");
+        plain(&line)
+    });
+    lines.filter(|line| line.starts_with(&sign)).collect()
+}
+
+/// Without the selectors that only say how a sign is drawn.
+pub fn plain(text: &str) -> String {
+    text.replace('\u{fe0f}', "").trim().to_owned()
+}
+
+/// Whether a text holds one of some words. Latin words must stand alone; others may be part of a run.
+fn holds_word(text: &str, words: &[String]) -> bool {
+    let text = text.to_lowercase();
+    words.iter().any(|word| {
+        let word = word.to_lowercase();
+        let latin = word.is_ascii();
+        text.match_indices(&word).any(|(at, _)| {
+            let apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+            !latin || (apart(text[..at].chars().next_back()) && apart(text[at + word.len()..].chars().next()))
+        })
+    })
+}

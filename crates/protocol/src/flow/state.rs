@@ -1,0 +1,157 @@
+//! Where a flow stands: derived, never stored.
+//!
+//! A turn is complete if its outputs end with their markers. It is done if, besides, nothing that it had read has
+//! changed since and no one objects. Everything is told from the files as they are now and from what runs noted in
+//! the journal; where the journal knows nothing, a marker is believed and that is said. Pure: all I/O is behind [`Now`].
+
+use quipu_contract::{Contract, Pattern, ProjectPath};
+use quipu_store::Version;
+use serde::Serialize;
+
+use super::derivation::{Derivation, spread_staleness};
+use super::note::RunFact;
+use super::turn::{Planned, Turn, plan_turns};
+
+/// The files as they are now.
+pub trait Now {
+    fn version(&self, path: &str) -> Option<Version>;
+    /// A hash of one section.
+    fn section(&self, path: &str, section: &str) -> Option<Version>;
+    fn marker(&self, path: &str) -> Option<String>;
+    /// List items that begin with a sign.
+    fn items(&self, path: &str, sign: &str) -> Vec<String>;
+    fn matching(&self, pattern: &Pattern) -> Vec<ProjectPath>;
+    fn holds_word(&self, path: &str, words: &[String]) -> bool;
+    /// Whether a running turn holds the right to write a path.
+    fn is_leased(&self, path: &ProjectPath) -> bool;
+}
+
+/// How a turn stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It waits for others.
+    Pending,
+    /// It can begin.
+    Ready,
+    /// Someone is at it.
+    Running,
+    Done,
+    /// Something that it had read was changed by hand since.
+    Stale,
+    /// It needs a person.
+    Failed,
+    /// It waits for something that needs a person.
+    Blocked,
+    /// It is a person's turn.
+    Waiting,
+    /// It does not apply here.
+    Skipped,
+}
+
+impl State {
+    pub const ALL: [State; 9] = [
+        State::Done,
+        State::Running,
+        State::Ready,
+        State::Pending,
+        State::Stale,
+        State::Waiting,
+        State::Failed,
+        State::Blocked,
+        State::Skipped,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            State::Pending => "pending",
+            State::Ready => "ready",
+            State::Running => "running",
+            State::Done => "done",
+            State::Stale => "stale",
+            State::Failed => "failed",
+            State::Blocked => "blocked",
+            State::Waiting => "waiting",
+            State::Skipped => "skipped",
+        }
+    }
+
+    /// Whether others may rest on it. What is stale was done: it is redone when asked for.
+    pub(super) fn is_satisfied(self) -> bool {
+        matches!(self, State::Done | State::Stale | State::Skipped)
+    }
+
+    pub(super) fn is_settled(self) -> bool {
+        self.is_satisfied() || matches!(self, State::Failed | State::Blocked)
+    }
+}
+
+/// Why work comes back to a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SentBack {
+    /// The step that objects.
+    pub by: String,
+    /// Which answer this will be.
+    pub round: u32,
+    /// The steps whose objections they are.
+    pub objectors: Vec<String>,
+    pub items: Vec<String>,
+}
+
+/// A turn with its state.
+#[derive(Debug, Clone, Serialize)]
+pub struct Standing {
+    pub turn: Turn,
+    pub state: State,
+    /// In words: what it waits for, what changed, what went wrong.
+    pub why: Vec<String>,
+    /// The turns that make it stale, pending or blocked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub through: Vec<Turn>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_back: Option<SentBack>,
+    /// What it wrote is an objection that no one has answered or overruled.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub objects: bool,
+    /// Failures in a row.
+    pub failures: u32,
+    /// What the run had read is on record.
+    pub known: bool,
+    /// The commit that made it so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+}
+
+/// A whole flow.
+#[derive(Debug, Clone)]
+pub struct Flow<'c> {
+    pub turns: Vec<Planned<'c>>,
+    pub standings: Vec<Standing>,
+}
+
+impl Flow<'_> {
+    pub fn find(&self, turn: &Turn) -> Option<usize> {
+        self.turns.iter().position(|t| t.turn == *turn)
+    }
+
+    pub fn count(&self, state: State) -> usize {
+        self.standings.iter().filter(|s| s.state == state).count()
+    }
+}
+
+/// Derives a flow from the contract, the files and the journal's notes (oldest first).
+pub fn derive_flow<'c>(contract: &'c Contract, now: &dyn Now, facts: &[RunFact]) -> Flow<'c> {
+    let turns = plan_turns(contract);
+    let derivation = Derivation::new(contract, &turns, now, facts);
+    let mut standings: Vec<Standing> = (0..turns.len()).map(|i| derivation.standing(i)).collect();
+    spread_staleness(&turns, &mut standings, &derivation);
+    drop(derivation);
+    Flow { turns, standings }
+}
+
+pub(crate) fn render_turn(turn: &Turn) -> String {
+    match &turn.unit {
+        Some(unit) => format!("{} --unit {unit}", turn.step),
+        None => turn.step.clone(),
+    }
+}

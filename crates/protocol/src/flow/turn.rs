@@ -1,0 +1,252 @@
+//! Turns: a step for a unit. What each waits for and what it writes follow from the contract alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use quipu_contract::{Actor, ActorName, Binding, Builtin, Contract, Each, Pattern, ProjectPath, Role, Step, Unit, UnitId};
+use serde::Serialize;
+
+/// A step, for a unit if it is done for each.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Turn {
+    pub step: String,
+    pub unit: Option<UnitId>,
+}
+
+impl fmt::Display for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.unit {
+            Some(unit) => write!(f, "{}/{unit}", self.step),
+            None => f.write_str(&self.step),
+        }
+    }
+}
+
+/// A file that a turn writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Output {
+    pub path: ProjectPath,
+    /// The markers any of which proves it complete; none if its being there is enough.
+    pub markers: Vec<String>,
+    /// The turn is complete without it.
+    pub optional: bool,
+}
+
+/// What a turn waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// It must be done.
+    Strict,
+    /// It must be done, or be given up: a batch goes on without a unit that waits for a person.
+    Settled,
+}
+
+/// A turn with everything that the contract says of it.
+#[derive(Debug, Clone)]
+pub struct Planned<'c> {
+    pub turn: Turn,
+    pub step: &'c Step,
+    pub role: Option<&'c Role>,
+    pub binding: Binding,
+    pub outputs: Vec<Output>,
+    /// Indexes of other turns.
+    pub waits: Vec<(usize, Wait)>,
+    /// Steps it comes after that have no unit to be done for yet.
+    pub without: Vec<String>,
+}
+
+impl Planned<'_> {
+    /// The files that must be there for the turn to be complete.
+    pub fn required(&self) -> impl Iterator<Item = &Output> {
+        self.outputs.iter().filter(|o| !o.optional)
+    }
+
+    /// The patterns a built-in step reads, filled.
+    pub fn reads(&self) -> Vec<Pattern> {
+        self.step.reads.iter().filter_map(|text| fill(text, &self.binding)).collect()
+    }
+
+    pub fn is_builtin(&self, builtin: Builtin) -> bool {
+        self.step.builtin == Some(builtin)
+    }
+}
+
+/// A path of a step with its variables filled; none if one stays open.
+pub fn fill(text: &str, binding: &Binding) -> Option<Pattern> {
+    let pattern = Pattern::parse(text).ok()?.fill(binding);
+    let open = pattern.holes().next().is_some();
+    (!open).then_some(pattern)
+}
+
+pub fn fill_path(text: &str, binding: &Binding) -> Option<ProjectPath> {
+    fill(text, binding).and_then(|p| p.as_literal().and_then(|p| ProjectPath::parse(p).ok()))
+}
+
+/// Who acts in a turn.
+pub fn actor_of(step: &Step, unit: Option<&UnitId>, agent: Option<&ActorName>) -> Actor {
+    match &step.role {
+        None => Actor::Runtime,
+        Some(role) => Actor::Agent { role: ActorName::parse(role).ok(), unit: unit.cloned(), agent: agent.cloned() },
+    }
+}
+
+/// Every turn of the contract's flow, in the order of its steps and units.
+pub fn plan_turns(contract: &Contract) -> Vec<Planned<'_>> {
+    let mut turns = Vec::new();
+    for step in ordered(&contract.steps) {
+        let units: Vec<Option<&Unit>> = match step.each {
+            Each::Once => vec![None],
+            Each::Unit => contract.units_of(step).into_iter().map(Some).collect(),
+        };
+        for unit in units {
+            turns.push(planned(contract, step, unit));
+        }
+    }
+    let waits: Vec<_> = turns.iter().map(|t| plan_waits(contract, t, &turns)).collect();
+    let begun: BTreeSet<String> = turns.iter().map(|t| t.turn.step.clone()).collect();
+    for (turn, waits) in turns.iter_mut().zip(waits) {
+        turn.waits = waits;
+        turn.without = turn.step.after.iter().filter(|step| !begun.contains(*step)).cloned().collect();
+    }
+    turns
+}
+
+/// Steps so that each stands behind those it comes after; otherwise as declared.
+fn ordered(steps: &[Step]) -> Vec<&Step> {
+    let mut done: BTreeSet<&str> = BTreeSet::new();
+    let mut left: Vec<&Step> = steps.iter().collect();
+    let mut order = Vec::new();
+    // A contract with a circle is faulty and never gets here; the rest ends because each round takes one.
+    while let Some(at) = left.iter().position(|s| s.after.iter().all(|a| done.contains(a.as_str()))) {
+        let step = left.remove(at);
+        done.insert(&step.name);
+        order.push(step);
+    }
+    order
+}
+
+fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> Planned<'c> {
+    let role = step.role.as_ref().and_then(|name| contract.roles.get(name));
+    // In a panel each role is its own unit.
+    let named_like_role = || contract.units.iter().find(|u| Some(u.id.as_str()) == step.role.as_deref());
+    let actor = Actor::Agent { role: None, unit: unit.or_else(named_like_role).map(|u| u.id.clone()), agent: None };
+    let binding = contract.actor_binding(&actor);
+    let mut outputs: Vec<Output> = Vec::new();
+    let mut push = |path: &str, marker: Option<&String>, optional: bool| {
+        let Some(path) = fill_path(path, &binding) else { return };
+        let ruled = contract.rule(&path).and_then(|rule| rule.marker.as_ref());
+        let markers = marker.or(ruled).map(|m| m.split('|').map(|n| n.trim().to_owned()).collect()).unwrap_or_default();
+        if !outputs.iter().any(|o| o.path == path) {
+            outputs.push(Output { path, markers, optional });
+        }
+    };
+    match role {
+        Some(role) => role.writes.iter().for_each(|w| push(w.path.as_str(), w.marker.as_ref(), w.optional)),
+        None => step.writes.iter().for_each(|path| push(path, None, false)),
+    }
+    let turn = Turn { step: step.name.clone(), unit: unit.map(|u| u.id.clone()) };
+    Planned { turn, step, role, binding, outputs, waits: Vec::new(), without: Vec::new() }
+}
+
+fn plan_waits(contract: &Contract, turn: &Planned<'_>, all: &[Planned<'_>]) -> Vec<(usize, Wait)> {
+    let mut waits: BTreeMap<usize, Wait> = BTreeMap::new();
+    let find = |step: &str, unit: Option<&UnitId>| -> Vec<usize> {
+        let same = |t: &Planned<'_>| t.turn.step == step && (unit.is_none() || t.turn.unit.is_none() || t.turn.unit.as_ref() == unit);
+        all.iter().enumerate().filter(|(_, t)| same(t)).map(|(i, _)| i).collect()
+    };
+    for earlier in &turn.step.after {
+        waits.extend(find(earlier, turn.turn.unit.as_ref()).into_iter().map(|i| (i, Wait::Strict)));
+    }
+    let Some(unit) = &turn.turn.unit else { return waits.into_iter().collect() };
+    let needs = contract.units.iter().find(|u| u.id == *unit).map(|u| u.needs.clone()).unwrap_or_default();
+    // The step that ends a batch, if this one comes before it or is it.
+    let ending =
+        contract.steps.iter().find(|s| s.batch.is_some() && (s.name == turn.step.name || comes_before(contract, &turn.step.name, &s.name)));
+    let Some(ending) = ending else {
+        waits.extend(needs.iter().flat_map(|need| find(&turn.step.name, Some(need))).map(|i| (i, Wait::Strict)));
+        return waits.into_iter().collect();
+    };
+    let batches = plan_batches(&contract.units_of(ending), ending.batch.unwrap_or(1));
+    let at = batches.iter().position(|b| b.contains(unit)).unwrap_or(0);
+    let mut soft = Vec::new();
+    if let Some(before) = at.checked_sub(1).and_then(|i| batches.get(i)) {
+        soft.extend(before.iter().flat_map(|u| find(&ending.name, Some(u))));
+    }
+    if ending.name == turn.step.name {
+        for other in batches.get(at).into_iter().flatten() {
+            soft.extend(ending.after.iter().flat_map(|earlier| find(earlier, Some(other))));
+            if other.natural_cmp(unit).is_lt() {
+                soft.extend(find(&ending.name, Some(other)));
+            }
+        }
+    }
+    for index in soft {
+        waits.entry(index).or_insert(Wait::Settled);
+    }
+    waits.extend(needs.iter().flat_map(|need| find(&ending.name, Some(need))).map(|i| (i, Wait::Strict)));
+    waits.into_iter().collect()
+}
+
+/// Whether a later step waits for a step, directly or through others.
+pub fn comes_before(contract: &Contract, step: &str, later: &str) -> bool {
+    let (mut open, mut seen) = (vec![later], BTreeSet::new());
+    while let Some(name) = open.pop() {
+        for earlier in contract.step(name).map(|s| s.after.as_slice()).unwrap_or_default() {
+            if earlier == step {
+                return true;
+            }
+            if seen.insert(earlier.as_str()) {
+                open.push(earlier);
+            }
+        }
+    }
+    false
+}
+
+/// Units that are worked on at a time: none needs another of its batch.
+pub fn plan_batches(units: &[&Unit], size: usize) -> Vec<Vec<UnitId>> {
+    let mut batches: Vec<Vec<UnitId>> = Vec::new();
+    let mut done: BTreeSet<&UnitId> = BTreeSet::new();
+    let mut left: Vec<&&Unit> = units.iter().collect();
+    while !left.is_empty() {
+        let known = |need: &UnitId| done.contains(need) || !units.iter().any(|u| u.id == *need);
+        let batch: Vec<&&Unit> = left.iter().filter(|u| u.needs.iter().all(known)).take(size.max(1)).copied().collect();
+        if batch.is_empty() {
+            break; // a circle: the contract is faulty and does not get here
+        }
+        left.retain(|u| !batch.iter().any(|b| b.id == u.id));
+        done.extend(batch.iter().map(|u| &u.id));
+        batches.push(batch.iter().map(|u| u.id.clone()).collect());
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quipu_contract::{Place, Said};
+
+    fn unit(id: &str, needs: &[&str]) -> Unit {
+        let parse = |id: &str| UnitId::parse(id).unwrap();
+        Unit {
+            id: parse(id),
+            title: Said::default(),
+            needs: needs.iter().map(|n| parse(n)).collect(),
+            vars: BTreeMap::new(),
+            profile: None,
+            place: Place { file: String::new(), line: 1 },
+        }
+    }
+
+    #[test]
+    fn a_batch_holds_no_unit_and_what_it_needs() {
+        let units =
+            [unit("ch01", &[]), unit("ch02", &["ch01"]), unit("ch03", &[]), unit("ch04", &[]), unit("ch05", &["ch04"]), unit("ch06", &[])];
+        let all: Vec<&Unit> = units.iter().collect();
+        let named =
+            |size| plan_batches(&all, size).iter().map(|b| b.iter().map(UnitId::as_str).collect::<Vec<_>>().join(" ")).collect::<Vec<_>>();
+        assert_eq!(named(3), ["ch01 ch03 ch04", "ch02 ch05 ch06"]);
+        assert_eq!(named(1), ["ch01", "ch02", "ch03", "ch04", "ch05", "ch06"]);
+        assert_eq!(named(9), ["ch01 ch03 ch04 ch06", "ch02 ch05"]);
+    }
+}

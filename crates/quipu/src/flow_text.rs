@@ -1,0 +1,118 @@
+//! A flow as people read it: counts by step, what needs someone, and the command that comes next.
+
+use quipu_contract::Builtin;
+use quipu_protocol::flow::{Estimate, Flow, State};
+
+/// So many turns of one kind are named before the rest is only counted.
+const NAMED: usize = 8;
+
+/// The flow in a few lines.
+pub fn render_flow(flow: &Flow<'_>) -> String {
+    if flow.turns.is_empty() {
+        return "flow: no unit is declared yet: [units.ID] in quipu.toml\n".into();
+    }
+    let counts = |found: &dyn Fn(State) -> usize| {
+        let said = State::ALL.iter().filter_map(|s| Some(found(*s)).filter(|n| *n > 0).map(|n| format!("{n} {}", s.as_str())));
+        said.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = format!("flow: {}\n", counts(&|state| flow.count(state)));
+    let mut rows = Vec::new();
+    let mut steps: Vec<&str> = Vec::new();
+    for turn in &flow.turns {
+        if !steps.contains(&turn.turn.step.as_str()) {
+            steps.push(&turn.turn.step);
+        }
+    }
+    for step in steps {
+        let of = |state: State| flow.standings.iter().filter(|s| s.turn.step == step && s.state == state).count();
+        let all = flow.standings.iter().filter(|s| s.turn.step == step).count();
+        // Steps that wait for others, and those that are over, say nothing new.
+        if of(State::Pending) < all && of(State::Done) + of(State::Skipped) < all {
+            rows.push(vec![format!("  {step}"), counts(&of)]);
+        }
+    }
+    text.push_str(&table(&rows));
+    for state in [State::Running, State::Stale, State::Failed, State::Blocked, State::Waiting] {
+        let found: Vec<_> = flow.standings.iter().filter(|s| s.state == state).collect();
+        for standing in found.iter().take(NAMED) {
+            let mut why = standing.why.iter();
+            text.push_str(
+                &format!("  {:<8} {} {}\n", state.as_str(), standing.turn, why.next().map_or("", String::as_str)).replace(" \n", "\n"),
+            );
+            why.for_each(|more| text.push_str(&format!("           {more}\n")));
+        }
+        if found.len() > NAMED {
+            text.push_str(&format!("           … and {} more {}\n", found.len() - NAMED, state.as_str()));
+        }
+    }
+    let builtin = |t: &quipu_protocol::flow::Planned<'_>| t.is_builtin(Builtin::Derive) || t.is_builtin(Builtin::Gate);
+    let unknown = flow.turns.iter().zip(&flow.standings).filter(|(t, s)| s.state == State::Done && !s.known && !builtin(t)).count();
+    if unknown > 0 {
+        text.push_str(&format!(
+            "  {unknown} done by their markers alone: what they read is not on record, so nothing tells whether it changed since\n"
+        ));
+    }
+    if let Some(next) = next_command(flow) {
+        text.push_str(&format!("next: {next}\n"));
+    }
+    text
+}
+
+fn next_command(flow: &Flow<'_>) -> Option<String> {
+    let first = |state: State| flow.standings.iter().find(|s| s.state == state);
+    if first(State::Ready).is_some() {
+        return Some("quipu run --agent NAME     (--dry-run: what it costs)".into());
+    }
+    if let Some(gate) = first(State::Waiting) {
+        return gate.why.first().cloned();
+    }
+    if first(State::Stale).is_some() {
+        return Some("quipu run --stale --agent NAME".into());
+    }
+    first(State::Failed).map(|s| {
+        let unit = s.turn.unit.as_ref().map(|u| format!(" --unit {u}")).unwrap_or_default();
+        if s.objects {
+            return format!("mend it and run it again, or overrule it: quipu approve {}{unit}", s.turn.step);
+        }
+        format!("quipu run --step {}{unit} --agent NAME     (after looking into it)", s.turn.step)
+    })
+}
+
+/// The plan of a dry run.
+pub fn render_estimate(estimate: &Estimate) -> String {
+    let priced = estimate.cost.is_some();
+    let mut rows =
+        vec![["turn", "who", "state", "reads", "writes up to", if priced { "costs up to" } else { "" }].map(str::to_owned).to_vec()];
+    for turn in &estimate.turns {
+        let reads = match (&turn.fault, turn.absent) {
+            (Some(fault), _) => fault.lines().next().unwrap_or_default().to_owned(),
+            (None, _) if turn.input.0 == 0 => String::new(),
+            (None, 0) => turn.input.to_string(),
+            (None, absent) => format!("{} + {absent} to come", turn.input),
+        };
+        let writes = if turn.output.0 == 0 { String::new() } else { turn.output.to_string() };
+        let cost = turn.cost.map(|c| format!("{c:.2}")).unwrap_or_default();
+        rows.push(vec![turn.turn.to_string(), turn.who.clone(), turn.state.as_str().to_owned(), reads, writes, cost]);
+    }
+    let cost = estimate.cost.map(|c| format!("{c:.2}")).unwrap_or_default();
+    rows.push(vec!["total".into(), String::new(), String::new(), estimate.input.to_string(), estimate.output.to_string(), cost]);
+    table(&rows)
+}
+
+/// Rows with their columns aligned; wide characters take two.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> =
+        (0..columns).map(|c| rows.iter().filter_map(|r| r.get(c)).map(|cell| width(cell)).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().enumerate().map(|(c, cell)| format!("{cell}{}", " ".repeat(widths[c] - width(cell))));
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn width(text: &str) -> usize {
+    text.chars().map(|c| if matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ff60}') { 2 } else { 1 }).sum()
+}

@@ -1,0 +1,59 @@
+use clap::Args;
+use quipu_protocol::flow::{Ruling, Turn, decide_gate};
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Approve {
+    /// The gate; or a step whose objection is overruled
+    gate: String,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+}
+
+impl Operate for Approve {
+    const NAME: &'static str = "approve";
+    const ABOUT: &'static str = "Let a flow pass a gate, or overrule an objection; people only";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        decide(session, &self.gate, Ruling::Approved, self.why.as_deref())
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Reject {
+    /// The gate
+    gate: String,
+    /// What is wrong: whoever does it again is told
+    #[arg(long, value_name = "TEXT")]
+    why: String,
+}
+
+impl Operate for Reject {
+    const NAME: &'static str = "reject";
+    const ABOUT: &'static str = "Send the work before a gate back; people only";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        decide(session, &self.gate, Ruling::Rejected, Some(&self.why))
+    }
+}
+
+fn decide(session: &Session, gate: &str, ruling: Ruling, why: Option<&str>) -> Result<Answer, Failure> {
+    if session.actor.role().is_some() || session.actor.agent().is_some() {
+        return Err(Failure::new(exit::REFUSED, "a gate is for people: agents do not open it", "ask a person"));
+    }
+    let project = session.project()?;
+    let turn = Turn { step: gate.to_owned(), unit: session.actor.unit().cloned() };
+    let (receipt, made) = decide_gate(&project, &turn, ruling, why)?;
+    let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };
+    let mut text = format!("{verb} {turn}\n");
+    for path in &made {
+        text.push_str(&format!("{path} {}\n", receipt.versions.get(path).map(ToString::to_string).unwrap_or_default()));
+    }
+    Ok(Answer::new(json!({"turn": turn, "ruling": ruling, "made": made, "receipt": receipt}), text)
+        .say(format!("commit {}; go on with: quipu run", receipt.seq)))
+}

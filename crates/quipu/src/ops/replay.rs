@@ -1,0 +1,79 @@
+use clap::Args;
+use quipu_protocol::flow::replay;
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// A run, a turn such as write/ch05, or a file it made: PATH or PATH@VERSION
+    #[arg(value_name = "RUN|PATH@VERSION")]
+    asked: String,
+    /// Print the brief as it was
+    #[arg(long)]
+    brief: bool,
+}
+
+impl Operate for Replay {
+    const NAME: &'static str = "replay";
+    const ABOUT: &'static str = "What a run saw: its brief, and every text with its version";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        if let Some(role) = session.actor.role() {
+            return Err(Failure::new(
+                exit::REFUSED,
+                format!("role `{role}` sees its own view, not the runs"),
+                format!("quipu view {role}"),
+            ));
+        }
+        let project = session.project()?;
+        let found = replay(&project, &self.asked)?;
+        let (fact, note) = (&found.fact, &found.fact.note);
+        if self.brief {
+            return match &found.brief {
+                Some(brief) => Ok(Answer::new(json!(found), brief.clone())),
+                None => Err(Failure::new(
+                    exit::NOT_FOUND,
+                    format!("the folder of run `{}` is gone", note.run),
+                    "quipu replay RUN     (the journal still knows what it read)",
+                )),
+            };
+        }
+        let ruling = json!(note.ruling).as_str().unwrap_or_default().to_owned();
+        let by = note.agent.as_deref().map(|a| format!(" by {a}")).unwrap_or_default();
+        let mut text = format!("run {}\n{} {ruling}{by} at {} (commit {})\n", note.run, note.turn(), fact.at, fact.seq);
+        if note.round > 0 {
+            text.push_str(&format!(
+                "round {}, sent back by {}, for {}\n",
+                note.round,
+                note.sent_by.as_deref().unwrap_or_default(),
+                note.mends.join(", ")
+            ));
+        }
+        if let Some(why) = &note.why {
+            text.push_str(&format!("why  {why}\n"));
+        }
+        if let Some(usage) = note.usage {
+            text.push_str(&format!("{} tokens read, {} written\n", usage.input, usage.output));
+        }
+        for read in &note.reads {
+            let section = read.section.as_ref().map(|s| format!("#{s}")).unwrap_or_default();
+            text.push_str(&format!("  read   {}  {}{section}\n", read.version, read.path));
+        }
+        for file in &fact.files {
+            text.push_str(&format!("  wrote  {}  {}\n", file.version, file.path));
+        }
+        let mut answer = Answer::new(json!(found), text);
+        answer = match (&found.folder, &found.brief) {
+            (Some(folder), Some(_)) => answer.say(format!("its brief, view and transcript: {}", folder.display())),
+            (Some(_), None) | (None, _) if note.agent.is_none() => answer,
+            _ => answer.say("its folder is gone: the texts are in the journal (quipu show PATH --at VERSION)"),
+        };
+        if !found.others.is_empty() {
+            answer = answer.say(format!("other runs of {}: {}", note.turn(), found.others.join(", ")));
+        }
+        Ok(answer)
+    }
+}

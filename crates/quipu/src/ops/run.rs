@@ -1,0 +1,150 @@
+use clap::Args;
+use quipu_contract::{Contract, UnitId};
+use quipu_protocol::Project;
+use quipu_protocol::flow::{Choice, Engine, Memory, State, estimate_flow, flow_now};
+use quipu_store::Options;
+use quipu_text::Counter;
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, count, exit};
+use crate::flow_text::{render_estimate, render_flow};
+use crate::performers::performer;
+use crate::progress::Progress;
+use crate::session::Session;
+use crate::table::Operate;
+
+/// Agents mostly wait for a model: three at a time keep a machine and a rate limit comfortable.
+const JOBS: usize = 3;
+
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Only this step; may be given again
+    #[arg(long = "step", value_name = "STEP")]
+    steps: Vec<String>,
+    /// How many agents work at a time
+    #[arg(long, value_name = "N", default_value_t = JOBS)]
+    jobs: usize,
+    /// No step behind this one
+    #[arg(long, value_name = "STEP")]
+    until: Option<String>,
+    /// Only what is stale, directly or through others
+    #[arg(long)]
+    stale: bool,
+    /// Do the named steps even if they are done
+    #[arg(long, requires = "steps", conflicts_with = "stale")]
+    again: bool,
+    /// Let agents complete files that were begun, rather than do them again
+    #[arg(long)]
+    salvage: bool,
+    /// Print what would be done, with tokens and costs
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Operate for Run {
+    const NAME: &'static str = "run";
+    const ABOUT: &'static str = "Run the flow: every step that can be done, for UNIT, FIRST-LAST or all, by --agent";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        if let Some(role) = session.actor.role() {
+            return Err(Failure::new(
+                exit::REFUSED,
+                format!("role `{role}` does one step of a flow, it does not run it"),
+                "leave --as out",
+            ));
+        }
+        let root = Project::find_root(&session.folder)?;
+        let project = Project::open(&root, Options::default())?;
+        let choice = self.choice(session, &project.contract)?;
+        let name = session.actor.agent().map(ToString::to_string);
+        if self.dry_run {
+            let agent = name.as_deref().unwrap_or("default");
+            let estimate = estimate_flow(&project, &choice, agent, Counter::default())?;
+            let mut answer = Answer::new(json!(estimate), render_estimate(&estimate));
+            if estimate.cost.is_none() {
+                answer = answer.say("no prices: [prices.NAME] input and output in quipu.toml, for a million tokens each");
+            }
+            return Ok(answer);
+        }
+        let performer = performer(name.as_deref())?;
+        let stop = crate::signals::stop_on_signals()?;
+        let progress = Progress::new(session.json);
+        let listen = |event: &_| progress.tell(event);
+        let memory = Memory::default();
+        let asked = choice.clone();
+        let engine =
+            Engine { project: &project, performer: performer.as_ref(), press: None, choice, stop, listen: &listen, memory: memory.clone() };
+        let summary = progress.during(|| engine.run())?;
+        let (flow, _) = flow_now(&project, &memory)?;
+        let left =
+            json!(flow.standings.iter().filter(|s| !matches!(s.state, State::Done | State::Skipped | State::Pending)).collect::<Vec<_>>());
+        let mut answer = Answer::new(json!({"event": "ended", "summary": summary, "standing": left}), render_flow(&flow));
+        answer.compact = true;
+        answer = answer.say(format!("{} accepted, {}", count(summary.accepted, "turn"), count(summary.failed, "failure")));
+        if summary.stopped {
+            answer = answer.say("stopped: start it again, and it goes on");
+        }
+        let failed = flow.standings.iter().any(|s| s.state == State::Failed && asked.allows(&project, &s.turn));
+        answer.exit = match () {
+            () if failed || summary.failed > 0 && flow.count(State::Ready) > 0 => exit::AGENT,
+            () if summary.stopped || !summary.stuck.is_empty() => exit::NO,
+            () => exit::FINE,
+        };
+        Ok(answer)
+    }
+}
+
+impl Run {
+    fn choice(&self, session: &Session, contract: &Contract) -> Result<Choice, Failure> {
+        for step in self.steps.iter().chain(&self.until) {
+            if contract.step(step).is_none() {
+                let known = contract.steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+                return Err(Failure::new(exit::NOT_FOUND, format!("there is no step `{step}`"), format!("one of {known}")));
+            }
+        }
+        if contract.steps.is_empty() {
+            return Err(Failure::new(exit::NOT_FOUND, "the contract has no flow", "[[steps]] in quipu.toml or a profile"));
+        }
+        let units = match session.actor.unit() {
+            None => Vec::new(),
+            Some(unit) => units(contract, unit)?,
+        };
+        Ok(Choice {
+            steps: self.steps.clone(),
+            units,
+            until: self.until.clone(),
+            stale: self.stale,
+            again: self.again,
+            salvage: self.salvage,
+            agent: session.actor.agent().cloned(),
+            jobs: self.jobs,
+        })
+    }
+}
+
+/// `ch05`, `ch01-ch05`, `all`.
+fn units(contract: &Contract, asked: &UnitId) -> Result<Vec<UnitId>, Failure> {
+    let all: Vec<UnitId> = contract.units.iter().map(|u| u.id.clone()).collect();
+    if all.contains(asked) {
+        return Ok(vec![asked.clone()]);
+    }
+    if asked.as_str() == "all" {
+        return Ok(all);
+    }
+    let place = |id: &str| all.iter().position(|u| u.as_str() == id);
+    for (at, _) in asked.as_str().match_indices('-') {
+        let (first, last) = (&asked.as_str()[..at], &asked.as_str()[at + 1..]);
+        if let (Some(first), Some(last)) = (place(first), place(last))
+            && first <= last
+        {
+            return Ok(all[first..=last].to_vec());
+        }
+    }
+    let known = all.iter().map(UnitId::as_str).collect::<Vec<_>>().join(", ");
+    let what = format!("`{asked}` is neither a unit nor a range of units");
+    Err(Failure::new(
+        exit::NOT_FOUND,
+        what,
+        if known.is_empty() { "[units.ID] in quipu.toml".into() } else { format!("of {known}: one, FIRST-LAST, or all") },
+    ))
+}

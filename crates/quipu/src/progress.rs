@@ -1,0 +1,131 @@
+//! What is going on while a flow runs: a line for each running turn on a terminal, plain lines in a pipe, JSON events.
+//!
+//! Talk goes to stderr, events are data and go to stdout.
+
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use quipu_protocol::flow::{Event, Turn};
+
+/// How often the running lines are drawn anew.
+const TICK: Duration = Duration::from_millis(500);
+
+pub struct Progress {
+    json: bool,
+    terminal: bool,
+    running: Mutex<Shown>,
+}
+
+#[derive(Default)]
+struct Shown {
+    turns: Vec<(Turn, Instant, String)>,
+    /// Lines of running turns on the screen now.
+    lines: usize,
+}
+
+impl Progress {
+    pub fn new(json: bool) -> Progress {
+        Progress { json, terminal: !json && std::io::stderr().is_terminal(), running: Mutex::default() }
+    }
+
+    /// Runs something while the lines are kept fresh.
+    pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        if !self.terminal {
+            return work();
+        }
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::thread::sleep(TICK);
+                    self.draw(None);
+                }
+            });
+            let result = work();
+            over.store(true, Ordering::Relaxed);
+            result
+        })
+    }
+
+    pub fn tell(&self, event: &Event) {
+        if self.json {
+            let line = serde_json::to_string(event).unwrap_or_default();
+            let _ = writeln!(std::io::stdout().lock(), "{line}");
+            return;
+        }
+        let line = self.note(event);
+        if self.terminal {
+            self.draw(line.as_deref());
+        } else if let Some(line) = line {
+            let _ = writeln!(std::io::stderr().lock(), "{line}");
+        }
+    }
+
+    /// Keeps the list of running turns, and says what the event is in words.
+    fn note(&self, event: &Event) -> Option<String> {
+        let mut shown = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut end = |turn: &Turn| shown.turns.retain(|(t, _, _)| t != turn);
+        Some(match event {
+            Event::Released { paths } => format!("released   {} (its run had died)", paths.join(", ")),
+            Event::Started { turn, agent, round } => {
+                let round = if *round > 0 { format!(", round {round}") } else { String::new() };
+                shown.turns.push((turn.clone(), Instant::now(), format!("{agent}{round}")));
+                if self.terminal {
+                    return None;
+                }
+                format!("started    {turn} by {agent}{round}")
+            }
+            Event::SentBack { turn, fault, .. } => {
+                if let Some((_, _, note)) = shown.turns.iter_mut().find(|(t, _, _)| t == turn) {
+                    note.push_str(", sent back");
+                }
+                format!("sent back  {turn}: {}", fault.replace('\n', "\n           "))
+            }
+            Event::KeptAside { path, kept } => format!("kept       {path} as {kept}: it had no marker"),
+            Event::Accepted { turn, files, dropped, sealed, .. } => {
+                end(turn);
+                let mut line = format!("accepted   {turn}: {}", files.join(", "));
+                if !dropped.is_empty() {
+                    line.push_str(&format!("\n           dropped, for nobody asked: {}", dropped.join(", ")));
+                }
+                for path in sealed {
+                    line.push_str(&format!("\n           {path} is sealed and stays as it is"));
+                }
+                line
+            }
+            Event::Failed { turn, why, count, retries } => {
+                end(turn);
+                format!("failed     {turn} ({count} of {retries}): {}", why.replace('\n', "\n           "))
+            }
+            Event::Did { turn, what } => format!("did        {turn}{}{what}", if what.is_empty() { "" } else { ": " }),
+            Event::Stuck { turn, why } => {
+                end(turn);
+                format!("stuck      {turn}: {why}")
+            }
+            Event::Stopped { turn } => {
+                end(turn);
+                format!("stopped    {turn}")
+            }
+        })
+    }
+
+    /// Rewrites the running lines, below a new line if there is one.
+    fn draw(&self, line: Option<&str>) {
+        let mut shown = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::new();
+        if shown.lines > 0 {
+            text.push_str(&format!("\x1b[{}A\x1b[J", shown.lines));
+        }
+        if let Some(line) = line {
+            text.push_str(&format!("{line}\n"));
+        }
+        for (turn, since, note) in &shown.turns {
+            let seconds = since.elapsed().as_secs();
+            text.push_str(&format!("  … {turn}  {}:{:02}  {note}\n", seconds / 60, seconds % 60));
+        }
+        shown.lines = shown.turns.len();
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+}

@@ -1,0 +1,241 @@
+//! The book flow: to its end, its loop of objections, its batches, its staleness.
+
+use quipu_contract::Actor;
+use quipu_protocol::flow::{Choice, Event, State};
+use quipu_store::{Change, Op};
+use quipu_testkit::{consistency, draft};
+
+use crate::stage::Stage;
+
+#[test]
+fn a_whole_book_is_written_to_its_end() {
+    let stage = Stage::book(4, "");
+    let first = stage.play(Choice::default());
+    assert_eq!(stage.state("approve-outline", None).0, State::Waiting);
+    assert_eq!(first.summary.failed, 0, "{:#?}", first.events);
+    assert_eq!(stage.in_state(State::Failed), [""; 0]);
+
+    stage.reject("approve-outline", "chapters are missing");
+    assert_eq!(stage.state("outline", None).0, State::Ready, "{}", stage.state("outline", None).1);
+    stage.script.put("outline-draft.md.round1", &stage.text("outline-draft.md").replace("The goal", "The better goal"));
+    let second = stage.play(Choice::default());
+    assert_eq!(second.accepted(), ["outline", "outline-readers", "outline-content"], "{:#?}", second.events);
+    stage.approve("approve-outline", None);
+    assert!(stage.text("outline-final.md").contains("The better goal"));
+
+    let third = stage.play(Choice::default());
+    assert_eq!(
+        stage.in_state(State::Done).len(),
+        stage.with_flow(|f| f.turns.len()),
+        "{:#?}\n{:#?}",
+        third.events,
+        stage.with_flow(|f| f.standings.clone())
+    );
+    for unit in ["ch01", "ch02", "ch03", "ch04"] {
+        assert!(stage.text(&format!("chapters/{unit}.md")).ends_with("<!-- CHAPTER_FINAL -->\n"));
+        assert!(stage.text("meta/glossary.md").contains(&format!("| term-{unit} |")));
+    }
+    // In the order of chapters, and nothing of the fourth before the first three were through.
+    let order: Vec<String> =
+        stage.text("meta/chapter-summaries.md").lines().filter(|l| l.starts_with("## ch0")).map(str::to_owned).collect();
+    assert_eq!(order[order.len() - 4..], ["## ch01", "## ch02", "## ch03", "## ch04"]);
+    let turns = third.accepted();
+    let at = |turn: &str| turns.iter().position(|t| t == turn).unwrap();
+    assert!(at("remember/ch03") < at("research/ch04"));
+    assert!(at("merge-readers/ch03") < at("remember/ch01"));
+    assert!(at("remember/ch04") < at("audit"));
+
+    assert_eq!(stage.play(Choice::default()).accepted(), [""; 0], "what is complete is not repeated");
+}
+
+#[test]
+fn only_those_who_objected_look_again() {
+    let stage = Stage::book(1, "");
+    stage.script.put("reviews/ch01-r1-code.md", "# R1\n\n- ❌ `knit()` does not exist\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
+    stage.script.put("drafts/ch01-draft.md.round1", &draft("ch01", "second"));
+    stage.play(Choice { until: Some("write".into()), ..Choice::default() });
+    stage.approve("approve-outline", None);
+    stage.play(Choice { until: Some("write".into()), ..Choice::default() });
+    let played = stage.play(Choice { until: Some("review-content".into()), ..Choice::default() });
+    assert!(played.accepted().contains(&"review-content/ch01".to_owned()));
+    stage.play(Choice { until: Some("review-consistency".into()), ..Choice::default() });
+    stage.play(Choice { steps: vec!["review-code".into(), "merge-reviews".into()], ..Choice::default() });
+    let (state, why) = stage.state("merge-reviews", Some("ch01"));
+    assert_eq!(state, State::Pending, "{why}");
+    assert!(why.contains("sent back to write/ch01"), "{why}");
+    assert!(stage.text("reviews/ch01-review.md").contains("- ❌ **r1** `knit()` does not exist"));
+
+    stage.script.put("reviews/ch01-r1-code.md", "# R1\n\npass\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
+    let played = stage.play(Choice { until: Some("merge-reviews".into()), ..Choice::default() });
+    assert_eq!(played.accepted(), ["write/ch01", "review-code/ch01", "merge-reviews/ch01"], "{:#?}", played.events);
+    assert!(stage.text("drafts/ch01-draft.md").contains("second draft"));
+    assert_eq!(stage.state("review-content", Some("ch01")).0, State::Done);
+    let brief = std::fs::read_dir(stage.root.join(".quipu/runs")).unwrap().filter_map(|e| {
+        let path = e.unwrap().path();
+        path.to_str().unwrap().contains("-write-").then(|| std::fs::read_to_string(path.join("brief.md")).unwrap())
+    });
+    assert_eq!(brief.filter(|b| b.contains("Sent back") && b.contains("`knit()` does not exist")).count(), 1);
+}
+
+#[test]
+fn after_two_rounds_a_person_is_asked_and_the_others_go_on() {
+    let stage = Stage::book(3, "\n[units.ch03]\nneeds = [\"ch01\"]\n");
+    stage.script.put("reviews/ch01-r3-content.md", "# R3\n\n- ❌ libel\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n");
+    stage.script.put("drafts/ch01-draft.md.round1", &draft("ch01", "mended"));
+    let played = stage.play_all();
+    // The script plays one mended draft: the second time it is as it was, which is a failure of its own.
+    let (state, why) = stage.state("merge-reviews", Some("ch01"));
+    assert!(matches!(state, State::Failed | State::Blocked), "{state:?} {why} {:#?}", played.events);
+    assert_eq!(stage.state("remember", Some("ch02")).0, State::Done);
+    assert_eq!(stage.state("write", Some("ch03")).0, State::Blocked, "{}", stage.state("write", Some("ch03")).1);
+    let log = stage.text("audit-log.md");
+    assert!(log.contains("ch01 NEEDS_HUMAN_REVIEW") && log.contains("ch03 is BLOCKED"), "{log}");
+}
+
+#[test]
+fn a_person_may_overrule_an_objection() {
+    let stage = Stage::book(
+        1,
+        "\n[[steps]]\nname = \"merge-reviews\"\nbuiltin = \"merge\"\neach = \"unit\"\nafter = [\"review-code\", \"review-consistency\", \"review-content\"]\nobjection = { sign = \"❌\" }\nback = [\"write\"]\nrounds = 0\nreads = [\"reviews/{unit}-r1-code.md\"]\nwrites = [\"reviews/{unit}-review.md\"]\nmarker = \"REVIEW_COMPLETE\"\nmerge = { parts = [{ title = \"Must\", signs = [\"❌\"] }] }\n",
+    );
+    stage.script.put("reviews/ch01-r1-code.md", "# R1\n\n- ❌ wrong\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
+    stage.play_all();
+    let (state, why) = stage.state("merge-reviews", Some("ch01"));
+    assert_eq!(state, State::Failed, "{why}");
+    assert_eq!(stage.state("remember", Some("ch01")).0, State::Blocked);
+    stage.approve("merge-reviews", Some("ch01"));
+    stage.play(Choice::default());
+    assert_eq!(stage.state("remember", Some("ch01")).0, State::Done);
+}
+
+#[test]
+fn an_amendment_makes_stale_what_had_read_it_and_what_rests_on_that() {
+    let stage = Stage::book(2, "");
+    stage.play_all();
+    assert_eq!(stage.in_state(State::Stale), [""; 0]);
+    let project = stage.open();
+    let path = quipu_contract::ProjectPath::parse("outline-final.md").unwrap();
+    let text = stage.text("outline-final.md").replace("The goal of chapter 2", "Another goal of chapter 2");
+    project
+        .store
+        .judge(Change::by(&Actor::Person).why("scope").op(Op::Amend { path, bytes: Some(text.into_bytes()) }))
+        .unwrap()
+        .publish()
+        .unwrap();
+    let stale = stage.in_state(State::Stale);
+    assert!(stale.contains(&"research/ch02".to_owned()) && stale.contains(&"remember/ch02".to_owned()), "{stale:?}");
+    assert!(!stale.iter().any(|t| t.ends_with("/ch01") && !t.starts_with("inspect") && !t.starts_with("typeset")), "{stale:?}");
+    assert!(stage.state("research", Some("ch02")).1.contains("`outline-final.md#ch02` changed"));
+    assert!(stage.state("review-code", Some("ch02")).1.contains("through write/ch02"));
+
+    assert_eq!(stage.play(Choice::default()).accepted(), [""; 0], "what is stale is redone only when asked for");
+    stage.script.put("research/ch02-research.md", "# Research ch02\n\nOther facts.\n\n<!-- RESEARCH_COMPLETE -->\n");
+    let redone = stage.play(Choice { stale: true, ..Choice::default() });
+    assert!(
+        redone.accepted().contains(&"research/ch02".to_owned()) && !redone.accepted().contains(&"research/ch01".to_owned()),
+        "{:?}",
+        redone.accepted()
+    );
+    assert!(redone.accepted().contains(&"write/ch02".to_owned()));
+    assert_eq!(stage.in_state(State::Stale), [""; 0], "{:#?}", redone.events);
+    assert_eq!(stage.in_state(State::Ready), [""; 0]);
+    assert_eq!(stage.text("meta/glossary.md").matches("| term-ch02 |").count(), 1, "nothing is remembered twice");
+}
+
+#[test]
+fn a_wrong_output_goes_back_once_with_its_fault_and_then_counts_as_failure() {
+    let stage = Stage::book(1, "");
+    stage.script.put("outline-reader-feedback.md.acts", "nothing first\nstray notes/todo.md first\n");
+    stage.script.put("outline-r3-review.md.acts", "nothing\n");
+    let played = stage.play(Choice::default());
+    assert!(played.sent_back().iter().any(|f| f == "`outline-reader-feedback.md` was not written"), "{:#?}", played.events);
+    let dropped = played.events.iter().any(|e| matches!(e, Event::Accepted { dropped, .. } if dropped == &["notes/todo.md"]));
+    assert!(dropped, "{:#?}", played.events);
+    let failures = played.events.iter().filter(|e| matches!(e, Event::Failed { .. })).count();
+    assert_eq!(failures, 3);
+    assert_eq!(stage.state("outline-content", None).0, State::Failed);
+    assert_eq!(stage.state("approve-outline", None).0, State::Blocked);
+    assert!(stage.text("audit-log.md").contains("outline-content NEEDS_HUMAN_REVIEW"));
+    assert!(!stage.root.join("notes/todo.md").exists());
+
+    // A person looked into it: asked for by name, it is tried again.
+    stage.script.remove("outline-r3-review.md.acts");
+    stage.play(Choice { steps: vec!["outline-content".into()], ..Choice::default() });
+    assert_eq!(stage.state("outline-content", None).0, State::Done);
+}
+
+#[test]
+fn length_and_form_are_checked() {
+    let stage = Stage::book(1, "");
+    let short = "# A\n\n## One\n\nshort\n\n#### Deep\n\n<!-- DRAFT_COMPLETE -->\n";
+    stage.script.put("drafts/ch01-draft.md", short);
+    stage.script.put("drafts/ch01-draft.md.again", &draft("ch01", "expanded"));
+    let played = stage.play_all();
+    let fault = played.sent_back().join("\n");
+    assert!(fault.contains("`drafts/ch01-draft.md` has 4 words; 96 to 144 are asked. Expand it by about 116"), "{fault}");
+    assert!(fault.contains("has 1 headings of level 2 (lines 3); 3 to 6 are asked"), "{fault}");
+    assert!(fault.contains("has 1 headings of level 4 (lines 7); 0 are asked"), "{fault}");
+    assert!(stage.text("drafts/ch01-draft.md").contains("expanded draft"));
+}
+
+#[test]
+fn an_explorer_s_last_message_is_its_file() {
+    let stage = Stage::book(1, "");
+    stage.script.put("research/ch01-research.md.acts", "message\n");
+    stage.play_all();
+    assert_eq!(stage.text("research/ch01-research.md"), "# Research ch01\n\nFacts.\n\n<!-- RESEARCH_COMPLETE -->\n");
+}
+
+#[test]
+fn an_agent_that_hangs_is_overdue() {
+    let stage = Stage::book(
+        1,
+        "\n[[steps]]\nname = \"outline-readers\"\nrole = \"advocate\"\nafter = [\"outline\"]\ndeadline = \"1s\"\nretries = 1\n",
+    );
+    stage.script.put("outline-reader-feedback.md.acts", "hang\n");
+    let played = stage.play(Choice::default());
+    let overdue = played.events.iter().any(|e| matches!(e, Event::Failed { why, .. } if why.contains("it had 1 seconds and was ended")));
+    assert!(overdue, "{:#?}", played.events);
+}
+
+#[test]
+fn two_chapters_that_define_a_term_differently_leave_it_to_a_person() {
+    let stage = Stage::book(2, "");
+    stage.script.put(
+        "reviews/ch02-r2-consistency.md",
+        &consistency("ch02", "other", "picture").replace("term-ch02", "term-ch01").replace("picture of ch02", "picture of ch01"),
+    );
+    stage.play_all();
+    let glossary = stage.text("meta/glossary.md");
+    assert!(glossary.contains("| term-ch01 | what it is in ch01 | ch01 |") && !glossary.contains("other in ch02"), "{glossary}");
+    assert!(!stage.text("meta/metaphor-registry.md").contains("concept-ch02"), "one metaphor serves one concept");
+    assert_eq!(stage.text("audit-log.md").matches("ch02 CONFLICT").count(), 2);
+    assert_eq!(stage.state("remember", Some("ch02")).0, State::Done);
+}
+
+#[test]
+fn the_panel_reads_only_the_chapters_it_is_given() {
+    let stage = Stage::book(2, "");
+    let manifest = stage.text("quipu.toml").replace("[vars]\n", "[vars]\npanel = \"ch02\"\n");
+    std::fs::write(stage.root.join("quipu.toml"), manifest).unwrap();
+    stage.play_all();
+    assert_eq!(stage.state("read-student", Some("ch01")).0, State::Skipped);
+    assert_eq!(stage.state("merge-readers", Some("ch01")).0, State::Skipped);
+    assert_eq!(stage.state("read-student", Some("ch02")).0, State::Done);
+    assert_eq!(stage.state("remember", Some("ch01")).0, State::Done);
+}
+
+#[test]
+fn a_failed_inspection_goes_back_to_whom_it_names() {
+    let stage = Stage::book(1, "");
+    stage.script.put("qa/ch01-qa.md", "# QA\n\n- the page has no title: typesetter\n\n<!-- QA_FAILED -->\n");
+    stage.script.put("publish/ch01.html.round1", "<!DOCTYPE html>\n<title>A title</title>\n<!-- HTML_COMPLETE -->\n");
+    stage.script.put("qa/ch01-qa.md.acts", "");
+    let played = stage.play_all();
+    let turns = played.accepted();
+    assert_eq!(turns.iter().filter(|t| *t == "typeset/ch01").count(), 3, "{:#?}", played.events);
+    let (state, why) = stage.state("inspect", Some("ch01"));
+    assert_eq!(state, State::Failed, "{why}");
+    assert!(why.contains("after round 2") && why.contains("quipu approve inspect --unit ch01"), "{why}");
+    assert_eq!(stage.text("audit-log.md").matches("ch01 NEEDS_HUMAN_REVIEW").count(), 1);
+}

@@ -1,0 +1,189 @@
+//! A project to run flows in.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use quipu_contract::{Language, ProjectPath, Step, UnitId};
+use quipu_protocol::flow::{
+    Choice, Engine, Event, Flow, Memory, Press, Ruling, Scripted, State, Stop, Summary, Turn, decide_gate, flow_now,
+};
+use quipu_protocol::{Layout, Project, lay_out};
+use quipu_store::Options;
+use quipu_testkit::Script;
+use tempfile::TempDir;
+
+pub struct Stage {
+    _folder: TempDir,
+    pub root: PathBuf,
+    pub script: Script,
+}
+
+/// Prints the least that counts as a book.
+pub struct Plain;
+
+impl Press for Plain {
+    fn print(&self, _: &Project, step: &Step, _: Option<&UnitId>) -> Result<Vec<(ProjectPath, Vec<u8>)>, String> {
+        let paths = step.writes.iter().map(|w| ProjectPath::parse(w).map_err(|e| e.to_string()));
+        paths.map(|path| path.map(|p| (p, b"<!DOCTYPE html>\n<!-- HTML_COMPLETE -->\n".to_vec()))).collect()
+    }
+}
+
+pub struct Played {
+    pub summary: Summary,
+    pub events: Vec<Event>,
+}
+
+impl Played {
+    pub fn accepted(&self) -> Vec<String> {
+        let turns = self.events.iter().filter_map(|e| match e {
+            Event::Accepted { turn, .. } | Event::Did { turn, .. } => Some(turn.to_string()),
+            _ => None,
+        });
+        turns.collect()
+    }
+
+    pub fn sent_back(&self) -> Vec<String> {
+        let faults = self.events.iter().filter_map(|e| match e {
+            Event::SentBack { fault, .. } => Some(fault.clone()),
+            _ => None,
+        });
+        faults.collect()
+    }
+}
+
+fn temp() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
+}
+
+impl Stage {
+    /// A book of so many chapters; `more` is added to `quipu.toml`.
+    pub fn book(chapters: usize, more: &str) -> Stage {
+        let folder = temp();
+        let root = folder.path().join("project");
+        let vars = [("project", "A Small Book"), ("words", "120")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        Self::lay(&root, "book", vars.into());
+        let units = (1..=chapters)
+            .filter(|n| !more.contains(&format!("[units.ch{n:02}]")))
+            .map(|n| format!("\n[units.ch{n:02}]\ntitle = \"Chapter {n}\"\n"));
+        let manifest = std::fs::read_to_string(root.join("quipu.toml")).unwrap() + &units.collect::<String>() + more;
+        std::fs::write(root.join("quipu.toml"), manifest).unwrap();
+        std::fs::create_dir_all(root.join("source")).unwrap();
+        std::fs::write(root.join("source/lib.rs"), "//! Knots.\npub fn knot() {}\n").unwrap();
+        let script = Script::book(&folder.path().join("script"), chapters);
+        Stage { _folder: folder, root, script }
+    }
+
+    /// A review of a short manuscript.
+    pub fn review(manuscript: &str, mode: &str) -> Stage {
+        let folder = temp();
+        let root = folder.path().join("project");
+        let vars = [("project", "On knots"), ("mode", mode)].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        Self::lay(&root, "review", vars.into());
+        std::fs::write(root.join("manuscript.md"), manuscript).unwrap();
+        let stage = Stage { script: Script { folder: folder.path().join("script") }, _folder: folder, root };
+        let project = stage.open();
+        let agents = project.contract.roles.values().map(|role| {
+            let said = |s: &quipu_contract::Said| s.in_language(Language::En).to_owned();
+            (role.name.clone(), said(&role.title), role.metrics.iter().map(said).collect::<Vec<_>>())
+        });
+        for (id, title, metrics) in agents {
+            let metrics: Vec<&str> = metrics.iter().map(String::as_str).collect();
+            stage.script.put(&format!("agent_outputs/{id}.md"), &quipu_testkit::report(&id, &title, &metrics, 4));
+        }
+        stage
+    }
+
+    fn lay(root: &Path, profile: &str, vars: BTreeMap<String, String>) {
+        let layout = Layout { profiles: vec![profile.into()], language: Language::En, vars, force: false };
+        lay_out(root, &layout, Options::default()).unwrap();
+    }
+
+    pub fn open(&self) -> Project {
+        Project::open(&self.root, Options::default()).unwrap()
+    }
+
+    pub fn play(&self, choice: Choice) -> Played {
+        let project = self.open();
+        let performer = Scripted::of(&self.script.folder);
+        let events = Mutex::new(Vec::new());
+        let listen = |event: &Event| events.lock().unwrap().push(event.clone());
+        let choice = Choice { jobs: choice.jobs.max(2), ..choice };
+        let engine = Engine {
+            project: &project,
+            performer: &performer,
+            press: Some(&Plain),
+            choice,
+            stop: Stop::default(),
+            listen: &listen,
+            memory: Memory::default(),
+        };
+        let summary = engine.run().unwrap();
+        Played { summary, events: events.into_inner().unwrap() }
+    }
+
+    /// Runs everything, and approves the outline when it is asked for.
+    pub fn play_all(&self) -> Played {
+        let first = self.play(Choice::default());
+        if self.state("approve-outline", None).0 == State::Waiting {
+            self.approve("approve-outline", None);
+            return self.play(Choice::default());
+        }
+        first
+    }
+
+    pub fn approve(&self, step: &str, unit: Option<&str>) {
+        decide_gate(&self.open(), &turn(step, unit), Ruling::Approved, None).unwrap();
+    }
+
+    pub fn reject(&self, step: &str, why: &str) {
+        decide_gate(&self.open(), &turn(step, None), Ruling::Rejected, Some(why)).unwrap();
+    }
+
+    pub fn with_flow<T>(&self, look: impl FnOnce(&Flow<'_>) -> T) -> T {
+        let project = self.open();
+        let (flow, _) = flow_now(&project, &Memory::default()).unwrap();
+        look(&flow)
+    }
+
+    pub fn state(&self, step: &str, unit: Option<&str>) -> (State, String) {
+        self.with_flow(|flow| {
+            let index = flow.find(&turn(step, unit)).unwrap_or_else(|| panic!("no turn {step} {unit:?}"));
+            (flow.standings[index].state, flow.standings[index].why.join("; "))
+        })
+    }
+
+    /// The turns in a state.
+    pub fn in_state(&self, state: State) -> Vec<String> {
+        self.with_flow(|flow| flow.standings.iter().filter(|s| s.state == state).map(|s| s.turn.to_string()).collect())
+    }
+
+    pub fn text(&self, path: &str) -> String {
+        std::fs::read_to_string(self.root.join(path)).unwrap_or_default()
+    }
+
+    /// Every file with its bytes.
+    pub fn tree(&self) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.root.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.strip_prefix(&self.root).unwrap().to_str().unwrap().to_owned();
+                if path.is_dir() {
+                    if name != ".quipu" {
+                        folders.push(path);
+                    }
+                } else {
+                    files.insert(name, String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned());
+                }
+            }
+        }
+        files
+    }
+}
+
+pub fn turn(step: &str, unit: Option<&str>) -> Turn {
+    Turn { step: step.into(), unit: unit.map(|u| UnitId::parse(u).unwrap()) }
+}
