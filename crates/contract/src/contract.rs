@@ -11,7 +11,7 @@ use crate::flow::Step;
 use crate::form::Form;
 use crate::guard::GuardRules;
 use crate::language::{Language, Said};
-use crate::path::ProjectPath;
+use crate::path::{ProjectPath, fold};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::as_text;
 use crate::role::Role;
@@ -110,7 +110,8 @@ impl Contract {
             return None;
         }
         // A path that a pattern names but whose unit is unknown is spelled right: it is merely free.
-        self.files.iter().find(|rule| rule.path.looks_like(path.as_str()) && rule.path.matches(path.as_str()).is_none())
+        let folded: Vec<char> = fold(path.as_str()).chars().collect();
+        self.files.iter().find(|rule| rule.path.looks_like(&folded) && rule.path.matches(path.as_str()).is_none())
     }
 
     /// The declared unit, or one whose id has the shape of a profile's units.

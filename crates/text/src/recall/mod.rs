@@ -13,16 +13,20 @@
 //! | `index`, `writer` | reading and changing it |
 //! | `scope`, `question`, `pool` | which sections a question may mean |
 //! | `rank`, `weights` | their order |
-//! | `encoder`, `parts`, `vectors` | meaning beyond words |
+//! | `encoder`, `parts`, `vectors`, `direction` | meaning beyond words |
+//! | `likeness` | the same words without an index, for views |
+//! | `wide` | arithmetic on many numbers |
 
 mod background;
 mod bytes;
+mod direction;
 #[cfg(feature = "model")]
 mod encoder;
 #[cfg(not(feature = "model"))]
 #[path = "no_encoder.rs"]
 mod encoder;
 mod index;
+mod likeness;
 mod manifest;
 mod parts;
 mod pool;
@@ -37,11 +41,13 @@ mod terms;
 mod tests;
 mod vectors;
 mod weights;
+mod wide;
 mod writer;
 
 use std::path::PathBuf;
 
 pub use index::{Index, Overlay};
+pub use likeness::likeness;
 pub use writer::{Receipt, Writer};
 
 /// How close a file is to the agent: what it always sees, what it looks up, what it rarely opens.
