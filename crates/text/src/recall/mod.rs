@@ -14,7 +14,6 @@
 //! | `scope`, `question`, `pool` | which sections a question may mean |
 //! | `rank`, `weights` | their order |
 //! | `encoder`, `parts`, `vectors`, `direction` | meaning beyond words |
-//! | `likeness` | the same words without an index, for views |
 //! | `wide` | arithmetic on many numbers |
 
 mod background;
@@ -26,7 +25,6 @@ mod encoder;
 #[path = "no_encoder.rs"]
 mod encoder;
 mod index;
-mod likeness;
 mod manifest;
 mod parts;
 mod pool;
@@ -47,7 +45,6 @@ mod writer;
 use std::path::PathBuf;
 
 pub use index::{Index, Overlay};
-pub use likeness::likeness;
 pub use writer::{Receipt, Writer};
 
 /// How close a file is to the agent: what it always sees, what it looks up, what it rarely opens.

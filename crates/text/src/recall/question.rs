@@ -89,12 +89,8 @@ impl Question {
 pub fn rarity(postings: &[Posting], sections: u32) -> f32 {
     let texts = postings.iter().filter(|posting| posting.times > 0).count();
     let headings = postings.iter().filter(|posting| posting.in_heading).count();
-    rarity_of(texts.max(headings) as f32, sections as f32)
-}
-
-/// How rare something is that so many of all hold.
-pub fn rarity_of(holders: f32, all: f32) -> f32 {
-    (1.0 + (all - holders + 0.5) / (holders + 0.5)).ln()
+    let holders = texts.max(headings) as f32;
+    (1.0 + (sections as f32 - holders + 0.5) / (holders + 0.5)).ln()
 }
 
 /// What so many occurrences count in a section of such a length.
