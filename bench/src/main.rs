@@ -4,6 +4,7 @@
 
 mod build_size;
 mod commits;
+mod layout;
 mod machine;
 mod open;
 mod recall;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "usage: cargo run --release -p bench -- commits [ROUNDS] | open [COMMITS FILES] | startup | build-size
-       | recall FOLDER [--no-model] | search";
+       | recall FOLDER [--no-model] [--keep DIR] | search [SECTIONS…] [--model] [--keep DIR]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

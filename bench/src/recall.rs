@@ -1,26 +1,44 @@
 //! How often recall finds the sections that answer a question.
 //!
 //! `corpus.jsonl` holds texts in order, `queries.jsonl` questions with the ids of the texts that
-//! answer them. Every group becomes a project of its own: one file per session (or per text where
-//! there are no sessions), one section per text, its date and speaker as headings. No id reaches the
-//! index. A question is asked within its group through the function that the command calls.
+//! answer them. Every group becomes a project of its own on disk: one Markdown file per session (or per
+//! text where there are no sessions), one section per text, its date and speaker as headings. No id
+//! reaches the project. A question is asked within its group by `quipu_protocol::recall`, which is all
+//! that the command calls. A hit counts for the text whose lines it lies in.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use quipu_text::recall::{FileText, Index, Options, Section, Tier, Writer};
+use quipu_contract::Actor;
+use quipu_protocol::{Ask, Project, recall};
+use quipu_text::recall::{Index, Options};
 use serde_json::Value;
 
 use crate::Outcome;
+use crate::layout::{escaped, open_project};
 
-/// One group laid out as a project.
+/// One group as files.
 #[derive(Default)]
-struct Project {
-    files: Vec<FileText>,
-    /// The id of the text behind each path and ordinal.
-    ids: HashMap<(String, u32), String>,
+struct Group {
+    files: Vec<(String, String)>,
+    /// The first line and the id of each text, by file.
+    ids: HashMap<String, Vec<(u32, String)>>,
+}
+
+impl Group {
+    /// The id of the text that a line lies in.
+    fn id(&self, path: &str, line: u32) -> &str {
+        let texts = &self.ids[path];
+        &texts[texts.partition_point(|(first, _)| *first <= line).max(1) - 1].1
+    }
+}
+
+/// A group, laid out and opened.
+struct Laid {
+    group: Group,
+    project: Project,
 }
 
 struct Asked {
@@ -62,67 +80,78 @@ impl Tally {
 pub fn run(arguments: &[String]) -> Outcome {
     let folder = arguments.iter().find(|word| !word.starts_with("--"));
     let folder = Path::new(folder.ok_or("recall needs a folder")?);
-    let projects = load_projects(&folder.join("corpus.jsonl"))?;
+    let groups = load_groups(&folder.join("corpus.jsonl"))?;
     let asked = load_questions(&folder.join("queries.jsonl"))?;
     let temporary = tempfile::tempdir()?;
-    // Encoding is slow: a folder that is kept lets the next run start from its indexes.
+    // Encoding takes minutes: a folder that is kept lets the next run start from its projects.
     let kept = arguments.iter().position(|word| word == "--keep");
     let home = kept.and_then(|at| arguments.get(at + 1)).map_or(temporary.path(), Path::new);
-    let mut indexes = HashMap::new();
     let words_only = arguments.iter().any(|word| word == "--no-model");
-    let started = Instant::now();
-    for (number, (group, project)) in projects.iter().enumerate() {
-        let place = home.join(number.to_string());
-        if Index::open(&place).is_err() {
-            let mut writer = Writer::create(&place)?;
-            if words_only {
-                writer.encode_at_most(0);
+    let mut laid = BTreeMap::new();
+    let mut indexing = Duration::ZERO;
+    let (mut sections, mut texts) = (0, 0);
+    for (number, (name, group)) in groups.into_iter().enumerate() {
+        let root = home.join(number.to_string());
+        let project = open_project(&root)?;
+        for (path, text) in &group.files {
+            if !root.join(path).exists() {
+                std::fs::write(root.join(path), text)?;
             }
-            for file in &project.files {
-                writer.replace(file)?;
-            }
-            writer.publish()?;
         }
-        indexes.insert(group.as_str(), Index::open(&place)?);
+        // The first question finds the files, indexes them and lets the encoder read them all.
+        let started = Instant::now();
+        let first = recall(&project, &Actor::Person, &Ask { complete: !words_only, ..ask("?", !words_only) })?;
+        indexing += started.elapsed();
+        sections += first.answer.sections;
+        texts += group.ids.values().map(Vec::len).sum::<usize>();
+        laid.insert(name, Laid { group, project });
     }
-    let sections: usize = projects.values().flat_map(|project| &project.files).map(|file| file.sections.len()).sum();
     println!(
-        "{}: {} groups, {sections} sections, {} questions; indexed in {:.1} s",
+        "{}: {} groups, {texts} texts, {sections} sections, {} questions; indexed in {:.1} s",
         folder.display(),
-        projects.len(),
+        laid.len(),
         asked.len(),
-        started.elapsed().as_secs_f64()
+        indexing.as_secs_f64()
     );
     if let Some(at) = arguments.iter().position(|word| word == "--features") {
         let out = arguments.get(at + 1).ok_or("--features needs a file")?;
-        return write_features(&projects, &asked, &indexes, Path::new(out));
+        return write_features(&laid, &asked, Path::new(out));
     }
     let models: &[bool] = if words_only { &[false] } else { &[true, false] };
     for use_model in models {
-        measure(&projects, &asked, &indexes, *use_model)?;
+        measure(&laid, &asked, *use_model)?;
     }
     Ok(())
 }
 
-fn measure(projects: &BTreeMap<String, Project>, asked: &[Asked], indexes: &HashMap<&str, Index>, use_model: bool) -> Outcome {
-    let options = Options { k: 10, use_model, ..Options::default() };
+/// A question as every measurement asks it.
+pub fn ask(question: &str, use_model: bool) -> Ask<'_> {
+    Ask { question, k: 10, within: None, tier: None, use_model, complete: false }
+}
+
+fn measure(laid: &BTreeMap<String, Laid>, asked: &[Asked], use_model: bool) -> Outcome {
     let mut overall = Tally::default();
     let mut categories: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut halves = [Tally::default(); 2];
     let mut times: Vec<Duration> = Vec::new();
-    let order: HashMap<&str, usize> = projects.keys().enumerate().map(|(place, group)| (group.as_str(), place)).collect();
-    for (number, ask) in asked.iter().enumerate() {
-        let (project, index) = (&projects[&ask.group], &indexes[ask.group.as_str()]);
+    let order: HashMap<&str, usize> = laid.keys().enumerate().map(|(place, group)| (group.as_str(), place)).collect();
+    for (number, question) in asked.iter().enumerate() {
+        let Laid { group, project } = &laid[&question.group];
         let started = Instant::now();
-        let answer = index.recall(&ask.question, &options)?;
+        let answer = recall(project, &Actor::Person, &ask(&question.question, use_model))?.answer;
         times.push(started.elapsed());
-        let hits = answer.hits.iter();
-        let found: Vec<&str> = hits.map(|hit| project.ids[&(hit.path.clone(), hit.ordinal)].as_str()).collect();
-        overall.add(&found, &ask.gold);
-        categories.entry(&ask.category).or_default().add(&found, &ask.gold);
+        let mut found: Vec<&str> = Vec::new();
+        for hit in &answer.hits {
+            let id = group.id(&hit.path, hit.line);
+            if !found.contains(&id) {
+                found.push(id);
+            }
+        }
+        overall.add(&found, &question.gold);
+        categories.entry(&question.category).or_default().add(&found, &question.gold);
         // Weights were fitted on every other group (every other question of a lone group).
-        let half = if order.len() > 1 { order[ask.group.as_str()] } else { number };
-        halves[half % 2].add(&found, &ask.gold);
+        let half = if order.len() > 1 { order[question.group.as_str()] } else { number };
+        halves[half % 2].add(&found, &question.gold);
     }
     times.sort();
     let name = if use_model { "with the encoder" } else { "words alone" };
@@ -139,14 +168,15 @@ fn measure(projects: &BTreeMap<String, Project>, asked: &[Asked], indexes: &Hash
 }
 
 /// Writes every candidate's features as lines of JSON, for `scripts/fit-ranking`.
-fn write_features(projects: &BTreeMap<String, Project>, asked: &[Asked], indexes: &HashMap<&str, Index>, out: &Path) -> Outcome {
+fn write_features(laid: &BTreeMap<String, Laid>, asked: &[Asked], out: &Path) -> Outcome {
     let mut out = std::io::BufWriter::new(std::fs::File::create(out)?);
     for ask in asked {
-        let project = &projects[&ask.group];
-        let explained = indexes[ask.group.as_str()].explain(&ask.question, &Options::default())?;
+        let Laid { group, project } = &laid[&ask.group];
+        let index = Index::open(&project.store.root().join(".quipu/recall"))?;
+        let explained = index.explain(&ask.question, &Options::default())?;
         let mut rows = Vec::new();
-        for (path, ordinal, features) in explained {
-            let gold = ask.gold.contains(&project.ids[&(path, ordinal)]);
+        for (path, line, features) in explained {
+            let gold = ask.gold.iter().any(|id| id == group.id(&path, line));
             rows.push(serde_json::json!([u8::from(gold), features]));
         }
         let line = serde_json::json!({
@@ -166,31 +196,29 @@ fn text_of<'v>(value: &'v Value, field: &str) -> &'v str {
     value[field].as_str().unwrap_or("")
 }
 
-fn load_projects(path: &Path) -> Outcome<BTreeMap<String, Project>> {
-    let mut projects: BTreeMap<String, Project> = BTreeMap::new();
-    let mut last: HashMap<String, (String, u32)> = HashMap::new();
+fn load_groups(path: &Path) -> Outcome<BTreeMap<String, Group>> {
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    let mut last: HashMap<String, String> = HashMap::new();
     for line in lines(path)? {
-        let group = text_of(&line, "group").to_owned();
-        let project = projects.entry(group.clone()).or_default();
-        let (session, date) = (text_of(&line, "session"), text_of(&line, "date"));
-        let known = last.get(&group).is_some_and(|(before, _)| before == session);
-        if session.is_empty() || !known {
-            let path = format!("sessions/{:04}.md", project.files.len() + 1);
-            let (version, sections) = ("1".to_owned(), Vec::new());
-            project.files.push(FileText { path, version, tier: Tier::L1, sections });
-            last.insert(group, (session.to_owned(), 1));
+        let name = text_of(&line, "group").to_owned();
+        let group = groups.entry(name.clone()).or_default();
+        let (session, date, speaker) = (text_of(&line, "session"), text_of(&line, "date"), text_of(&line, "speaker"));
+        if session.is_empty() || last.get(&name).is_none_or(|before| before != session) {
+            let path = format!("sessions/{:04}.md", group.files.len() + 1);
+            let heading = if date.is_empty() { String::new() } else { format!("# {date}\n\n") };
+            group.files.push((path, heading));
+            last.insert(name, session.to_owned());
         }
-        let file = project.files.last_mut().ok_or("no file")?;
-        let headings = [date, text_of(&line, "speaker")].into_iter().filter(|part| !part.is_empty());
-        let text = text_of(&line, "text").to_owned();
-        let next = last.get_mut(text_of(&line, "group")).ok_or("no session")?;
-        let section = Section { line: next.1, heading_path: headings.map(str::to_owned).collect(), text };
-        next.1 += section.text.lines().count() as u32 + 3;
-        let ordinal = file.sections.len() as u32;
-        project.ids.insert((file.path.clone(), ordinal), text_of(&line, "id").to_owned());
-        file.sections.push(section);
+        let (path, text) = group.files.last_mut().ok_or("no file")?;
+        let texts = group.ids.entry(path.clone()).or_default();
+        texts.push((text.lines().count() as u32 + 1, text_of(&line, "id").to_owned()));
+        if !speaker.is_empty() {
+            text.push_str(&format!("## {speaker}\n\n"));
+        }
+        text.push_str(&escaped(text_of(&line, "text")));
+        text.push('\n');
     }
-    Ok(projects)
+    Ok(groups)
 }
 
 fn load_questions(path: &Path) -> Outcome<Vec<Asked>> {

@@ -1,19 +1,27 @@
 //! How fast recall is, beside ripgrep over the same tree and SQLite FTS5 over the same texts.
 //!
 //! Texts are made up: words and Chinese characters drawn by Zipf's law, so that common and rare terms
-//! occur as they do in prose. A fresh process is this program run again; its time holds everything
-//! from start to exit.
+//! occur as they do in prose. They lie in an ordinary project. A fresh process is `quipu recall`, from
+//! start to exit; a running one calls `quipu_protocol::recall`. Both look at every file each time. Since
+//! the machine may be shared, the time on the processor stands beside the time that passed.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use quipu_text::recall::{FileText, Index, Options, Section, Tier, Writer};
+use quipu_contract::{Actor, ProjectPath};
+use quipu_protocol::{Ask, recall};
+use quipu_store::Change;
 use rusqlite::Connection;
 
 use crate::Outcome;
+use crate::layout::open_project;
+use crate::recall::ask;
+use crate::startup::program;
 
 const PER_FILE: usize = 50;
+/// Where the encoder takes part, so many texts at most are different; beyond, they repeat.
+const DIFFERENT: usize = 20_000;
 
 /// A small generator of even numbers; the same texts on every machine.
 struct Dice(u64);
@@ -83,93 +91,98 @@ fn question(dice: &mut Dice) -> String {
     }
 }
 
-/// Runs the measurement: `search [SECTIONS…]`, by default 10,000 and 1,000,000.
+/// Runs the measurement: `search [SECTIONS…] [--model] [--keep DIR]`, by default 10,000 and 1,000,000.
 pub fn run(arguments: &[String]) -> Outcome {
-    if let [flag, folder, question, model] = arguments
-        && flag == "--ask"
-    {
-        let options = Options { use_model: model == "model", ..Options::default() };
-        let answer = Index::open(Path::new(folder))?.recall(question, &options)?;
-        println!("{}", answer.hits.len());
-        return Ok(());
-    }
     let mut sizes: Vec<usize> = arguments.iter().filter_map(|word| word.parse().ok()).collect();
     if sizes.is_empty() {
         sizes = vec![10_000, 1_000_000];
     }
     let with_model = arguments.iter().any(|word| word == "--model");
+    let kept = arguments.iter().position(|word| word == "--keep").and_then(|at| arguments.get(at + 1));
     for size in sizes {
-        measure(size, with_model)?;
+        let temporary = tempfile::tempdir()?;
+        let home = kept.map_or(temporary.path().to_owned(), |kept| Path::new(kept).join(size.to_string()));
+        measure(&home, size, with_model)?;
     }
     Ok(())
 }
 
-fn measure(size: usize, with_model: bool) -> Outcome {
-    let home = tempfile::tempdir()?;
-    let (tree, folder) = (home.path().join("tree"), home.path().join("index"));
-    std::fs::create_dir(&tree)?;
+fn measure(root: &Path, size: usize, with_model: bool) -> Outcome {
+    let laid = root.join("quipu.toml").exists();
+    let project = open_project(root)?;
     let mut dice = Dice(42);
-    let mut database = Connection::open(home.path().join("fts.db"))?;
-    database.execute_batch("PRAGMA synchronous=OFF; CREATE VIRTUAL TABLE t USING fts5(x, tokenize='porter')")?;
-    let (mut bytes, mut ours, mut theirs) = (0, 0.0, 0.0);
-    let mut writer = Writer::create(&folder)?;
-    writer.encode_at_most(if with_model { usize::MAX } else { 0 });
-    let mut last = None;
+    let mut database = Connection::open_in_memory()?;
+    database.execute_batch("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='porter')")?;
+    let (mut bytes, mut theirs) = (0, 0.0);
+    let few: Vec<String> = if with_model && size > DIFFERENT { (0..DIFFERENT).map(|_| text(&mut dice)).collect() } else { Vec::new() };
     for number in 0..size / PER_FILE {
-        let mut file = FileText { path: format!("{number:06}.md"), version: "1".into(), tier: Tier::L1, sections: Vec::new() };
         let mut markdown = String::new();
+        let mut texts = Vec::with_capacity(PER_FILE);
         for at in 0..PER_FILE {
-            let text = text(&mut dice);
+            let text = if few.is_empty() { text(&mut dice) } else { few[dice.below(DIFFERENT as u64) as usize].clone() };
             bytes += text.len();
             markdown.push_str(&format!("## Section {at}\n\n{text}\n\n"));
-            let heading_path = vec![format!("Section {at}")];
-            file.sections.push(Section { line: 4 * at as u32 + 1, heading_path, text });
+            texts.push(text);
         }
-        std::fs::write(tree.join(&file.path), markdown)?;
-        let started = Instant::now();
-        writer.replace(&file)?;
-        ours += started.elapsed().as_secs_f64();
+        if !laid {
+            let folder = root.join(format!("sessions/{:03}", number / 100));
+            std::fs::create_dir_all(&folder)?;
+            std::fs::write(folder.join(format!("{number:06}.md")), markdown)?;
+        }
         let started = Instant::now();
         let batch = database.transaction()?;
-        for section in &file.sections {
-            batch.prepare_cached("INSERT INTO t VALUES (?)")?.execute([&section.text])?;
+        for text in &texts {
+            batch.prepare_cached("INSERT INTO t VALUES (?)")?.execute([text])?;
         }
         batch.commit()?;
         theirs += started.elapsed().as_secs_f64();
-        last = Some(file);
+    }
+    let megabytes = bytes as f64 / 1e6;
+    println!("\n{size} sections in {} files, {megabytes:.1} MB of text", size / PER_FILE);
+    if !few.is_empty() {
+        println!("  {DIFFERENT} different texts, which repeat: vectors are made once for each text");
     }
     let started = Instant::now();
-    writer.publish()?;
-    ours += started.elapsed().as_secs_f64();
-    let index = Index::open(&folder)?;
-    let megabytes = bytes as f64 / 1e6;
-    println!("\n{size} sections, {megabytes:.1} MB of text, {} segments", index.segments());
-    println!("  {:<44}{:>10}{:>10}", "", "p50 ms", "p99 ms");
-    println!("  Quipu: indexing {:.1} MB/s, {:.0} MB on disk", megabytes / ours, index.size() as f64 / 1e6);
-    for model in if with_model { &["words", "model"][..] } else { &["words"] } {
-        let options = Options { use_model: *model == "model", ..Options::default() };
-        let program = std::env::current_exe()?;
-        let folder = folder.to_str().ok_or("a path that is not text")?;
-        row(&format!("Quipu, fresh process, {model}"), 40, &mut Dice(7), |question| {
-            let run = Command::new(&program).args(["search", "--ask", folder, question, model]).output()?;
-            run.status.success().then_some(()).ok_or_else(|| "the process failed".into())
+    project.store.survey()?;
+    println!("  adopting the files: {:.1} s", started.elapsed().as_secs_f64());
+    let started = Instant::now();
+    recall(&project, &Actor::Person, &ask("?", false))?;
+    let ours = started.elapsed().as_secs_f64();
+    println!("  indexing words: {ours:.1} s, {:.1} MB/s (SQLite FTS5 {:.1} MB/s)", megabytes / ours, megabytes / theirs);
+    if with_model {
+        let (started, before) = (Instant::now(), cpu());
+        recall(&project, &Actor::Person, &Ask { complete: true, ..ask("?", true) })?;
+        println!("  encoding: {:.1} s, {:.1} s on the processor", started.elapsed().as_secs_f64(), (cpu() - before) / 1e3);
+    }
+    let index: u64 = std::fs::read_dir(root.join(".quipu/recall"))?.map(|entry| Ok(entry?.metadata()?.len())).sum::<Outcome<u64>>()?;
+    println!("  index on disk: {:.0} MB", index as f64 / 1e6);
+    println!("  {:<40}{:>10}{:>10}{:>10}{:>14}", "", "best ms", "p50 ms", "p99 ms", "processor ms");
+    let quipu = program();
+    for model in if with_model { &[false, true][..] } else { &[false] } {
+        let name = if *model { "encoder" } else { "words" };
+        row(&format!("quipu recall, {name}"), 40, &mut Dice(7), |question| {
+            let mut command = Command::new(&quipu);
+            command.args(["recall", question, "-k", "10"]).current_dir(root).stdout(Stdio::null()).stderr(Stdio::null());
+            if !model {
+                command.arg("--no-model");
+            }
+            // It exits with 1 if it finds nothing.
+            command.status()?.code().filter(|code| *code < 2).map(drop).ok_or_else(|| "the process failed".into())
         })?;
-        row(&format!("Quipu, running process, {model}"), 200, &mut Dice(7), |question| {
-            Ok(index.recall(question, &options).map(|_| ())?)
+        row(&format!("running process, {name}"), 200, &mut Dice(7), |question| {
+            Ok(recall(&project, &Actor::Person, &ask(question, *model)).map(drop)?)
         })?;
     }
-    let mut file = last.ok_or("no files")?;
-    row("Quipu, update after one append", 20, &mut Dice(9), |question| {
-        let heading_path = vec!["Appended".to_owned()];
-        file.sections.push(Section { line: 999, heading_path, text: question.to_owned() });
-        file.version.push('+');
-        let mut writer = Writer::open(&folder)?;
-        writer.encode_at_most(if with_model { usize::MAX } else { 0 });
-        writer.replace(&file)?;
-        writer.publish()?;
+    let grows = ProjectPath::parse("sessions/000/000000.md")?;
+    let mut dice = Dice(9);
+    let mut append = || -> Outcome {
+        let entry = format!("\n## Appended\n\n{}\n", question(&mut dice));
+        project.store.judge(Change::by(&Actor::Person).append(&grows, entry))?.publish()?;
         Ok(())
+    };
+    row_after("update after one append, and an answer", 20, &mut Dice(7), &mut append, |question| {
+        Ok(recall(&project, &Actor::Person, &ask(question, with_model)).map(drop)?)
     })?;
-    println!("  SQLite FTS5: indexing {:.1} MB/s", megabytes / theirs);
     row("SQLite FTS5, running process", 30, &mut Dice(7), |question| {
         let terms = question.split_whitespace().map(|word| format!("\"{word}\""));
         let terms = terms.collect::<Vec<_>>().join(" OR ");
@@ -179,21 +192,43 @@ fn measure(size: usize, with_model: bool) -> Outcome {
     })?;
     row("ripgrep over the tree, one word", 10, &mut Dice(7), |question| {
         let word = question.split_whitespace().next().unwrap_or("a");
-        Command::new("rg").args(["-ic", word]).arg(&tree).output()?;
+        Command::new("rg").args(["-ic", word]).arg(root.join("sessions")).output()?;
         Ok(())
     })
 }
 
-fn row(name: &str, count: usize, dice: &mut Dice, mut ask: impl FnMut(&str) -> Outcome) -> Outcome {
+fn row(name: &str, count: usize, dice: &mut Dice, ask: impl FnMut(&str) -> Outcome) -> Outcome {
+    row_after(name, count, dice, &mut || Ok(()), ask)
+}
+
+/// Like `row`, where something happens before each question that is not measured.
+fn row_after(
+    name: &str,
+    count: usize,
+    dice: &mut Dice,
+    prepare: &mut dyn FnMut() -> Outcome,
+    mut ask: impl FnMut(&str) -> Outcome,
+) -> Outcome {
     let mut times = Vec::new();
+    let before = cpu();
     for _ in 0..count {
         let question = question(dice);
+        prepare()?;
         let started = Instant::now();
         ask(&question)?;
         times.push(started.elapsed().as_secs_f64() * 1e3);
     }
+    let processor = (cpu() - before) / count as f64;
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
-    println!("  {name:<44}{:>10.2}{:>10.2}", at(0.5), at(0.99));
+    println!("  {name:<40}{:>10.2}{:>10.2}{:>10.2}{processor:>14.2}", times[0], at(0.5), at(0.99));
     Ok(())
+}
+
+/// Milliseconds on the processor so far, of this process and of those it waited for. Counted in hundredths of a second
+/// by the kernel, so it takes many questions to tell.
+fn cpu() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
+    fields.skip(11).take(4).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() * 10.0
 }

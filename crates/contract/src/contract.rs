@@ -12,7 +12,7 @@ use crate::flow::{Price, Shape, Step};
 use crate::form::Form;
 use crate::guard::GuardRules;
 use crate::language::{Language, Said};
-use crate::path::ProjectPath;
+use crate::path::{ProjectPath, fold};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::as_text;
 use crate::role::Role;
@@ -122,7 +122,8 @@ impl Contract {
             return None;
         }
         // A path that a pattern names but whose unit is unknown is spelled right: it is merely free.
-        self.files.iter().find(|rule| rule.path.looks_like(path.as_str()) && rule.path.matches(path.as_str()).is_none())
+        let folded = fold(path.as_str());
+        self.files.iter().find(|rule| rule.path.looks_like(&folded) && rule.path.matches(path.as_str()).is_none())
     }
 
     /// The declared unit, or one whose id has the shape of a profile's units.

@@ -104,6 +104,10 @@ impl fmt::Display for ProjectPath {
 
 /// Compatibility-normalised and lower-cased, the coarsest equality a file system uses.
 pub(crate) fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        // Nearly every path; the tables of Unicode would say the same, much more slowly.
+        return text.to_ascii_lowercase();
+    }
     text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
 }
 

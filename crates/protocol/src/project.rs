@@ -8,6 +8,7 @@ use quipu_store::{Options, Store, StoreError};
 use thiserror::Error;
 
 use crate::library::Library;
+use crate::recall::KeptIndex;
 
 #[derive(Debug, Error)]
 pub enum ProjectError {
@@ -28,6 +29,8 @@ pub struct Project {
     pub library: Library,
     /// The journal was missing, and what is on disk is the new beginning.
     pub began_anew: bool,
+    /// The recall index, once it was asked.
+    pub(crate) index: KeptIndex,
 }
 
 impl Project {
@@ -57,6 +60,6 @@ impl Project {
             began_anew = true;
         }
         let store = Store::open(root, Arc::clone(&contract), options)?;
-        Ok(Project { contract, store, library: Library::of(root), began_anew })
+        Ok(Project { contract, store, library: Library::of(root), began_anew, index: KeptIndex::default() })
     }
 }

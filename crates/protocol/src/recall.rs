@@ -2,23 +2,28 @@
 //!
 //! The index in `.quipu/recall` is derived and follows the files: before every answer the versions
 //! it covers are compared with those of the files, and what differs is read anew. Where the index
-//! cannot be written, fresh text is laid over it: an answer always speaks of the current files.
+//! cannot be written, fresh text is laid over it: an answer always speaks of the current files. An
+//! index that turns out to be damaged is built anew.
 
-use std::collections::BTreeMap;
+mod files;
+mod kept;
 
-use quipu_contract::{Actor, Class, Pattern, ProjectPath, Readable};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use files::{Current, current_files, load};
+pub(crate) use kept::KeptIndex;
+use quipu_contract::{Actor, Pattern, ProjectPath, Readable};
 use quipu_store::StoreError;
-use quipu_text::Document;
-use quipu_text::recall::{Answer, Error, FileText, Index, Options, Overlay, Section, Tier, Writer};
+use quipu_text::recall::{Answer, Error, FileText, Index, Options, Overlay, Tier, Writer};
 use thiserror::Error;
 
 use crate::project::Project;
 use crate::reading::ReadError;
 
 /// The encoder reads at most so many new sections before one answer: about half a second.
-const ENCODE_AT_ONCE: usize = 256;
-/// Longer files hold data, not memory.
-const LARGEST: usize = 8 << 20;
+const ENCODE_AT_ONCE: usize = 1024;
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -51,32 +56,45 @@ pub struct Recalled {
     pub read_anew: usize,
 }
 
-/// A file that can be searched, at its current version.
-struct Current {
-    tier: Tier,
-    version: String,
+/// Where the index of a project is.
+pub(crate) fn index_folder(project: &Project) -> PathBuf {
+    project.store.root().join(".quipu/recall")
 }
 
 /// Finds the sections that answer a question, among those the actor may read.
 pub fn recall(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Recalled, RecallError> {
     let current = current_files(project)?;
+    match answer(project, actor, ask, &current, false) {
+        // Damage may show only where a question looks.
+        Err(RecallError::Index(error)) if error.needs_rebuild() => answer(project, actor, ask, &current, true),
+        other => other,
+    }
+}
+
+fn answer(
+    project: &Project,
+    actor: &Actor,
+    ask: &Ask<'_>,
+    current: &BTreeMap<String, Current>,
+    anew: bool,
+) -> Result<Recalled, RecallError> {
     let grant = project.contract.grant(actor).map_err(ReadError::UnknownActor)?;
     let binding = project.contract.actor_binding(actor);
-    let folder = project.store.root().join(".quipu/recall");
-    let (index, mut fresh, gone, read_anew) = bring_up_to_date(project, &folder, &current, ask)?;
+    let folder = index_folder(project);
+    let UpToDate { index, mut fresh, gone, read_anew } = bring_up_to_date(project, &folder, current, ask, anew)?;
 
     // Where a role reads only a section of a file, only that section is searched.
-    let mut readable = BTreeMap::new();
+    let mut readable = BTreeSet::new();
     for path in current.keys() {
         let Ok(parsed) = ProjectPath::parse(path) else { continue };
         match grant.may_read(&parsed, &binding) {
             Ok(Readable::Whole) => {
-                readable.insert(path.as_str(), ());
+                readable.insert(path.as_str());
             }
             Ok(Readable::Sections(sections)) => {
                 fresh.retain(|file| file.path != *path);
                 if let Some(file) = load(project, path, &current[path], Some(&sections))? {
-                    readable.insert(path.as_str(), ());
+                    readable.insert(path.as_str());
                     fresh.push(file);
                 }
             }
@@ -84,7 +102,7 @@ pub fn recall(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Recalle
         }
     }
     let visible = |path: &str, tier: Tier| {
-        readable.contains_key(path)
+        readable.contains(path)
             && ask.tier.is_none_or(|wanted| wanted == tier)
             && ask.within.as_ref().is_none_or(|pattern| pattern.matches(path).is_some())
     };
@@ -98,59 +116,83 @@ pub fn recall(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Recalle
     if ask.use_model
         && answer.encoded < answer.sections
         && read_anew == 0
-        && let Ok(index) = write(&folder, &[], &[], ask)
+        && let Ok(index) = write(project, &folder, &[], &[], ask, false)
     {
         answer = index.recall_with(&overlay, ask.question, &options)?;
     }
     Ok(Recalled { answer, read_anew })
 }
 
-type UpToDate = (Index, Vec<FileText>, Vec<String>, usize);
+/// The index over the current files; what could not be written into it is fresh or gone.
+struct UpToDate {
+    index: Arc<Index>,
+    fresh: Vec<FileText>,
+    gone: Vec<String>,
+    read_anew: usize,
+}
 
-/// The index over the current files; what could not be written into it comes back as fresh text.
 fn bring_up_to_date(
     project: &Project,
-    folder: &std::path::Path,
+    folder: &Path,
     current: &BTreeMap<String, Current>,
     ask: &Ask<'_>,
+    anew: bool,
 ) -> Result<UpToDate, RecallError> {
-    let opened = match Index::open(folder) {
-        Ok(index) => Some(index),
+    let opened = match project.index.open(folder) {
+        Ok(index) if !anew => Some(index),
+        Ok(_) => None,
         Err(error) if error.needs_rebuild() => None,
         Err(error) => return Err(error.into()),
     };
-    let stale: Vec<&String> = match &opened {
-        Some(index) => current.iter().filter(|(path, file)| index.version(path) != Some(&file.version)).map(|(path, _)| path).collect(),
-        None => current.keys().collect(),
+    let (stale, gone) = match &opened {
+        Some(index) => compare(index, current),
+        None => (current.keys().map(String::as_str).collect(), Vec::new()),
     };
-    let gone: Vec<String> = opened
-        .iter()
-        .flat_map(|index| index.versions())
-        .filter(|(path, _)| !current.contains_key(*path))
-        .map(|(path, _)| path.to_owned())
-        .collect();
     if let Some(index) = opened
         && stale.is_empty()
         && gone.is_empty()
         && !ask.complete
     {
-        return Ok((index, Vec::new(), Vec::new(), 0));
+        return Ok(UpToDate { index, fresh: Vec::new(), gone: Vec::new(), read_anew: 0 });
     }
     let mut texts = Vec::new();
     for path in &stale {
         texts.extend(load(project, path, &current[*path], None)?);
     }
     let read_anew = texts.len();
-    match write(folder, &texts, &gone, ask) {
-        Ok(index) => Ok((index, Vec::new(), Vec::new(), read_anew)),
+    match write(project, folder, &texts, &gone, ask, anew) {
+        Ok(index) => Ok(UpToDate { index, fresh: Vec::new(), gone: Vec::new(), read_anew }),
         // A folder that cannot be written is still searched, with what is new laid over the index.
-        Err(Error::Io(_)) => Ok((Index::open(folder).unwrap_or_else(|_| Index::empty()), texts, gone, read_anew)),
+        Err(Error::Io(_)) if anew => Ok(UpToDate { index: Arc::new(Index::empty()), fresh: texts, gone, read_anew }),
+        Err(Error::Io(_)) => {
+            let index = project.index.open(folder).unwrap_or_else(|_| Arc::new(Index::empty()));
+            Ok(UpToDate { index, fresh: texts, gone, read_anew })
+        }
         Err(error) => Err(error.into()),
     }
 }
 
-fn write(folder: &std::path::Path, texts: &[FileText], gone: &[String], ask: &Ask<'_>) -> Result<Index, Error> {
-    let mut writer = match Writer::open(folder) {
+/// The files that the index does not cover at their current version, and those it covers in vain. Both lists are
+/// in the order of paths, so one walk over both tells.
+fn compare<'c>(index: &Index, current: &'c BTreeMap<String, Current>) -> (Vec<&'c str>, Vec<String>) {
+    let (mut stale, mut gone) = (Vec::new(), Vec::new());
+    let mut covered = index.versions().peekable();
+    for (path, file) in current {
+        while let Some((other, _)) = covered.next_if(|(other, _)| *other < path.as_str()) {
+            gone.push(other.to_owned());
+        }
+        match covered.next_if(|(other, _)| other == path) {
+            Some((_, version)) if version == file.version => {}
+            _ => stale.push(path.as_str()),
+        }
+    }
+    gone.extend(covered.map(|(path, _)| path.to_owned()));
+    (stale, gone)
+}
+
+fn write(project: &Project, folder: &Path, texts: &[FileText], gone: &[String], ask: &Ask<'_>, anew: bool) -> Result<Arc<Index>, Error> {
+    let opened = if anew { Writer::create(folder) } else { Writer::open(folder) };
+    let mut writer = match opened {
         Err(error) if error.needs_rebuild() => Writer::create(folder)?,
         other => other?,
     };
@@ -166,83 +208,5 @@ fn write(folder: &std::path::Path, texts: &[FileText], gone: &[String], ask: &As
         writer.remove(path);
     }
     writer.publish()?;
-    Index::open(folder)
-}
-
-/// Every file that holds memory: those a rule names, and Markdown that none names.
-fn current_files(project: &Project) -> Result<BTreeMap<String, Current>, StoreError> {
-    let survey = project.store.survey()?;
-    let mut current = BTreeMap::new();
-    for file in survey.files.iter().filter(|f| f.class != Class::Free) {
-        let Ok(path) = ProjectPath::parse(&file.path) else { continue };
-        let tier = match project.contract.rule(&path).and_then(|r| r.tier.as_deref()) {
-            Some("L0") => Tier::L0,
-            Some("L2") => Tier::L2,
-            _ => Tier::L1,
-        };
-        if let Some(version) = &file.version
-            && is_memory(&file.path)
-        {
-            current.insert(file.path.clone(), Current { tier, version: version.to_string() });
-        }
-    }
-    for path in survey.free.iter().filter(|p| p.ends_with(".md")) {
-        let Ok(parsed) = ProjectPath::parse(path) else { continue };
-        if let Some(version) = project.store.look_of(&parsed)? {
-            current.insert(path.clone(), Current { tier: Tier::L1, version });
-        }
-    }
-    Ok(current)
-}
-
-fn is_memory(path: &str) -> bool {
-    path != "quipu.toml" && [".md", ".txt", ".json"].iter().any(|ending| path.ends_with(ending))
-}
-
-/// The sections of a file, or only those a role may read.
-fn load(project: &Project, path: &str, current: &Current, only: Option<&[String]>) -> Result<Option<FileText>, StoreError> {
-    let Ok(parsed) = ProjectPath::parse(path) else { return Ok(None) };
-    let Some((bytes, _)) = project.store.read(&parsed)? else { return Ok(None) };
-    let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
-    if text.len() > LARGEST {
-        return Ok(None);
-    }
-    let document = Document::parse(&text);
-    let ranges: Option<Vec<_>> =
-        only.map(|names| names.iter().filter_map(|name| document.find(name).ok()).map(|s| s.range.clone()).collect());
-    let sections = document
-        .sections()
-        .iter()
-        .filter(|s| ranges.as_ref().is_none_or(|ranges| ranges.iter().any(|r| r.start <= s.range.start && s.range.end <= r.end)))
-        .map(|section| Section {
-            line: u32::try_from(section.line).unwrap_or(u32::MAX),
-            heading_path: document.heading_path(section).into_iter().map(str::to_owned).collect(),
-            text: without_comments(document.slice(&section.body)),
-        })
-        .collect();
-    Ok(Some(FileText { path: path.to_owned(), version: current.version.clone(), tier: current.tier, sections }))
-}
-
-/// The text without HTML comments: examples in templates and markers are not memory.
-fn without_comments(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, comment)) = rest.split_once("<!--") {
-        kept.push_str(before);
-        rest = comment.split_once("-->").map_or("", |(_, after)| after);
-    }
-    kept.push_str(rest);
-    kept
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn comments_are_not_searched() {
-        assert_eq!(without_comments("a <!-- example\nx --> b\n<!-- DONE -->\n"), "a  b\n\n");
-        assert_eq!(without_comments("a <!-- open"), "a ");
-        assert_eq!(without_comments("plain"), "plain");
-    }
+    project.index.open(folder)
 }

@@ -11,14 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::bytes::Source;
+use super::direction::Direction;
 use super::encoder::Encoder;
 use super::manifest::{Covered, Extent, Manifest, Named};
-use super::rank::{self, Meaning, Ranked};
+use super::rank::{self, Ranked};
 use super::scope::Scope;
 use super::segment::{Builder, Segment};
 use super::snippet::snippet;
 use super::terms::Reader;
-use super::vectors::{self, Direction, Vectors};
+use super::vectors::{self, Vectors};
 use super::{Answer, Damage, Error, FileText, Hit, Options, weights};
 
 pub(super) const MANIFEST: &str = "manifest";
@@ -105,8 +106,8 @@ impl Overlay {
     /// Lets the encoder read up to `limit` of the fresh sections.
     pub fn encode(&mut self, mut limit: usize) -> Result<(), Damage> {
         for (segment, vectors) in self.segments.iter().zip(&mut self.vectors) {
-            let known = HashMap::new();
-            let (blocks, _) = vectors::complete(segment, vectors.as_ref(), &known, &|_| true, &mut limit)?;
+            let mut known = HashMap::new();
+            let (blocks, _) = vectors::complete(segment, vectors.as_ref(), &mut known, &|_| true, &mut limit)?;
             let bytes = vectors::render(segment.stamp(), &blocks);
             *vectors = Vectors::open(Source::Memory(bytes.into()), segment.stamp());
         }
@@ -179,9 +180,8 @@ impl Index {
         let scope = self.scope(overlay, options)?;
         let mut reader = Reader::new();
         let direction = self.direction(overlay, question, options);
-        let meaning = direction.as_ref().map(|direction| direction as &dyn Meaning);
-        let ranked = rank::rank(&scope, question, &mut reader, meaning)?;
-        let weights = if meaning.is_some() { &weights::MEANING } else { &weights::WORDS };
+        let ranked = rank::rank(&scope, question, &mut reader, direction.as_ref())?;
+        let weights = if direction.is_some() { &weights::MEANING } else { &weights::WORDS };
         let mut said = HashSet::new();
         reader.read(question, |term, _| {
             said.insert(term);
@@ -208,18 +208,17 @@ impl Index {
         Ok(Answer { hits, files: scope.files(), sections, encoded })
     }
 
-    /// Why sections rank as they do: path, ordinal and the value of every feature, for fitting.
+    /// Why sections rank as they do: path, line and the value of every feature, for fitting.
     pub fn explain(&self, question: &str, options: &Options) -> Result<Vec<(String, u32, Vec<f32>)>, Error> {
         let overlay = Overlay::default();
         let explained = || {
             let scope = self.scope(&overlay, options)?;
             let direction = self.direction(&overlay, question, options);
-            let meaning = direction.as_ref().map(|direction| direction as &dyn Meaning);
-            let Ranked { candidates } = rank::rank(&scope, question, &mut Reader::new(), meaning)?;
+            let Ranked { candidates } = rank::rank(&scope, question, &mut Reader::new(), direction.as_ref())?;
             let mut out = Vec::new();
-            for (slot, _, features) in candidates {
+            for (slot, row, features) in candidates {
                 let file = scope.file(slot).ok_or(Damage::Short)?;
-                out.push((file.path.to_owned(), scope.position(slot).1, features.to_vec()));
+                out.push((file.path.to_owned(), row.line, features.to_vec()));
             }
             Ok(out)
         };

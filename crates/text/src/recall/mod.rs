@@ -13,10 +13,12 @@
 //! | `index`, `writer` | reading and changing it |
 //! | `scope`, `question`, `pool` | which sections a question may mean |
 //! | `rank`, `weights` | their order |
-//! | `encoder`, `parts`, `vectors` | meaning beyond words |
+//! | `encoder`, `parts`, `vectors`, `direction` | meaning beyond words |
+//! | `wide` | arithmetic on many numbers |
 
 mod background;
 mod bytes;
+mod direction;
 #[cfg(feature = "model")]
 mod encoder;
 #[cfg(not(feature = "model"))]
@@ -37,6 +39,7 @@ mod terms;
 mod tests;
 mod vectors;
 mod weights;
+mod wide;
 mod writer;
 
 use std::path::PathBuf;

@@ -3,6 +3,10 @@
 /// Numbers of a vector.
 pub const DIMENSIONS: usize = 192;
 
+/// What an encoder remembers of pieces: nothing.
+#[derive(Default)]
+pub struct Met;
+
 /// Never made.
 pub struct Encoder(std::convert::Infallible);
 
@@ -19,6 +23,12 @@ impl Encoder {
     /// Never called.
     #[must_use]
     pub fn encode(&self, _: &str) -> Vec<f32> {
+        match self.0 {}
+    }
+
+    /// Never called.
+    #[must_use]
+    pub fn encode_all(&self, _: &[&str], _: &mut Met) -> Vec<f32> {
         match self.0 {}
     }
 }

@@ -9,12 +9,15 @@ use std::collections::HashMap;
 
 use super::Damage;
 use super::background::share;
+use super::direction::{Direction, Meanings};
+use super::encoder::DIMENSIONS;
 use super::pool::{Pool, REACH, best_first, seeds, top};
 use super::question::{Question, rarity, saturate};
 use super::scope::{Scope, Slot};
 use super::segment::{Row, TermMap};
 use super::signs::Signs;
 use super::terms::Reader;
+use super::wide::{Width, Work, add_share, dot, normalise, wide};
 
 /// The reasons, in the order of the weights.
 pub const FEATURES: [&str; 16] = [
@@ -36,16 +39,6 @@ const WIDEN_UNDER: u32 = 200_000;
 /// Sections that others are compared with.
 const ALIKE_TO: usize = 5;
 
-/// What the encoder says about a scope. Without one, words alone decide.
-pub trait Meaning {
-    /// The best sections by meaning alone.
-    fn seeds(&self, scope: &Scope) -> Result<Vec<Slot>, Damage>;
-    /// The nearest part of a section to the question, and the whole section's vector.
-    fn of(&self, scope: &Scope, slot: Slot) -> Result<Option<(f32, Vec<f32>)>, Damage>;
-    /// How near a vector is to the question.
-    fn nearness(&self, vector: &[f32]) -> f32;
-}
-
 /// The candidates of one question.
 #[derive(Debug)]
 pub struct Ranked {
@@ -63,11 +56,11 @@ impl Ranked {
 }
 
 /// Finds and describes the candidates for a question.
-pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, meaning: Option<&dyn Meaning>) -> Result<Ranked, Damage> {
+pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, direction: Option<&Direction>) -> Result<Ranked, Damage> {
     let question = Question::read(text, scope, reader)?;
     let (scores, touched, mut starts) = seeds(scope, &question);
-    if let Some(meaning) = meaning {
-        starts.extend(meaning.seeds(scope)?);
+    if let Some(direction) = direction {
+        starts.extend(direction.seeds(scope)?);
     }
     let pool = Pool::new(scope, &starts);
     let mut rows: Vec<Row> = Vec::with_capacity(pool.slots.len());
@@ -84,7 +77,7 @@ pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, meaning: Option<&dyn
         }
     }
     // What the encoder says makes widening superfluous, and it is the costliest of the features.
-    let widened = match meaning {
+    let widened = match direction {
         None if scope.sections() <= WIDEN_UNDER => widen(scope, &question, &pool, &rows, &words, reader)?,
         _ => vec![0.0; rows.len()],
     };
@@ -112,8 +105,9 @@ pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, meaning: Option<&dyn
         candidates.push((slot, row, features));
     }
     let mut ranked = Ranked { candidates };
-    if let Some(meaning) = meaning {
-        add_meaning(scope, &pool, meaning, &mut ranked)?;
+    if let Some(direction) = direction {
+        let meanings = direction.meanings(scope, &pool.slots)?;
+        wide(AddMeaning { scope, pool: &pool, direction, meanings: &meanings, ranked: &mut ranked });
     }
     Ok(ranked)
 }
@@ -222,73 +216,65 @@ fn widen(scope: &Scope, question: &Question, pool: &Pool, rows: &[Row], words: &
 }
 
 /// Adds what the encoder says: nearest part, surroundings, likeness to the best, whole section.
-fn add_meaning(scope: &Scope, pool: &Pool, meaning: &dyn Meaning, ranked: &mut Ranked) -> Result<(), Damage> {
-    let mut parts = Vec::with_capacity(pool.slots.len());
-    for slot in &pool.slots {
-        parts.push(meaning.of(scope, *slot)?);
-    }
-    let mut contexts: Vec<Option<Vec<f32>>> = Vec::with_capacity(pool.candidates.len());
-    for (index, (_, _, features)) in pool.candidates.iter().zip(&mut ranked.candidates) {
-        let Some((nearest, vector)) = &parts[*index] else {
-            contexts.push(None);
-            continue;
-        };
-        let mut context = vector.clone();
-        for (there, share) in pool.neighbours(*index) {
-            if let Some((_, vector)) = &parts[there] {
-                let share = share * 1.2;
-                context.iter_mut().zip(vector).for_each(|(sum, value)| *sum += share * value);
-            }
-        }
-        normalise(&mut context);
-        features[12] = *nearest;
-        features[13] = meaning.nearness(&context);
-        features[15] = meaning.nearness(vector);
-        contexts.push(Some(context));
-    }
-    let mut order: Vec<(f32, Slot, usize)> = Vec::new();
-    for (index, (slot, _, features)) in ranked.candidates.iter().enumerate() {
-        order.push((features[1] + 2.0 * features[12] + features[13], *slot, index));
-    }
-    order.sort_by(|a, b| best_first(scope, (a.0, a.1), (b.0, b.1)));
-    order.truncate(ALIKE_TO);
-    let lead = order.first().map_or(0.0, |(score, ..)| *score);
-    // Sections so near that they share surroundings are alike for no good reason.
-    let apart = |a: Slot, b: Slot| {
-        let ((file, ordinal), (other_file, other)) = (scope.position(a), scope.position(b));
-        file != other_file || ordinal.abs_diff(other) > 2 * REACH as u32
-    };
-    for (index, (slot, _, features)) in ranked.candidates.iter_mut().enumerate() {
-        let Some(context) = &contexts[index] else {
-            continue;
-        };
-        let (mut sum, mut total) = (0.0, 0.0);
-        for (score, leader, best) in &order {
-            if let Some(other) = contexts[*best].as_ref().filter(|_| apart(*slot, *leader)) {
-                let weight = (2.0 * (score - lead)).exp();
-                total += weight;
-                sum += weight * dot(context, other);
-            }
-        }
-        features[14] = if total > 0.0 { sum / total } else { 0.0 };
-    }
-    Ok(())
+struct AddMeaning<'a, 'i> {
+    scope: &'a Scope<'i>,
+    pool: &'a Pool,
+    direction: &'a Direction<'a>,
+    meanings: &'a Meanings,
+    ranked: &'a mut Ranked,
 }
 
-pub(super) fn normalise(vector: &mut [f32]) {
-    let length = dot(vector, vector).sqrt().max(1e-9);
-    vector.iter_mut().for_each(|value| *value /= length);
-}
+impl Work for AddMeaning<'_, '_> {
+    type Out = ();
 
-/// The inner product, in eight lanes so that the compiler can use wide registers.
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut lanes = [0.0f32; 8];
-    let (pairs_a, pairs_b) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f32 = pairs_a.remainder().iter().zip(pairs_b.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in pairs_a.zip(pairs_b) {
-        for lane in 0..8 {
-            lanes[lane] += a[lane] * b[lane];
+    #[inline(always)]
+    fn work<W: Width>(self, _: W) {
+        let Self { scope, pool, direction, meanings, ranked } = self;
+        let whole = |index: usize| &meanings.wholes[index * DIMENSIONS..(index + 1) * DIMENSIONS];
+        let mut contexts = vec![0.0f32; pool.candidates.len() * DIMENSIONS];
+        let places = pool.candidates.iter().zip(&mut ranked.candidates);
+        for ((index, (_, _, features)), context) in places.zip(contexts.chunks_exact_mut(DIMENSIONS)) {
+            let Some(nearest) = meanings.nearest[*index] else { continue };
+            context.copy_from_slice(whole(*index));
+            // A neighbour that is not encoded is all zeros.
+            for (there, share) in pool.neighbours(*index) {
+                add_share(context, whole(there), share * 1.2);
+            }
+            normalise(context);
+            features[12] = nearest;
+            features[13] = direction.nearness(context);
+            features[15] = direction.nearness(whole(*index));
+        }
+        let mut order: Vec<(f32, Slot, usize)> = Vec::with_capacity(ranked.candidates.len());
+        for (index, (slot, _, features)) in ranked.candidates.iter().enumerate() {
+            order.push((features[1] + 2.0 * features[12] + features[13], *slot, index));
+        }
+        if order.len() > ALIKE_TO {
+            order.select_nth_unstable_by(ALIKE_TO - 1, |a, b| best_first(scope, (a.0, a.1), (b.0, b.1)));
+            order.truncate(ALIKE_TO);
+        }
+        order.sort_by(|a, b| best_first(scope, (a.0, a.1), (b.0, b.1)));
+        let lead = order.first().map_or(0.0, |(score, ..)| *score);
+        let leaders: Vec<_> = order
+            .iter()
+            .filter(|(_, _, index)| meanings.nearest[pool.candidates[*index]].is_some())
+            .map(|(score, slot, index)| ((2.0 * (score - lead)).exp(), scope.position(*slot), *index))
+            .collect();
+        for (at, (slot, _, features)) in ranked.candidates.iter_mut().enumerate() {
+            if meanings.nearest[pool.candidates[at]].is_none() {
+                continue;
+            }
+            let context = &contexts[at * DIMENSIONS..(at + 1) * DIMENSIONS];
+            let (file, ordinal) = scope.position(*slot);
+            let (mut sum, mut total) = (0.0, 0.0);
+            for (weight, (other_file, other), leader) in &leaders {
+                // Sections so near that they share surroundings are alike for no good reason.
+                if file != *other_file || ordinal.abs_diff(*other) > 2 * REACH as u32 {
+                    total += weight;
+                    sum += weight * dot(context, &contexts[leader * DIMENSIONS..(leader + 1) * DIMENSIONS]);
+                }
+            }
+            features[14] = if total > 0.0 { sum / total } else { 0.0 };
         }
     }
-    lanes.iter().sum::<f32>() + rest
 }

@@ -12,7 +12,8 @@ use super::{Damage, Tier, Visible};
 /// The number of a section within one scope.
 pub type Slot = u32;
 
-const NOBODY: u32 = u32::MAX;
+/// The owner of a slot that is dead or hidden.
+pub const NOBODY: u32 = u32::MAX;
 
 /// A file within the scope.
 #[derive(Debug)]
@@ -190,8 +191,23 @@ impl<'i> Scope<'i> {
         Ok(found)
     }
 
-    /// Every living slot.
-    pub fn living(&self) -> impl Iterator<Item = Slot> {
-        self.files.iter().flat_map(|file| file.runs.iter().flat_map(|(start, count)| *start..*start + *count))
+    /// The owners of all slots.
+    pub fn owners(&self) -> &[u32] {
+        &self.owners
+    }
+
+    /// The slots of one segment.
+    pub fn slots_of(&self, segment: usize) -> std::ops::Range<usize> {
+        let start = self.bases[segment] as usize;
+        start..start + self.segments[segment].sections() as usize
+    }
+
+    /// Every run of living sections: segment, first section there, count, first slot.
+    pub fn runs(&self) -> impl Iterator<Item = (usize, u32, u32, Slot)> {
+        let runs = self.files.iter().flat_map(|file| file.runs.iter());
+        runs.filter(|(_, count)| *count > 0).map(|(start, count)| {
+            let (at, _, number) = self.place(*start);
+            (at, number, *count, *start)
+        })
     }
 }

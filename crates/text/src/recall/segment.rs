@@ -16,7 +16,7 @@ use super::terms::{Reader, Term};
 use super::{Damage, Section};
 
 /// Raised whenever bytes or the meaning of terms change; an older index is rebuilt, not read.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const MAGIC: &[u8; 8] = b"QUIPUSEG";
 const HEADER: usize = 8 + 4 * 3 + 8 * 5 + SEAL;

@@ -1,60 +1,95 @@
 //! What the encoder made of each section, kept beside its segment.
 //!
-//! A section has one vector for each of its parts and, if there are several, their mean first. The
-//! file names the model and the segment it belongs to; a file of another model counts as absent. It
-//! may cover only some sections: encoding is slow, so it may be spread over several updates.
+//! ```text
+//! header │ where each section starts │ signs of all vectors │ a block for each section
+//! ```
+//! A section has one vector for each of its parts and, if there are several, their mean first. A
+//! vector is a scale and a byte for each dimension; its signs, a bit for each, are kept apart so that
+//! a huge project can be scanned. The file names the model and the segment it belongs to; a file of
+//! another model counts as absent. It may cover only some sections: encoding may be spread.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::Damage;
 use super::bytes::{SEAL, Source, open_sealed, seal};
-use super::encoder::{DIMENSIONS, Encoder, identity};
+use super::encoder::{DIMENSIONS, Encoder, Met, identity};
 use super::parts::parts;
-use super::pool::top;
-use super::rank::{Meaning, dot, normalise};
-use super::scope::{Scope, Slot};
-use super::segment::Segment;
+use super::segment::{Row, Segment};
+use super::wide::{Width, Work, add_share, most, normalise, wide};
 
-const MAGIC: &[u8; 8] = b"QUIPUVEC";
+const MAGIC: &[u8; 8] = b"QUIPUVE2";
 const HEADER: usize = 8 + 16 + 8 + 4 + 4 + SEAL;
 /// One vector: a scale and a byte for each dimension.
-const VECTOR: usize = 4 + DIMENSIONS;
-/// Up to so many vectors are all compared with a question; beyond, only those of likely sections.
-const SCANNED: usize = 100_000;
-/// Sections taken up for their meaning alone.
-const SEEDS: usize = 60;
+pub const VECTOR: usize = 4 + DIMENSIONS;
+/// The signs of a vector.
+pub const SIGNS: usize = DIMENSIONS / 8;
+/// Sections that go through the encoder in one call.
+const TOGETHER: usize = 64;
 
 /// The vectors of one section as they are stored.
 pub type Block = Vec<u8>;
 
-/// Encodes a text, part by part.
-pub fn encode(encoder: &Encoder, text: &str) -> Block {
-    let mut found: Vec<Vec<f32>> = parts(text).iter().map(|part| encoder.encode(part)).collect();
-    if found.len() > 1 {
-        let mut mean = vec![0.0; DIMENSIONS];
-        for vector in &found {
-            mean.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value);
+/// The scale of a stored vector and its codes.
+#[inline(always)]
+pub fn split(vector: &[u8]) -> (f32, &[u8]) {
+    let (scale, codes) = vector.split_at(4);
+    (f32::from_le_bytes([scale[0], scale[1], scale[2], scale[3]]), codes)
+}
+
+/// Stores the vectors of a section's parts, their mean first if there are several.
+struct Store<'v>(&'v [f32]);
+
+impl Work for Store<'_> {
+    type Out = Block;
+
+    #[inline(always)]
+    fn work<W: Width>(self, _: W) -> Block {
+        let parts = self.0.chunks_exact(DIMENSIONS);
+        let mut block = Vec::with_capacity((parts.len() + 1) * VECTOR);
+        if parts.len() > 1 {
+            let mut mean = vec![0.0; DIMENSIONS];
+            parts.clone().for_each(|vector| add_share(&mut mean, vector, 1.0));
+            normalise(&mut mean);
+            put(&mean, &mut block);
         }
-        normalise(&mut mean);
-        found.insert(0, mean);
+        parts.for_each(|vector| put(vector, &mut block));
+        block
     }
-    let mut block = Vec::with_capacity(found.len() * VECTOR);
-    for vector in &found {
-        let most = vector.iter().fold(1e-9f32, |most, value| most.max(value.abs()));
-        block.extend((most / 127.0).to_le_bytes());
-        block.extend(vector.iter().map(|value| (value / most * 127.0).round() as i8 as u8));
+}
+
+#[inline(always)]
+fn put(vector: &[f32], out: &mut Vec<u8>) {
+    let most = most(vector, 1e-9);
+    out.extend((most / 127.0).to_le_bytes());
+    out.extend(vector.iter().map(|value| (value / most * 127.0).round() as i8 as u8));
+}
+
+/// Encodes texts, part by part: a block for each.
+fn encode(encoder: &Encoder, texts: &[String], met: &mut Met) -> Vec<Block> {
+    let cut: Vec<Vec<&str>> = texts.iter().map(|text| parts(text)).collect();
+    let all: Vec<&str> = cut.iter().flatten().copied().collect();
+    let vectors = encoder.encode_all(&all, met);
+    let mut rest = &vectors[..];
+    let mut blocks = Vec::with_capacity(texts.len());
+    for parts in &cut {
+        let (own, others) = rest.split_at(parts.len() * DIMENSIONS);
+        rest = others;
+        blocks.push(wide(Store(own)));
     }
-    block
+    blocks
 }
 
 /// The bytes of a vector file: a block for each section, empty where it is not encoded yet.
 pub fn render(stamp: u64, blocks: &[Block]) -> Vec<u8> {
-    let mut out = MAGIC.to_vec();
+    let vectors = blocks.iter().map(|block| block.len() / VECTOR).sum::<usize>();
+    let mut out = Vec::with_capacity(HEADER + blocks.len() * 8 + vectors * (VECTOR + SIGNS) + 16);
+    out.extend(MAGIC);
     out.extend(identity());
     out.extend(stamp.to_le_bytes());
     out.extend((blocks.len() as u32).to_le_bytes());
-    out.extend((blocks.iter().map(|block| block.len() / VECTOR).sum::<usize>() as u32).to_le_bytes());
+    out.extend((vectors as u32).to_le_bytes());
     seal(&mut out, 0);
     let from = out.len();
     let mut start = 0u32;
@@ -64,6 +99,11 @@ pub fn render(stamp: u64, blocks: &[Block]) -> Vec<u8> {
     }
     out.extend(start.to_le_bytes());
     seal(&mut out, from);
+    let from = out.len();
+    for vector in blocks.iter().flat_map(|block| block.chunks_exact(VECTOR)) {
+        out.extend(signs(split(vector).1.iter().map(|code| *code as i8 > 0)));
+    }
+    seal(&mut out, from);
     for block in blocks {
         let from = out.len();
         out.extend(block);
@@ -72,12 +112,25 @@ pub fn render(stamp: u64, blocks: &[Block]) -> Vec<u8> {
     out
 }
 
+/// One bit for each dimension.
+pub fn signs(positive: impl Iterator<Item = bool>) -> [u8; SIGNS] {
+    let mut bits = [0; SIGNS];
+    for (at, positive) in positive.enumerate() {
+        bits[at / 8] |= u8::from(positive) << (at % 8);
+    }
+    bits
+}
+
 /// An opened vector file.
 #[derive(Debug)]
 pub struct Vectors {
     source: Source,
     /// The first vector of each section, and the end.
     starts: Vec<u32>,
+    /// Whether every section is encoded.
+    full: bool,
+    /// Where the signs are, and where the blocks.
+    signs: u64,
     body: u64,
     /// Everything, once a question has compared everything.
     whole: OnceLock<Vec<u8>>,
@@ -101,27 +154,49 @@ impl Vectors {
             .chunks_exact(4)
             .map(|four| u32::from_le_bytes(four.try_into().expect("four")))
             .collect();
-        let body = (HEADER + size) as u64;
-        let whole = body + (vectors * VECTOR + sections * SEAL) as u64;
-        let sound = starts.is_sorted() && starts.last() == Some(&(vectors as u32));
-        (sound && whole == source.len()).then(|| Self { source, starts, body, whole: OnceLock::new() })
-    }
-
-    /// How many vectors there are.
-    pub fn count(&self) -> usize {
-        self.starts.last().map_or(0, |end| *end as usize)
+        let signs = (HEADER + size) as u64;
+        let body = signs + (vectors * SIGNS + SEAL) as u64;
+        let end = body + (vectors * VECTOR + sections * SEAL) as u64;
+        let sound = starts.is_sorted() && starts.last() == Some(&(vectors as u32)) && end == source.len();
+        let full = starts.windows(2).all(|pair| pair[0] < pair[1]);
+        sound.then(|| Self { source, starts, full, signs, body, whole: OnceLock::new() })
     }
 
     /// Whether a section is encoded.
+    #[inline(always)]
     pub fn has(&self, number: u32) -> bool {
         let at = number as usize;
         self.starts[at] < self.starts[at + 1]
     }
 
+    /// How many sections of a run are encoded.
+    pub fn encoded(&self, first: u32, count: u32) -> usize {
+        if self.full { count as usize } else { (first..first + count).filter(|number| self.has(*number)).count() }
+    }
+
+    /// Where each section's vectors start, and the end.
+    pub fn starts(&self) -> &[u32] {
+        &self.starts
+    }
+
+    /// The signs of all vectors, read and checked.
+    pub fn signs(&self) -> Result<Cow<'_, [u8]>, Damage> {
+        self.source.read_sealed(self.signs, (self.body - self.signs) as usize)
+    }
+
+    /// Where the block of a section lies, and its length with its seal.
+    #[inline(always)]
     fn range(&self, number: u32) -> (usize, usize) {
         let at = number as usize;
         let (start, end) = (self.starts[at] as usize, self.starts[at + 1] as usize);
         (start * VECTOR + at * SEAL, (end - start) * VECTOR + SEAL)
+    }
+
+    /// The block of a section within bytes that begin at `start`.
+    #[inline(always)]
+    pub fn within<'b>(&self, bytes: &'b [u8], start: usize, number: u32) -> &'b [u8] {
+        let (from, len) = self.range(number);
+        &bytes[from - start..from - start + len - SEAL]
     }
 
     /// The block of one section.
@@ -133,105 +208,34 @@ impl Vectors {
         Ok(self.source.read_sealed(self.body + start as u64, len)?.into_owned())
     }
 
-    fn with_block<T>(&self, number: u32, read: impl FnOnce(&[u8]) -> T) -> Result<T, Damage> {
-        let (start, len) = self.range(number);
-        match self.whole.get() {
-            Some(whole) => Ok(read(&whole[start..start + len - SEAL])),
-            None => Ok(read(&self.source.read_sealed(self.body + start as u64, len)?)),
+    /// The blocks of a run of sections as they lie, checked, and where they begin.
+    pub fn blocks(&self, first: u32, count: u32) -> Result<(Cow<'_, [u8]>, usize), Damage> {
+        let (start, (last, len)) = (self.range(first).0, self.range(first + count - 1));
+        let end = last + len;
+        if let Some(whole) = self.whole.get() {
+            return Ok((Cow::Borrowed(&whole[start..end]), start));
         }
-    }
-
-    /// Reads and checks everything once.
-    fn load(&self) -> Result<(), Damage> {
-        if self.whole.get().is_none() {
-            let len = usize::try_from(self.source.len() - self.body).map_err(|_| Damage::Short)?;
-            let whole = self.source.read(self.body, len)?.into_owned();
-            for number in 0..self.starts.len() as u32 - 1 {
-                let (start, len) = self.range(number);
-                open_sealed(&whole[start..start + len])?;
-            }
-            // Another thread may have been first; its bytes are the same.
-            let _ = self.whole.set(whole);
+        let bytes = self.source.read(self.body + start as u64, end - start)?;
+        for number in first..first + count {
+            let (from, len) = self.range(number);
+            open_sealed(&bytes[from - start..from - start + len])?;
         }
-        Ok(())
-    }
-}
-
-/// A question's direction, ready to be compared.
-pub struct Direction<'i> {
-    exact: Vec<f32>,
-    coarse: Vec<i16>,
-    vectors: Vec<Option<&'i Vectors>>,
-}
-
-const COARSE: f32 = 4096.0;
-
-impl<'i> Direction<'i> {
-    /// The direction of a question, against the vectors of a scope's segments.
-    pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>) -> Self {
-        let exact = encoder.encode(question);
-        let coarse = exact.iter().map(|value| (value * COARSE).round() as i16).collect();
-        Self { exact, coarse, vectors }
+        Ok((bytes, start))
     }
 
-    /// How many sections of the scope have vectors.
-    pub fn covers(&self, scope: &Scope) -> usize {
-        let has = |slot: &Slot| {
-            let (at, _, number) = scope.place(*slot);
-            self.vectors[at].is_some_and(|vectors| vectors.has(number))
-        };
-        scope.living().filter(has).count()
-    }
-
-    fn nearest(&self, block: &[u8]) -> f32 {
-        let several = block.len() > VECTOR;
-        let parts = block.chunks_exact(VECTOR).skip(usize::from(several));
-        parts.map(|vector| self.compare(vector)).fold(-1.0, f32::max)
-    }
-
-    fn compare(&self, vector: &[u8]) -> f32 {
-        let (scale, codes) = vector.split_at(4);
-        let scale = f32::from_le_bytes(scale.try_into().expect("four"));
-        let sum: i32 = codes.iter().zip(&self.coarse).map(|(a, b)| i32::from(*a as i8) * i32::from(*b)).sum();
-        sum as f32 * scale / COARSE
-    }
-}
-
-impl Meaning for Direction<'_> {
-    fn seeds(&self, scope: &Scope) -> Result<Vec<Slot>, Damage> {
-        if self.vectors.iter().flatten().map(|vectors| vectors.count()).sum::<usize>() > SCANNED {
-            return Ok(Vec::new());
+    /// Reads and checks everything once, and gives it.
+    pub fn whole(&self) -> Result<&[u8], Damage> {
+        if let Some(whole) = self.whole.get() {
+            return Ok(whole);
         }
-        for vectors in self.vectors.iter().flatten() {
-            vectors.load()?;
+        let len = usize::try_from(self.source.len() - self.body).map_err(|_| Damage::Short)?;
+        let whole = self.source.read(self.body, len)?.into_owned();
+        for number in 0..self.starts.len() as u32 - 1 {
+            let (start, len) = self.range(number);
+            open_sealed(&whole[start..start + len])?;
         }
-        let mut near = Vec::with_capacity(scope.sections() as usize);
-        for slot in scope.living() {
-            let (at, _, number) = scope.place(slot);
-            if let Some(vectors) = self.vectors[at].filter(|vectors| vectors.has(number)) {
-                near.push((vectors.with_block(number, |block| self.nearest(block))?, slot));
-            }
-        }
-        Ok(top(scope, near, SEEDS).into_iter().map(|(_, slot)| slot).collect())
-    }
-
-    fn of(&self, scope: &Scope, slot: Slot) -> Result<Option<(f32, Vec<f32>)>, Damage> {
-        let (at, _, number) = scope.place(slot);
-        let Some(vectors) = self.vectors[at].filter(|vectors| vectors.has(number)) else {
-            return Ok(None);
-        };
-        vectors
-            .with_block(number, |block| {
-                let (scale, codes) = block[..VECTOR].split_at(4);
-                let scale = f32::from_le_bytes(scale.try_into().expect("four"));
-                let whole = codes.iter().map(|code| f32::from(*code as i8) * scale).collect();
-                (self.nearest(block), whole)
-            })
-            .map(Some)
-    }
-
-    fn nearness(&self, vector: &[f32]) -> f32 {
-        dot(&self.exact, vector)
+        // Another thread may be first; its bytes are the same.
+        Ok(self.whole.get_or_init(|| whole))
     }
 }
 
@@ -240,29 +244,46 @@ impl Meaning for Direction<'_> {
 pub fn complete(
     segment: &Segment,
     has: Option<&Vectors>,
-    known: &HashMap<u64, Block>,
+    known: &mut HashMap<u64, Block>,
     alive: &dyn Fn(u32) -> bool,
     limit: &mut usize,
 ) -> Result<(Vec<Block>, usize), Damage> {
-    let mut blocks = Vec::with_capacity(segment.sections() as usize);
-    let mut without = 0;
-    for (number, row) in (0..).zip(segment.rows(0, segment.sections())?) {
-        let block = match has.filter(|vectors| vectors.has(number)) {
-            Some(vectors) => vectors.block(number)?,
-            None if !alive(number) => Block::new(),
-            None => match (known.get(&row.text), Encoder::built_in()) {
-                (Some(block), _) => block.clone(),
-                (None, Some(encoder)) if *limit > 0 => {
-                    *limit -= 1;
-                    encode(encoder, &segment.record(&row)?.1)
-                }
-                _ => {
-                    without += 1;
-                    Block::new()
-                }
+    let rows = segment.rows(0, segment.sections())?;
+    let mut blocks = vec![Block::new(); rows.len()];
+    let mut wanted: Vec<usize> = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
+        match has.filter(|vectors| vectors.has(number as u32)) {
+            Some(vectors) => blocks[number] = vectors.block(number as u32)?,
+            None if !alive(number as u32) => {}
+            None => match known.get(&row.text) {
+                Some(block) => blocks[number].clone_from(block),
+                None => wanted.push(number),
             },
-        };
-        blocks.push(block);
+        }
+    }
+    // Equal texts are encoded once.
+    let mut firsts: Vec<usize> = wanted.clone();
+    let mut met_texts = std::collections::HashSet::new();
+    firsts.retain(|number| met_texts.insert(rows[*number].text));
+    if let Some(encoder) = Encoder::built_in() {
+        firsts.truncate(*limit);
+        *limit -= firsts.len();
+        let mut met = Met::default();
+        for group in firsts.chunks(TOGETHER) {
+            let text = |number: &usize| segment.record(&rows[*number]).map(|(_, text)| text);
+            let texts = group.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+            for (number, block) in group.iter().zip(encode(encoder, &texts, &mut met)) {
+                known.insert(rows[*number].text, block);
+            }
+        }
+    }
+    let mut without = 0;
+    for number in wanted {
+        let row: &Row = &rows[number];
+        match known.get(&row.text) {
+            Some(block) => blocks[number].clone_from(block),
+            None => without += 1,
+        }
     }
     Ok((blocks, without))
 }

@@ -262,6 +262,7 @@ impl Writer {
             alive.entry(extent.segment).or_default().push((extent.first, extent.count));
         }
         let mut limit = self.encode_at_most;
+        let mut known = std::mem::take(&mut self.carried);
         for Named { id, .. } in &self.manifest.segments {
             let runs = alive.get(id).map_or(&[][..], Vec::as_slice);
             let has = self.open_vectors(*id);
@@ -272,10 +273,9 @@ impl Writer {
             if has.as_ref().is_some_and(|vectors| !lacks(vectors)) {
                 continue;
             }
-            if limit == 0 && self.carried.is_empty() {
-                let known = has.as_ref();
+            if limit == 0 && known.is_empty() {
                 let numbers = runs.iter().flat_map(|(first, count)| *first..first + count);
-                self.receipt.unencoded += numbers.filter(|number| known.is_none_or(|has| !has.has(*number))).count();
+                self.receipt.unencoded += numbers.filter(|number| has.as_ref().is_none_or(|has| !has.has(*number))).count();
                 continue;
             }
             let mut living = vec![false; self.segments[id].sections() as usize];
@@ -283,7 +283,7 @@ impl Writer {
                 living[*first as usize..(first + count) as usize].fill(true);
             }
             let alive = |number: u32| living[number as usize];
-            let (blocks, without) = vectors::complete(&self.segments[id], has.as_ref(), &self.carried, &alive, &mut limit)
+            let (blocks, without) = vectors::complete(&self.segments[id], has.as_ref(), &mut known, &alive, &mut limit)
                 .map_err(|damage| self.damaged(damage))?;
             self.receipt.unencoded += without;
             self.write_vectors(*id, &blocks)?;

@@ -1,94 +1,26 @@
 //! The encoder's arithmetic: three convolutions over pieces, a sum, four dense layers, a rotation.
 //!
-//! All weights stay as they lie in the binary, in 4 and 8 bits, so there is nothing to load. A product
-//! rounds its input to 14 bits and runs in whole numbers, which needs no special instructions and no
-//! unsafe code to be fast.
+//! All weights stay as they lie in the binary, in 4 and 8 bits, so there is nothing to load. Many
+//! texts go through at once. What the layers up to the first convolution make of a piece does not
+//! depend on the text around it, so it is worked out once for all its places.
 
-use pulp::{Simd, WithSimd};
+use std::collections::HashMap;
 
+use super::super::wide::{Width, Work, dot, sum, wide};
+use super::product::{Matrix, TILE, Whole};
 use super::{floats, take, take_numbers};
 
 const WIDTH: usize = 512;
 const BRANCH: usize = 256;
 /// Width of each convolution's window and how many pieces of it lie to the left.
 const WINDOWS: [(usize, usize); 3] = [(2, 0), (3, 1), (5, 2)];
-const FEATURES: usize = WIDTH + WINDOWS.len() * BRANCH;
+const BRANCHES: usize = WINDOWS.len() * BRANCH;
+const FEATURES: usize = WIDTH + BRANCHES;
+/// What is kept of a piece: its projection, and its share in each place of each window.
+const KEPT: usize = BRANCHES + (2 + 3 + 5) * BRANCH;
 const EPSILON: f32 = 1e-12;
-
-/// Activations are rounded to whole numbers of at most this size. With weights of at most 127 and
-/// sums of at most 1,280 products, nothing overflows 32 bits.
-const FINEST: f32 = 8191.0;
-
-/// A matrix in 8 bits, column after column, each with its own scale. It is used where it lies.
-struct Matrix<'b> {
-    rows: usize,
-    columns: usize,
-    scales: Vec<f32>,
-    codes: &'b [u8],
-}
-
-impl<'b> Matrix<'b> {
-    fn parse(bytes: &mut &'b [u8]) -> Option<Self> {
-        let [rows, columns] = take_numbers(bytes)?.map(|number| number as usize);
-        let scales = floats(take(bytes, 4 * columns)?);
-        let codes = take(bytes, rows.checked_mul(columns)?)?;
-        Some(Self { rows, columns, scales, codes })
-    }
-
-    /// `input × self`, added to `out`; both are row after row.
-    fn multiply(&self, input: &[f32], out: &mut [f32]) {
-        let mut whole = vec![0i16; input.len()];
-        let mut steps = Vec::with_capacity(input.len() / self.rows);
-        for (row, whole) in input.chunks_exact(self.rows).zip(whole.chunks_exact_mut(self.rows)) {
-            let most = row.iter().fold(1e-20f32, |most, value| most.max(value.abs()));
-            let scale = FINEST / most;
-            for (value, whole) in row.iter().zip(whole) {
-                *whole = (value * scale).round_ties_even() as i16;
-            }
-            steps.push(most / FINEST);
-        }
-        pulp::Arch::new().dispatch(Product { matrix: self, whole: &whole, steps: &steps, out });
-    }
-
-    fn apply(&self, input: &[f32]) -> Vec<f32> {
-        let mut out = vec![0.0; input.len() / self.rows * self.columns];
-        self.multiply(input, &mut out);
-        out
-    }
-}
-
-/// The inner loops of a product, compiled once for every kind of processor and chosen at run time.
-struct Product<'p> {
-    matrix: &'p Matrix<'p>,
-    whole: &'p [i16],
-    steps: &'p [f32],
-    out: &'p mut [f32],
-}
-
-impl WithSimd for Product<'_> {
-    type Output = ();
-
-    // Everything within must be inlined: only then is it compiled for the processor at hand.
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Self { matrix, whole, steps, out } = self;
-        let (rows, columns) = (matrix.rows, matrix.columns);
-        let mut column = vec![0i16; rows];
-        for at in 0..columns {
-            let codes = &matrix.codes[at * rows..(at + 1) * rows];
-            for (wide, code) in column.iter_mut().zip(codes) {
-                *wide = i16::from(*code as i8);
-            }
-            for (place, step) in steps.iter().enumerate() {
-                let mut sum = 0i32;
-                for (a, b) in whole[place * rows..(place + 1) * rows].iter().zip(&column) {
-                    sum += i32::from(*a) * i32::from(*b);
-                }
-                out[place * columns + at] += sum as f32 * step * matrix.scales[at];
-            }
-        }
-    }
-}
+/// Pieces kept at most, about 27 MB. A thousand pieces make up most of a language's texts.
+const MOST_KEPT: usize = 2048;
 
 pub struct Network<'b> {
     scales: &'b [u8],
@@ -98,10 +30,24 @@ pub struct Network<'b> {
     vectors: Vec<Vec<f32>>,
 }
 
+/// What the first layers made of pieces met before. It only saves time.
+#[derive(Default)]
+pub struct Met {
+    places: HashMap<u32, usize>,
+    rows: Vec<f32>,
+}
+
+impl Met {
+    #[inline(always)]
+    fn row(&self, piece: u32) -> &[f32] {
+        &self.rows[self.places[&piece] * KEPT..][..KEPT]
+    }
+}
+
 /// Sizes of the matrices in the model, in their order.
 #[rustfmt::skip]
 const SHAPES: [(usize, usize); 15] = [
-    (WIDTH, 3 * BRANCH), (2 * BRANCH, BRANCH), (3 * BRANCH, BRANCH), (5 * BRANCH, BRANCH), (2 *
+    (WIDTH, BRANCHES), (2 * BRANCH, BRANCH), (3 * BRANCH, BRANCH), (5 * BRANCH, BRANCH), (2 *
     BRANCH, BRANCH), (3 * BRANCH, BRANCH), (5 * BRANCH, BRANCH), (FEATURES, WIDTH), (WIDTH,
     320), (WIDTH, 320), (320, 320), (320, WIDTH), (320, WIDTH), (WIDTH, WIDTH), (WIDTH,
     super::DIMENSIONS),
@@ -109,7 +55,7 @@ const SHAPES: [(usize, usize); 15] = [
 /// Lengths of the vectors in the model, in their order.
 #[rustfmt::skip]
 const LENGTHS: [usize; 12] = [
-    3 * BRANCH, 3 * BRANCH, 3 * BRANCH, BRANCH, BRANCH, BRANCH, BRANCH, BRANCH, BRANCH,
+    BRANCHES, BRANCHES, BRANCHES, BRANCH, BRANCH, BRANCH, BRANCH, BRANCH, BRANCH,
     FEATURES, FEATURES, WIDTH,
 ];
 
@@ -129,6 +75,22 @@ impl<'b> Network<'b> {
         right.then_some(Self { scales, offsets, table, matrices, vectors })
     }
 
+    /// The vectors of some texts, given as pieces, row after row and not yet of length one.
+    pub fn run(&self, texts: &[Vec<u32>], met: &mut Met) -> Vec<f32> {
+        let mut fresh: Vec<u32> = texts.iter().flatten().copied().collect();
+        fresh.sort_unstable();
+        fresh.dedup();
+        if met.places.len() + fresh.len() > MOST_KEPT {
+            *met = Met::default();
+        }
+        fresh.retain(|piece| !met.places.contains_key(piece));
+        if !fresh.is_empty() {
+            wide(Meet { network: self, fresh: &fresh, met });
+        }
+        wide(Encode { network: self, texts, met })
+    }
+
+    #[inline(always)]
     fn unpack(&self, piece: u32, out: &mut [f32]) {
         let at = piece as usize;
         let half = |bytes: &[u8]| half_float(u16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]));
@@ -139,97 +101,172 @@ impl<'b> Network<'b> {
             pair[1] = f32::from(code >> 4) * scale + offset;
         }
     }
+}
 
-    /// The vector of some pieces, not yet of length one.
-    pub fn run(&self, ids: &[u32]) -> Vec<f32> {
-        let count = ids.len();
-        let [project, first @ .., into, d0, p1, d1, d2, p3, d3, rotation] = &self.matrices[..] else {
-            unreachable!("the shapes were checked")
-        };
-        let [bias, gain, shift, biases @ .., all_gain, all_shift, into_bias] = &self.vectors[..] else {
-            unreachable!("the lengths were checked")
-        };
-        let mut pieces = vec![0.0; count * WIDTH];
-        for (id, row) in ids.iter().zip(pieces.chunks_exact_mut(WIDTH)) {
-            self.unpack(*id, row);
+/// Works out the first layers for pieces that were not met before.
+struct Meet<'m> {
+    network: &'m Network<'m>,
+    fresh: &'m [u32],
+    met: &'m mut Met,
+}
+
+impl Work for Meet<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn work<W: Width>(self, lanes: W) {
+        let Self { network, fresh, met } = self;
+        let [project, first @ ..] = &network.matrices[..] else { unreachable!("the shapes were checked") };
+        let [bias, gain, shift, ..] = &network.vectors[..] else { unreachable!("the lengths were checked") };
+        let mut pieces = vec![0.0; fresh.len() * WIDTH];
+        for (piece, row) in fresh.iter().zip(pieces.chunks_exact_mut(WIDTH)) {
+            network.unpack(*piece, row);
         }
-        let mut projected = project.apply(&pieces);
-        for row in projected.chunks_exact_mut(3 * BRANCH) {
+        let mut projected = project.apply(lanes, &pieces);
+        for row in projected.chunks_exact_mut(BRANCHES) {
             add(row, bias);
             layer_norm(row, gain, shift);
         }
-        let mut features = vec![0.0; count * FEATURES];
-        for (row, piece) in features.chunks_exact_mut(FEATURES).zip(pieces.chunks_exact(WIDTH)) {
-            row[..WIDTH].copy_from_slice(piece);
+        let before = met.rows.len();
+        met.rows.resize(before + fresh.len() * KEPT, 0.0);
+        let kept = &mut met.rows[before..];
+        for (kept, row) in kept.chunks_exact_mut(KEPT).zip(projected.chunks_exact(BRANCHES)) {
+            kept[..BRANCHES].copy_from_slice(row);
         }
-        for (branch, window) in WINDOWS.iter().enumerate() {
+        let mut start = BRANCHES;
+        for (branch, (width, _)) in WINDOWS.iter().enumerate() {
             let from = branch * BRANCH;
-            let input: Vec<f32> = projected.chunks_exact(3 * BRANCH).flat_map(|row| row[from..from + BRANCH].iter().copied()).collect();
-            let once = convolve(&input, *window, &first[branch], &biases[branch]);
-            let twice = convolve(&once, *window, &first[3 + branch], &biases[3 + branch]);
-            let rows = features.chunks_exact_mut(FEATURES).zip(twice.chunks_exact(BRANCH));
-            for (row, value) in rows {
-                row[WIDTH + from..WIDTH + from + BRANCH].copy_from_slice(value);
+            let whole = Whole::round(BRANCH, projected.chunks_exact(BRANCHES).map(|row| &row[from..from + BRANCH]));
+            for step in 0..*width {
+                first[branch].each_tile(lanes, &whole, step * BRANCH, |row, column, tile| {
+                    kept[row * KEPT + start + column..][..TILE].copy_from_slice(tile);
+                });
+                start += BRANCH;
             }
         }
-        let mut sum = vec![0.0; FEATURES];
-        for row in features.chunks_exact_mut(FEATURES) {
-            layer_norm(row, all_gain, all_shift);
-            add(&mut sum, row);
+        let place = before / KEPT;
+        met.places.extend(fresh.iter().zip(place..).map(|(piece, place)| (*piece, place)));
+    }
+}
+
+/// The rest of the way, for all texts together.
+struct Encode<'e> {
+    network: &'e Network<'e>,
+    texts: &'e [Vec<u32>],
+    met: &'e Met,
+}
+
+impl Work for Encode<'_> {
+    type Out = Vec<f32>;
+
+    #[inline(always)]
+    fn work<W: Width>(self, lanes: W) -> Vec<f32> {
+        let Self { network, texts, met } = self;
+        let [_, first @ .., into, d0, p1, d1, d2, p3, d3, rotation] = &network.matrices[..] else {
+            unreachable!("the shapes were checked")
+        };
+        let [_, _, _, biases @ .., all_gain, all_shift, into_bias] = &network.vectors[..] else { unreachable!("the lengths were checked") };
+        let places: usize = texts.iter().map(Vec::len).sum();
+        let mut features = vec![0.0; places * FEATURES];
+        let mut once = vec![0.0; places * BRANCHES];
+        let mut at = 0;
+        for text in texts {
+            let rows: Vec<&[f32]> = text.iter().map(|piece| met.row(*piece)).collect();
+            for place in 0..text.len() {
+                let out = &mut once[(at + place) * BRANCHES..][..BRANCHES];
+                let mut start = BRANCHES;
+                for (branch, (width, left)) in WINDOWS.iter().enumerate() {
+                    let out = &mut out[branch * BRANCH..][..BRANCH];
+                    out.copy_from_slice(&biases[branch]);
+                    for step in 0..*width {
+                        if let Some(row) = (place + step).checked_sub(*left).and_then(|there| rows.get(there)) {
+                            add(out, &row[start + step * BRANCH..][..BRANCH]);
+                        }
+                    }
+                    start += width * BRANCH;
+                    rectify(out, &rows[place][branch * BRANCH..][..BRANCH]);
+                }
+                network.unpack(text[place], &mut features[(at + place) * FEATURES..][..WIDTH]);
+            }
+            at += text.len();
         }
-        // The sum over pieces and the projection commute: one row instead of `count`.
-        let mut mean = into.apply(&sum);
-        let pieces = count as f32;
-        mean.iter_mut().zip(into_bias).for_each(|(value, bias)| {
-            *value = (*value + pieces * bias) / pieces.sqrt();
-        });
-        let y0 = positive(d0.apply(&mean));
-        let mut y1 = p1.apply(&mean);
-        d1.multiply(&y0, &mut y1);
+        // Which place of the same text lies so many steps away.
+        let mut ends = Vec::with_capacity(places);
+        let mut end = 0;
+        for text in texts {
+            let begin = end;
+            end += text.len();
+            ends.extend((begin..end).map(|_| (begin, end)));
+        }
+        for (branch, (width, left)) in WINDOWS.iter().enumerate() {
+            let from = branch * BRANCH;
+            let whole = Whole::round(BRANCH, once.chunks_exact(BRANCHES).map(|row| &row[from..from + BRANCH]));
+            for step in 0..*width {
+                first[3 + branch].each_tile(lanes, &whole, step * BRANCH, |row, column, tile| {
+                    let (begin, end) = ends[row];
+                    if let Some(there) = (row + left).checked_sub(step).filter(|there| (begin..end).contains(there)) {
+                        add(&mut features[there * FEATURES + WIDTH + from + column..][..TILE], tile);
+                    }
+                });
+            }
+            for (row, once) in features.chunks_exact_mut(FEATURES).zip(once.chunks_exact(BRANCHES)) {
+                let row = &mut row[WIDTH + from..][..BRANCH];
+                add(row, &biases[3 + branch]);
+                rectify(row, &once[from..from + BRANCH]);
+            }
+        }
+        // The sum over pieces and the projection commute: one row for each text.
+        let mut sums = vec![0.0; texts.len() * FEATURES];
+        let mut rows = features.chunks_exact_mut(FEATURES);
+        for (text, sum) in texts.iter().zip(sums.chunks_exact_mut(FEATURES)) {
+            for row in rows.by_ref().take(text.len()) {
+                layer_norm(row, all_gain, all_shift);
+                add(sum, row);
+            }
+        }
+        let mut mean = into.apply(lanes, &sums);
+        for (text, mean) in texts.iter().zip(mean.chunks_exact_mut(WIDTH)) {
+            let pieces = text.len() as f32;
+            let root = pieces.sqrt();
+            mean.iter_mut().zip(into_bias).for_each(|(value, bias)| *value = (*value + pieces * bias) / root);
+        }
+        let y0 = positive(d0.apply(lanes, &mean));
+        let mut y1 = p1.apply(lanes, &mean);
+        d1.multiply(lanes, &y0, &mut y1);
         let y1 = positive(y1);
-        let y2 = positive(d2.apply(&y1));
-        let mut last = p3.apply(&y1);
-        d3.multiply(&y2, &mut last);
+        let y2 = positive(d2.apply(lanes, &y1));
+        let mut last = p3.apply(lanes, &y1);
+        d3.multiply(lanes, &y2, &mut last);
         last.iter_mut().for_each(|value| *value = value.tanh());
-        rotation.apply(&last)
+        rotation.apply(lanes, &last)
     }
 }
 
-/// One convolution with its bias, rectified and added to its input; beyond the ends it sees zeros.
-fn convolve(input: &[f32], (width, left): (usize, usize), weights: &Matrix, bias: &[f32]) -> Vec<f32> {
-    let count = input.len() / BRANCH;
-    let mut windows = vec![0.0; count * width * BRANCH];
-    for (at, window) in windows.chunks_exact_mut(width * BRANCH).enumerate() {
-        for (step, slot) in window.chunks_exact_mut(BRANCH).enumerate() {
-            if let Some(there) = (at + step).checked_sub(left).filter(|there| *there < count) {
-                slot.copy_from_slice(&input[there * BRANCH..(there + 1) * BRANCH]);
-            }
-        }
-    }
-    let mut out = weights.apply(&windows);
-    for (row, input) in out.chunks_exact_mut(BRANCH).zip(input.chunks_exact(BRANCH)) {
-        add(row, bias);
-        row.iter_mut().zip(input).for_each(|(value, input)| *value = value.max(0.0) + input);
-    }
-    out
+/// What is below zero becomes zero, and the input is added.
+#[inline(always)]
+fn rectify(row: &mut [f32], input: &[f32]) {
+    row.iter_mut().zip(input).for_each(|(value, input)| *value = value.max(0.0) + input);
 }
 
+#[inline(always)]
 fn positive(mut values: Vec<f32>) -> Vec<f32> {
     values.iter_mut().for_each(|value| *value = value.max(0.0));
     values
 }
 
+#[inline(always)]
 fn add(row: &mut [f32], other: &[f32]) {
     row.iter_mut().zip(other).for_each(|(value, other)| *value += other);
 }
 
+#[inline(always)]
 fn layer_norm(row: &mut [f32], gain: &[f32], shift: &[f32]) {
     let count = row.len() as f32;
-    let mean = row.iter().sum::<f32>() / count;
-    let variance = row.iter().map(|value| (value - mean) * (value - mean)).sum::<f32>() / count;
-    let scale = 1.0 / (variance + EPSILON).sqrt();
+    let mean = sum(row) / count;
+    row.iter_mut().for_each(|value| *value -= mean);
+    let scale = 1.0 / (dot(row, row) / count + EPSILON).sqrt();
     for ((value, gain), shift) in row.iter_mut().zip(gain).zip(shift) {
-        *value = (*value - mean) * scale * gain + shift;
+        *value = *value * scale * gain + shift;
     }
 }
 

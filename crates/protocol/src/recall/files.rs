@@ -1,0 +1,131 @@
+//! The files that recall searches, at their current versions, cut into sections.
+//!
+//! What a template says about a file is not memory: lines that stand in the template of a file are left
+//! out, and so are HTML comments. A section with nothing of its own is not searched.
+
+use std::collections::{BTreeMap, HashSet};
+
+use quipu_contract::{Class, Contract, Language, ProjectPath};
+use quipu_store::StoreError;
+use quipu_text::Document;
+use quipu_text::recall::{FileText, Section, Tier};
+
+use crate::library::Library;
+use crate::project::Project;
+
+/// Longer files hold data, not memory.
+const LARGEST: usize = 8 << 20;
+
+/// A file that can be searched, at its current version.
+pub(super) struct Current {
+    pub tier: Tier,
+    pub version: String,
+}
+
+/// Every file that holds memory: those a rule names, and Markdown that none names.
+pub(super) fn current_files(project: &Project) -> Result<BTreeMap<String, Current>, StoreError> {
+    let survey = project.store.survey()?;
+    let mut current = BTreeMap::new();
+    for file in survey.files.iter().filter(|f| f.class != Class::Free) {
+        let Ok(path) = ProjectPath::parse(&file.path) else { continue };
+        let tier = match project.contract.rule(&path).and_then(|r| r.tier.as_deref()) {
+            Some("L0") => Tier::L0,
+            Some("L2") => Tier::L2,
+            _ => Tier::L1,
+        };
+        if let Some(version) = &file.version
+            && is_memory(&file.path)
+        {
+            current.insert(file.path.clone(), Current { tier, version: version.to_string() });
+        }
+    }
+    for path in survey.free.iter().filter(|p| p.ends_with(".md")) {
+        let Ok(parsed) = ProjectPath::parse(path) else { continue };
+        if let Some(version) = project.store.look_of(&parsed)? {
+            current.insert(path.clone(), Current { tier: Tier::L1, version });
+        }
+    }
+    Ok(current)
+}
+
+fn is_memory(path: &str) -> bool {
+    path != "quipu.toml" && [".md", ".txt", ".json"].iter().any(|ending| path.ends_with(ending))
+}
+
+/// The sections of a file, or only those a role may read.
+pub(super) fn load(project: &Project, path: &str, current: &Current, only: Option<&[String]>) -> Result<Option<FileText>, StoreError> {
+    let Ok(parsed) = ProjectPath::parse(path) else { return Ok(None) };
+    let Some((bytes, _)) = project.store.read(&parsed)? else { return Ok(None) };
+    let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
+    if text.len() > LARGEST {
+        return Ok(None);
+    }
+    let furniture = Furniture::of(&project.contract, &project.library, &parsed);
+    let document = Document::parse(&text);
+    let ranges: Option<Vec<_>> =
+        only.map(|names| names.iter().filter_map(|name| document.find(name).ok()).map(|s| s.range.clone()).collect());
+    let sections = document
+        .sections()
+        .iter()
+        .filter(|s| ranges.as_ref().is_none_or(|ranges| ranges.iter().any(|r| r.start <= s.range.start && s.range.end <= r.end)))
+        .map(|section| Section {
+            line: u32::try_from(section.line).unwrap_or(u32::MAX),
+            heading_path: document.heading_path(section).into_iter().map(str::to_owned).collect(),
+            text: furniture.removed(without_comments(document.slice(&section.body))),
+        })
+        .filter(|section| !section.text.trim().is_empty())
+        .collect();
+    Ok(Some(FileText { path: path.to_owned(), version: current.version.clone(), tier: current.tier, sections }))
+}
+
+/// The lines of a file's template, in both languages: they tell how to use the file and say nothing of the project.
+#[derive(Default)]
+struct Furniture(HashSet<String>);
+
+impl Furniture {
+    fn of(contract: &Contract, library: &Library, path: &ProjectPath) -> Self {
+        let Some(rule) = contract.rule(path) else { return Self::default() };
+        let Some(profile) = &rule.profile else { return Self::default() };
+        let read = |language: Language| library.read(profile, &format!("templates/{}/{}", language.as_str(), rule.path));
+        let texts = [Language::En, Language::Zh].into_iter().filter_map(read);
+        Self(texts.flat_map(|text| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()).collect())
+    }
+
+    fn removed(&self, text: String) -> String {
+        if self.0.is_empty() {
+            return text;
+        }
+        text.split_inclusive('\n').filter(|line| line.trim().is_empty() || !self.0.contains(line.trim())).collect()
+    }
+}
+
+/// The text without HTML comments: examples in templates and markers are not memory.
+fn without_comments(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        kept.push_str(before);
+        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    }
+    kept.push_str(rest);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_not_searched() {
+        assert_eq!(without_comments("a <!-- example\nx --> b\n<!-- DONE -->\n"), "a  b\n\n");
+        assert_eq!(without_comments("a <!-- open"), "a ");
+        assert_eq!(without_comments("plain"), "plain");
+    }
+
+    #[test]
+    fn what_the_template_says_is_not_searched() {
+        let furniture = Furniture(["_Say what the world is made of._".to_owned(), "| term | meaning |".to_owned()].into());
+        let text = "_Say what the world is made of._\n\n_The sea is glass._\n| term | meaning |\n| tide | slow |\n";
+        assert_eq!(furniture.removed(text.to_owned()), "\n_The sea is glass._\n| tide | slow |\n");
+    }
+}

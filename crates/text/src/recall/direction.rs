@@ -1,0 +1,220 @@
+//! A question's direction, and how near the sections of a scope lie to it.
+//!
+//! Up to some size all sections are compared with it. In a huge project a scan over the signs of the
+//! vectors finds some hundreds worth comparing. Which of the two is decided by the scope alone, and
+//! neither depends on how the index came about.
+
+use super::Damage;
+use super::encoder::{DIMENSIONS, Encoder};
+use super::pool::top;
+use super::scope::{Scope, Slot};
+use super::vectors::{SIGNS, VECTOR, Vectors, signs, split};
+use super::wide::{Width, Work, dot, wide};
+
+/// Sections that are all compared; in a larger scope their signs are scanned first.
+const COMPARED: u32 = 60_000;
+/// Sections that a scan over signs leaves to be compared.
+const SCANNED: usize = 1_000;
+/// Sections taken up for their meaning alone.
+const SEEDS: usize = 60;
+const COARSE: f32 = 4096.0;
+
+/// A question's direction, ready to be compared with the vectors of a scope's segments.
+pub struct Direction<'i> {
+    exact: Vec<f32>,
+    coarse: Vec<i16>,
+    vectors: Vec<Option<&'i Vectors>>,
+}
+
+/// What the encoder makes of some sections.
+pub struct Meanings {
+    /// The nearest part of each to the question; none if it is not encoded.
+    pub nearest: Vec<Option<f32>>,
+    /// Each section as a whole, vector after vector.
+    pub wholes: Vec<f32>,
+}
+
+impl<'i> Direction<'i> {
+    /// The direction of a question.
+    pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>) -> Self {
+        let exact = encoder.encode(question);
+        let coarse = exact.iter().map(|value| (value * COARSE).round() as i16).collect();
+        Self { exact, coarse, vectors }
+    }
+
+    /// How many sections of the scope are encoded.
+    pub fn covers(&self, scope: &Scope) -> usize {
+        let encoded = |(at, first, count, _): (usize, u32, u32, Slot)| self.vectors[at].map_or(0, |vectors| vectors.encoded(first, count));
+        scope.runs().map(encoded).sum()
+    }
+
+    /// The best sections by meaning alone.
+    pub fn seeds(&self, scope: &Scope) -> Result<Vec<Slot>, Damage> {
+        let near = if scope.sections() <= COMPARED {
+            let mut near = Vec::with_capacity(scope.sections() as usize);
+            for (at, first, count, slot) in scope.runs() {
+                if let Some(vectors) = self.vectors[at] {
+                    wide(Compare { direction: self, vectors, whole: vectors.whole()?, first, count, slot, near: &mut near });
+                }
+            }
+            near
+        } else {
+            let slots = self.scan(scope)?;
+            let nearest = self.meanings(scope, &slots)?.nearest;
+            slots.into_iter().zip(nearest).filter_map(|(slot, near)| Some((near?, slot))).collect()
+        };
+        Ok(top(scope, near, SEEDS).into_iter().map(|(_, slot)| slot).collect())
+    }
+
+    /// The sections whose signs agree best with the question's, in the order of slots.
+    fn scan(&self, scope: &Scope) -> Result<Vec<Slot>, Damage> {
+        let own = words(&signs(self.exact.iter().map(|value| *value > 0.0)));
+        let mut apart = vec![u8::MAX; scope.slots()];
+        let mut counts = [0usize; DIMENSIONS + 1];
+        for (at, vectors) in self.vectors.iter().enumerate() {
+            if let Some(vectors) = vectors {
+                let apart = &mut apart[scope.slots_of(at)];
+                let living = &scope.owners()[scope.slots_of(at)];
+                wide(Scan { own, signs: &vectors.signs()?, starts: vectors.starts(), living, apart, counts: &mut counts });
+            }
+        }
+        let mut limit = 0;
+        let mut within = counts[0];
+        while within < SCANNED && limit < DIMENSIONS {
+            limit += 1;
+            within += counts[limit];
+        }
+        let close = (0..).zip(&apart).filter(|(_, apart)| usize::from(**apart) <= limit);
+        let close = close.map(|(slot, apart)| (-f32::from(*apart), slot)).collect();
+        let mut slots: Vec<Slot> = top(scope, close, SCANNED).into_iter().map(|(_, slot)| slot).collect();
+        slots.sort_unstable();
+        Ok(slots)
+    }
+
+    /// What the encoder makes of some sections, given in the order of slots.
+    pub fn meanings(&self, scope: &Scope, slots: &[Slot]) -> Result<Meanings, Damage> {
+        let mut meanings = Meanings { nearest: vec![None; slots.len()], wholes: vec![0.0; slots.len() * DIMENSIONS] };
+        let mut done = 0;
+        for run in slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
+            let (at, _, first) = scope.place(run[0]);
+            if let Some(vectors) = self.vectors[at] {
+                let (blocks, start) = vectors.blocks(first, run.len() as u32)?;
+                let nearest = &mut meanings.nearest[done..done + run.len()];
+                let wholes = &mut meanings.wholes[done * DIMENSIONS..(done + run.len()) * DIMENSIONS];
+                wide(Read { direction: self, vectors, blocks: &blocks, start, first, nearest, wholes });
+            }
+            done += run.len();
+        }
+        Ok(meanings)
+    }
+
+    /// How near a vector of length one lies.
+    #[inline(always)]
+    pub fn nearness(&self, vector: &[f32]) -> f32 {
+        dot(&self.exact, vector)
+    }
+
+    #[inline(always)]
+    fn nearest<W: Width>(&self, lanes: W, block: &[u8]) -> f32 {
+        let several = block.len() > VECTOR;
+        let mut best = -1.0f32;
+        for vector in block.chunks_exact(VECTOR).skip(usize::from(several)) {
+            let (scale, codes) = split(vector);
+            best = best.max(lanes.product(codes, &self.coarse) as f32 * scale / COARSE);
+        }
+        best
+    }
+}
+
+/// Compares a run of sections.
+struct Compare<'c> {
+    direction: &'c Direction<'c>,
+    vectors: &'c Vectors,
+    whole: &'c [u8],
+    first: u32,
+    count: u32,
+    slot: Slot,
+    near: &'c mut Vec<(f32, Slot)>,
+}
+
+impl Work for Compare<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn work<W: Width>(self, lanes: W) {
+        for away in 0..self.count {
+            let number = self.first + away;
+            if self.vectors.has(number) {
+                let block = self.vectors.within(self.whole, 0, number);
+                self.near.push((self.direction.nearest(lanes, block), self.slot + away));
+            }
+        }
+    }
+}
+
+/// Reads the vectors of a run of sections that lie side by side.
+struct Read<'r> {
+    direction: &'r Direction<'r>,
+    vectors: &'r Vectors,
+    blocks: &'r [u8],
+    start: usize,
+    first: u32,
+    nearest: &'r mut [Option<f32>],
+    wholes: &'r mut [f32],
+}
+
+impl Work for Read<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn work<W: Width>(self, lanes: W) {
+        for ((number, nearest), whole) in (self.first..).zip(self.nearest).zip(self.wholes.chunks_exact_mut(DIMENSIONS)) {
+            if self.vectors.has(number) {
+                let block = self.vectors.within(self.blocks, self.start, number);
+                *nearest = Some(self.direction.nearest(lanes, block));
+                let (scale, codes) = split(&block[..VECTOR]);
+                for (value, code) in whole.iter_mut().zip(codes) {
+                    *value = f32::from(*code as i8) * scale;
+                }
+            }
+        }
+    }
+}
+
+type SignWords = [u64; SIGNS / 8];
+
+#[inline(always)]
+fn words(signs: &[u8]) -> SignWords {
+    std::array::from_fn(|at| u64::from_le_bytes(signs[8 * at..8 * at + 8].try_into().expect("eight")))
+}
+
+/// Counts, for every living section of a segment, the signs that differ.
+struct Scan<'s> {
+    own: SignWords,
+    signs: &'s [u8],
+    starts: &'s [u32],
+    living: &'s [u32],
+    apart: &'s mut [u8],
+    counts: &'s mut [usize; DIMENSIONS + 1],
+}
+
+impl Work for Scan<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn work<W: Width>(self, _: W) {
+        for ((ends, owner), apart) in self.starts.windows(2).zip(self.living).zip(self.apart) {
+            let all = &self.signs[ends[0] as usize * SIGNS..ends[1] as usize * SIGNS];
+            if *owner == super::scope::NOBODY || all.is_empty() {
+                continue;
+            }
+            let mut least = u32::MAX;
+            for signs in all.chunks_exact(SIGNS) {
+                let differ = words(signs).iter().zip(&self.own).map(|(a, b)| (a ^ b).count_ones()).sum();
+                least = least.min(differ);
+            }
+            *apart = least as u8;
+            self.counts[least as usize] += 1;
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Products of many rows with a matrix in 8 bits, in whole numbers.
+//!
+//! Rows are rounded to 14 bits. Sixteen columns at a time are widened and meet four rows at a time,
+//! so that both stay in the nearest cache and every result is written in whole lines.
+
+use super::super::wide::{Width, most};
+use super::{floats, take, take_numbers};
+
+/// Activations are rounded to whole numbers of at most this size. With weights of at most 127 and
+/// sums of at most 1,280 products, nothing overflows 32 bits.
+const FINEST: f32 = 8191.0;
+/// Added to a small number, it leaves the nearest whole number in the low bits.
+const ROUND: f32 = 12_582_912.0;
+/// Columns of one tile; every matrix has a multiple of them.
+pub const TILE: usize = 16;
+/// Rows that meet a column together.
+const ROWS: usize = 4;
+
+/// Rows of whole numbers, with what one unit of each row stands for.
+pub struct Whole {
+    depth: usize,
+    codes: Vec<i16>,
+    steps: Vec<f32>,
+}
+
+impl Whole {
+    #[inline(always)]
+    pub fn round<'r>(depth: usize, rows: impl ExactSizeIterator<Item = &'r [f32]>) -> Self {
+        let mut codes = vec![0i16; depth * rows.len()];
+        let mut steps = Vec::with_capacity(rows.len());
+        for (row, codes) in rows.zip(codes.chunks_exact_mut(depth)) {
+            let most = most(row, 1e-20);
+            let scale = FINEST / most;
+            for (value, code) in row.iter().zip(codes) {
+                *code = (value * scale + ROUND).to_bits() as i16;
+            }
+            steps.push(most / FINEST);
+        }
+        Self { depth, codes, steps }
+    }
+}
+
+/// A matrix in 8 bits, column after column, each with its own scale. It is used where it lies.
+pub struct Matrix<'b> {
+    pub rows: usize,
+    pub columns: usize,
+    scales: Vec<f32>,
+    codes: &'b [u8],
+}
+
+impl<'b> Matrix<'b> {
+    pub fn parse(bytes: &mut &'b [u8]) -> Option<Self> {
+        let [rows, columns] = take_numbers(bytes)?.map(|number| number as usize);
+        let scales = floats(take(bytes, 4 * columns)?);
+        let codes = take(bytes, rows.checked_mul(columns)?)?;
+        Some(Self { rows, columns, scales, codes })
+    }
+
+    /// The product of each row of `input` with the columns' part that starts at `from`, in tiles:
+    /// `each(row, first column, values)`.
+    #[inline(always)]
+    pub fn each_tile<W: Width>(&self, width: W, input: &Whole, from: usize, mut each: impl FnMut(usize, usize, &[f32; TILE])) {
+        let depth = input.depth;
+        let mut wide = vec![0i16; TILE * depth];
+        for first in (0..self.columns).step_by(TILE) {
+            for (at, wide) in wide.chunks_exact_mut(depth).enumerate() {
+                let start = (first + at) * self.rows + from;
+                for (wide, code) in wide.iter_mut().zip(&self.codes[start..start + depth]) {
+                    *wide = i16::from(*code as i8);
+                }
+            }
+            let column = |at: usize| &wide[at * depth..(at + 1) * depth];
+            let row = |at: usize| &input.codes[at * depth..(at + 1) * depth];
+            let scales = &self.scales[first..first + TILE];
+            let many = input.steps.len() / ROWS * ROWS;
+            for at in (0..many).step_by(ROWS) {
+                let mut tiles = [[0.0f32; TILE]; ROWS];
+                for pair in (0..TILE).step_by(2) {
+                    let sums = width.products([row(at), row(at + 1), row(at + 2), row(at + 3)], [column(pair), column(pair + 1)]);
+                    for (place, tile) in tiles.iter_mut().enumerate() {
+                        tile[pair] = sums[0][place] as f32;
+                        tile[pair + 1] = sums[1][place] as f32;
+                    }
+                }
+                for (place, tile) in tiles.iter_mut().enumerate() {
+                    scale(tile, input.steps[at + place], scales);
+                    each(at + place, first, tile);
+                }
+            }
+            for at in many..input.steps.len() {
+                let mut tile = [0.0f32; TILE];
+                for four in (0..TILE).step_by(4) {
+                    let columns = [column(four), column(four + 1), column(four + 2), column(four + 3)];
+                    let [sums] = width.products(columns, [row(at)]);
+                    tile[four..four + 4].copy_from_slice(&sums.map(|sum| sum as f32));
+                }
+                scale(&mut tile, input.steps[at], scales);
+                each(at, first, &tile);
+            }
+        }
+    }
+
+    /// `input × self`, added to `out`; both are row after row.
+    #[inline(always)]
+    pub fn multiply<W: Width>(&self, width: W, input: &[f32], out: &mut [f32]) {
+        let whole = Whole::round(self.rows, input.chunks_exact(self.rows));
+        self.each_tile(width, &whole, 0, |row, column, tile| {
+            let out = &mut out[row * self.columns + column..][..TILE];
+            out.iter_mut().zip(tile).for_each(|(out, value)| *out += value);
+        });
+    }
+
+    #[inline(always)]
+    pub fn apply<W: Width>(&self, width: W, input: &[f32]) -> Vec<f32> {
+        let mut out = vec![0.0; input.len() / self.rows * self.columns];
+        self.multiply(width, input, &mut out);
+        out
+    }
+}
+
+#[inline(always)]
+fn scale(tile: &mut [f32; TILE], step: f32, scales: &[f32]) {
+    tile.iter_mut().zip(scales).for_each(|(value, scale)| *value = *value * step * scale);
+}
