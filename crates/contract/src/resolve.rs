@@ -211,6 +211,7 @@ impl Resolver {
             let role = self.role(manifest, name, role, "", &binding, &names);
             contract.roles.insert(name.clone(), role);
         }
+        session::join_roles(&mut contract.roles);
         for step in &parsed.steps {
             let step = self.step(manifest, step);
             contract.steps.retain(|s| s.name != step.name);
@@ -418,6 +419,7 @@ impl Resolver {
             title: table.title.clone(),
             duty: table.duty.clone(),
             kind: table.kind,
+            also: table.also.clone(),
             reads,
             writes,
             denies,

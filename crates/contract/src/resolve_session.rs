@@ -1,5 +1,7 @@
 //! Resolving what a session wakes with and what it must leave: scenes and the finish checklist.
 
+use std::collections::BTreeMap;
+
 use toml::Spanned;
 
 use super::{Resolver, Source, header_place, place};
@@ -7,6 +9,7 @@ use crate::contract::Contract;
 use crate::fault::Fault;
 use crate::finish::{Condition, FinishItem, Occasion};
 use crate::manifest::{FinishTable, SceneTable};
+use crate::role::Role;
 use crate::scene::Scene;
 
 impl Resolver {
@@ -49,6 +52,20 @@ impl Resolver {
                 other: None,
                 mend: format!("[[files]] path = \"…\" form = \"{}\", or when = \"never\"", form.form),
             });
+        }
+    }
+}
+
+/// A role that is another as well reads and writes what that one does, besides its own.
+pub(super) fn join_roles(roles: &mut BTreeMap<String, Role>) {
+    let alone = roles.clone();
+    for role in roles.values_mut() {
+        role.also.retain(|name| alone.contains_key(name) && *name != role.name);
+        for other in role.also.iter().filter_map(|name| alone.get(name)) {
+            role.reads.extend(other.reads.iter().cloned());
+            role.writes.extend(other.writes.iter().cloned());
+            role.denies.extend(other.denies.iter().cloned());
+            role.standards.extend(other.standards.iter().cloned());
         }
     }
 }

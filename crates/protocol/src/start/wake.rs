@@ -1,5 +1,7 @@
 //! Waking up: choose the scene, note the start, gather the paragraphs, fit them.
 
+use std::cell::OnceCell;
+
 use quipu_contract::{Actor, ActorName, Paragraph, Scene, Tokens};
 use quipu_store::{OpenSession, Who};
 use quipu_text::Counter;
@@ -25,6 +27,8 @@ pub struct StartRequest {
     pub budget: Tokens,
     pub scene: Option<String>,
     pub delegation: Option<String>,
+    /// What the caller came for: patterns and past sessions are matched against it.
+    pub task: Option<String>,
     /// Only look: leave no trace.
     pub peek: bool,
 }
@@ -72,6 +76,8 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         recent: &recent,
         last_here: recent.iter().find(|e| e.who == mine).map(|e| e.seq),
         delegation: delegation.as_deref(),
+        task: request.task.as_deref(),
+        near: OnceCell::new(),
     };
     let mut blocks = Vec::new();
     for paragraph in &scene.show {
@@ -132,5 +138,5 @@ fn render_next(project: &Project, scene: &Scene, delegation: Option<&str>) -> Re
     if next.is_empty() {
         next.push("quipu finish --did \"…\" --next \"…\"".into());
     }
-    Ok(next.join("\n"))
+    Ok(next.join("\n\n"))
 }
