@@ -143,7 +143,7 @@ pub(super) fn matches(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
             MatchKind::Pattern => waking.say("pattern", "模式"),
             MatchKind::Session => waking.say("session", "会话"),
         };
-        block.entries.push(format!("- {:>3}/100 {kind} {} ({}) {}", one.score, one.name, one.why, one.source));
+        block.entries.push(format!("- {}/100 {kind} {} ({}) {}", one.score, one.name, one.why, one.source));
     }
     block.data = json!({"task": task, "matches": found});
     Ok(Some(block))

@@ -92,7 +92,7 @@ pub struct Finish {
     takes_over: Vec<String>,
 }
 
-/// What is said about the task that ends.
+// What is said about the task that ends. (A doc comment here would become that of the command.)
 #[derive(Debug, Args)]
 pub struct Told {
     /// What was asked, for a task that was not begun with `task start`
