@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::finish::{Condition, FinishItem, Occasion};
 use crate::manifest::{FinishTable, SceneTable};
 use crate::role::Role;
-use crate::scene::Scene;
+use crate::scene::{Next, Scene};
 
 impl Resolver {
     pub(super) fn finish_item(&mut self, source: &Source, item: &Spanned<FinishTable>) -> Option<FinishItem> {
@@ -76,7 +76,7 @@ pub(super) fn scene(source: &Source, name: &str, table: &Spanned<SceneTable>) ->
         name: name.to_owned(),
         role: role.as_ref().map(|r| r.get_ref().clone()),
         show: show.clone(),
-        next: next.iter().cloned().collect(),
+        next: next.iter().map(|text| Next { role: role.as_ref().map(|r| r.get_ref().clone()), text: text.clone() }).collect(),
         place: header_place(source, &format!("scenes.{name}"), table.span()),
     }
 }
