@@ -9,6 +9,7 @@ mod machine;
 mod open;
 mod recall;
 mod search;
+mod start;
 mod startup;
 mod writers;
 
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 /// What a measurement may fail with: anything, told to the person who ran it.
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-const USAGE: &str = "usage: cargo run --release -p bench -- commits [ROUNDS] | open [COMMITS FILES] | startup | build-size
+const USAGE: &str = "usage: cargo run --release -p bench -- commits [ROUNDS] | open [COMMITS FILES] | start [FILES] | startup | build-size
        | recall FOLDER [--no-model] [--keep DIR] | search [SECTIONS…] [--model] [--keep DIR]";
 
 fn main() -> ExitCode {
@@ -40,6 +41,10 @@ fn main() -> ExitCode {
         }
         ["open", rest @ ..] => {
             open::run(rest);
+            Ok(())
+        }
+        ["start", rest @ ..] => {
+            start::run(rest);
             Ok(())
         }
         ["startup"] => {

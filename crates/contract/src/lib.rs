@@ -54,6 +54,6 @@ pub use pointer::{Need, Pointer, Shrink, WritePointer};
 pub use rehearsal::{Rehearsal, Rehearsed};
 pub use resolve::{Source, resolve_contract};
 pub use role::{AgentKind, Role};
-pub use scene::{Paragraph, Scene};
+pub use scene::{Next, Paragraph, Scene};
 pub use tokens::Tokens;
 pub use unit::{Unit, UnitId, UnitKind};

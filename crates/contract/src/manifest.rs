@@ -253,6 +253,9 @@ pub struct RoleTable {
     pub duty: Said,
     #[serde(default)]
     pub kind: AgentKind,
+    /// Roles of other profiles that it is as well, where those profiles are taken: it reads and writes what they do.
+    #[serde(default)]
+    pub also: Vec<String>,
     #[serde(default)]
     #[schemars(with = "Vec<PointerTable>")]
     pub read: Vec<Spanned<PointerTable>>,

@@ -112,6 +112,15 @@ impl Pattern {
         Pattern::of(render(&tokens), tokens)
     }
 
+    /// Some path that this pattern names: every hole and wildcard stands for an `x`.
+    pub fn stand_in(&self) -> String {
+        let tell = |token: &Token| match token {
+            Token::Literal(c) => *c,
+            Token::AnyChar | Token::Star | Token::DoubleStar | Token::Hole(_) => 'x',
+        };
+        self.tokens.iter().map(tell).collect()
+    }
+
     /// Matches a whole path; the binding says what each hole stood for.
     pub fn matches(&self, path: &str) -> Option<Binding> {
         let mut binding = Binding::new();

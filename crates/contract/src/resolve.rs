@@ -212,6 +212,7 @@ impl Resolver {
             let role = self.role(manifest, name, role, "", &binding, &names);
             contract.roles.insert(name.clone(), role);
         }
+        session::join_roles(&mut contract.roles);
         for step in &parsed.steps {
             let mut step = self.step(manifest, step, "", &contract.vars);
             // A step that replaces another stands in its place, for the units of its profile.
@@ -456,6 +457,7 @@ impl Resolver {
             title: table.title.clone(),
             duty: table.duty.clone(),
             kind: table.kind,
+            also: table.also.clone(),
             reads,
             writes,
             denies,

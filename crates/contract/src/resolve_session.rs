@@ -1,5 +1,7 @@
 //! Resolving what a session wakes with and what it must leave: scenes and the finish checklist.
 
+use std::collections::BTreeMap;
+
 use toml::Spanned;
 
 use super::{Resolver, Source, header_place, place};
@@ -7,7 +9,8 @@ use crate::contract::Contract;
 use crate::fault::Fault;
 use crate::finish::{Condition, FinishItem, Occasion};
 use crate::manifest::{FinishTable, SceneTable};
-use crate::scene::Scene;
+use crate::role::Role;
+use crate::scene::{Next, Scene};
 
 impl Resolver {
     pub(super) fn finish_item(&mut self, source: &Source, item: &Spanned<FinishTable>) -> Option<FinishItem> {
@@ -53,13 +56,27 @@ impl Resolver {
     }
 }
 
+/// A role that is another as well reads and writes what that one does, besides its own.
+pub(super) fn join_roles(roles: &mut BTreeMap<String, Role>) {
+    let alone = roles.clone();
+    for role in roles.values_mut() {
+        role.also.retain(|name| alone.contains_key(name) && *name != role.name);
+        for other in role.also.iter().filter_map(|name| alone.get(name)) {
+            role.reads.extend(other.reads.iter().cloned());
+            role.writes.extend(other.writes.iter().cloned());
+            role.denies.extend(other.denies.iter().cloned());
+            role.standards.extend(other.standards.iter().cloned());
+        }
+    }
+}
+
 pub(super) fn scene(source: &Source, name: &str, table: &Spanned<SceneTable>) -> Scene {
     let SceneTable { role, show, next } = table.get_ref();
     Scene {
         name: name.to_owned(),
         role: role.as_ref().map(|r| r.get_ref().clone()),
         show: show.clone(),
-        next: next.iter().cloned().collect(),
+        next: next.iter().map(|text| Next { role: role.as_ref().map(|r| r.get_ref().clone()), text: text.clone() }).collect(),
         place: header_place(source, &format!("scenes.{name}"), table.span()),
     }
 }

@@ -26,6 +26,9 @@ pub struct Role {
     /// Completes "You are the {title}, responsible for …".
     pub duty: Said,
     pub kind: AgentKind,
+    /// Roles that it is as well, where the contract has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     pub reads: Vec<Pointer>,
     pub writes: Vec<WritePointer>,
     /// What the role must not read, with the reason; shown when it asks for it all the same.

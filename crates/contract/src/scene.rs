@@ -13,9 +13,16 @@ pub struct Scene {
     /// The role that wakes so; a caller in that role gets this scene unasked.
     pub role: Option<String>,
     pub show: Vec<Paragraph>,
-    /// What to do next, in the order of the profiles that say it.
-    pub next: Vec<Said>,
+    /// What to do next, in the order of the profiles that say it, each for the role that its profile wakes.
+    pub next: Vec<Next>,
     pub place: Place,
+}
+
+/// What one profile says to do next.
+#[derive(Debug, Clone, Serialize)]
+pub struct Next {
+    pub role: Option<String>,
+    pub text: Said,
 }
 
 impl Scene {

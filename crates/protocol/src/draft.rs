@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use quipu_contract::{Actor, ProjectPath};
+use quipu_contract::{Actor, Form, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError, Version};
 use quipu_text::json::parse_json;
 
 use crate::difference::render_difference;
+use crate::forms::{resolve_form, template_of};
 use crate::project::Project;
 use crate::reading::may_read_whole;
 use crate::work::WorkError;
@@ -73,6 +74,14 @@ impl<'p> Draft<'p> {
     /// The text as it shall be; empty for a file that is not there.
     pub fn text(&mut self, path: &ProjectPath) -> Result<String, WorkError> {
         Ok(self.load(path)?.new.clone())
+    }
+
+    /// The text as it shall be; for a file that is not there, what its template makes of it.
+    pub fn text_or_template(&mut self, path: &ProjectPath) -> Result<String, WorkError> {
+        match self.exists(path)? {
+            true => self.text(path),
+            false => template_of(self.project, path),
+        }
     }
 
     /// Whether the file is there, or shall be.
@@ -174,4 +183,85 @@ pub fn revise<T>(
         }
     }
     Err(WorkError::Crowded(ATTEMPTS))
+}
+
+/// A file of a form, as it is now or as its template makes it.
+#[derive(Debug, Clone)]
+pub struct Formed {
+    pub path: ProjectPath,
+    /// None where the file is not there yet.
+    pub version: Option<Version>,
+    pub text: String,
+}
+
+/// Reads the one file of a form, if the actor may.
+pub fn load_formed(project: &Project, actor: &Actor, form: Form) -> Result<Formed, WorkError> {
+    let path = resolve_form(project, actor, form)?;
+    let mut draft = Draft::new(project, actor);
+    let text = draft.text_or_template(&path)?;
+    let version = draft.load(&path)?.old.as_ref().map(|(_, version)| version.clone());
+    Ok(Formed { path, version, text })
+}
+
+/// Changes the one file of a form in one commit. `edit` is called again if the file has moved on.
+pub fn change_formed(
+    project: &Project,
+    actor: &Actor,
+    terms: &Terms,
+    form: Form,
+    edit: impl Fn(&str) -> Result<String, WorkError>,
+) -> Result<(Receipt, Formed), WorkError> {
+    let path = resolve_form(project, actor, form)?;
+    let (text, receipt) = revise(project, actor, |draft| {
+        let text = edit(&draft.text_or_template(&path)?)?;
+        draft.replace(&path, text.clone())?;
+        Ok((text, terms.clone()))
+    })?;
+    Ok((receipt, Formed { path, version: None, text }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    use quipu_contract::{ActorName, Language, facts, set_fact};
+    use quipu_store::Options;
+
+    use crate::experience::{NewTask, add_todo, read_task, start_task};
+    use crate::init::{Layout, lay_out};
+
+    const AT_ONCE: usize = 8;
+
+    #[test]
+    fn changes_of_one_file_at_once_are_all_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout { profiles: vec!["worldlog".into()], language: Language::En, vars: BTreeMap::new(), force: false };
+        lay_out(folder.path(), &layout, Options::default()).unwrap();
+        let name = |text: &str| ActorName::parse(text).ok();
+        let actor = Actor::Agent { role: name("agent"), unit: None, agent: name("otto") };
+        let patient = Options { wait: Duration::from_secs(120), ..Options::default() };
+        let open = || Project::open(folder.path(), patient.clone()).unwrap();
+        let terms = Terms { why: "test".into(), ..Terms::default() };
+        let new = NewTask { description: "much".into(), ..NewTask::default() };
+        std::thread::scope(|scope| {
+            for number in 0..AT_ONCE {
+                let (open, new, terms, actor) = (&open, &new, &terms, &actor);
+                scope.spawn(move || {
+                    let project = open();
+                    // Whoever is first begins the task.
+                    let begun = |text: &str| start_task(text, Language::En, new).unwrap_or_else(|_| text.to_owned());
+                    let plan = |text: &str| Ok(add_todo(&begun(text), Language::En, &format!("item {number}"), None)?);
+                    change_formed(&project, actor, terms, Form::Task, plan).unwrap();
+                    let set = |text: &str| Ok(set_fact(text, Some("Structure"), &[], &format!("key {number}"), "x", "t")?.0);
+                    change_formed(&project, actor, terms, Form::World, set).unwrap();
+                });
+            }
+        });
+        let project = open();
+        let task = read_task(&load_formed(&project, &actor, Form::Task).unwrap().text).unwrap();
+        assert_eq!(task.todos.len(), AT_ONCE);
+        let world = load_formed(&project, &actor, Form::World).unwrap().text;
+        assert_eq!(facts(&world).iter().filter(|fact| fact.section == "Structure" && !fact.older).count(), AT_ONCE, "{world}");
+    }
 }

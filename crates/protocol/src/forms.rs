@@ -4,7 +4,10 @@ use std::path::Path;
 
 use quipu_contract::{Actor, Form, Pattern, ProjectPath};
 
+use crate::library::Library;
+use crate::moment::now;
 use crate::project::Project;
+use crate::template::{render_template, template_values};
 use crate::work::WorkError;
 
 /// Names in one folder beyond this number are not looked at.
@@ -14,7 +17,35 @@ const MOST_NAMES: usize = 20_000;
 pub fn resolve_form(project: &Project, actor: &Actor, form: Form) -> Result<ProjectPath, WorkError> {
     let binding = project.contract.actor_binding(actor);
     let literal = |pattern: &Pattern| pattern.fill(&binding).as_literal().and_then(|text| ProjectPath::parse(text).ok());
-    project.contract.of_form(form).find_map(|rule| literal(&rule.path)).ok_or(WorkError::NoForm(form))
+    if let Some(path) = project.contract.of_form(form).find_map(|rule| literal(&rule.path)) {
+        return Ok(path);
+    }
+    let open = project.contract.of_form(form).map(|rule| rule.path.fill(&binding)).find(|path| path.as_str().contains("{agent}"));
+    Err(open.map_or(WorkError::NoForm(form), |path| WorkError::WhichAgent { path: path.as_str().to_owned() }))
+}
+
+/// What the template of a file says, with the project's values; empty where there is none.
+pub fn template_of(project: &Project, path: &ProjectPath) -> Result<String, WorkError> {
+    let Some((rule, profile)) = project.contract.rule(path).and_then(|rule| Some((rule, rule.profile.as_ref()?))) else {
+        return Ok(String::new());
+    };
+    let file = format!("templates/{}/{}", project.contract.language.as_str(), rule.path);
+    let text = project.library.read(profile, &file).unwrap_or_default();
+    let mut values = template_values(&project.contract.binding(), now(&project.store));
+    values.extend(rule.path.matches(path.as_str()).unwrap_or_default());
+    Ok(render_template(&Library::shown(profile, &file), &text, &values)?)
+}
+
+/// The folders in which files of a form lie, whatever their names.
+pub fn folders_of(project: &Project, form: Form) -> Vec<String> {
+    let fixed = |pattern: &Pattern| {
+        let text = pattern.as_str();
+        let open = text.find(['*', '?', '{', '[']).unwrap_or(text.len());
+        text[..open].rfind('/').map_or(String::new(), |slash| text[..slash].to_owned())
+    };
+    let mut folders: Vec<String> = project.contract.of_form(form).map(|rule| fixed(&rule.path)).collect();
+    folders.dedup();
+    folders
 }
 
 /// The file of a form for one unit: `delegations/{unit}.md`.

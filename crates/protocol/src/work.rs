@@ -1,10 +1,12 @@
 //! What can go wrong while an agent works on its files, sorted by what it should do about it.
 
-use quipu_contract::{Form, ProjectPath};
+use quipu_contract::{Form, KeyedError, ProjectPath};
 use quipu_store::StoreError;
+use quipu_text::SpliceError;
 use quipu_text::json::JsonError;
 use thiserror::Error;
 
+use crate::experience::TaskError;
 use crate::reading::ReadError;
 use crate::template::TemplateError;
 
@@ -12,6 +14,9 @@ use crate::template::TemplateError;
 pub enum WorkError {
     #[error("no file of this project has the form `{0}`")]
     NoForm(Form),
+    /// A file that each agent has for itself, and the caller did not say which it is.
+    #[error("`{path}` is for one agent: say for which")]
+    WhichAgent { path: String },
     /// A file that someone edited by hand. It stays as it is.
     #[error("`{path}`, line {line}: {what}")]
     Malformed { path: ProjectPath, line: usize, what: String, allowed: String },
@@ -26,6 +31,12 @@ pub enum WorkError {
     Unfinished(Vec<crate::finish::Missing>),
     #[error("others changed the same file {0} times in a row")]
     Crowded(usize),
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    #[error(transparent)]
+    Keyed(#[from] KeyedError),
+    #[error(transparent)]
+    Splice(#[from] SpliceError),
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]

@@ -266,8 +266,14 @@ impl From<WorkError> for Failure {
             WorkError::NoForm(form) => Failure::new(
                 exit::NOT_FOUND,
                 what,
-                format!("[[files]] path = \"…\" class = \"…\" form = \"{form}\" in quipu.toml, or quipu init --profile relay"),
+                format!(
+                    "[[files]] path = \"…\" class = \"…\" form = \"{form}\" in quipu.toml, or take a profile that has one: quipu profile list"
+                ),
             ),
+            WorkError::WhichAgent { .. } => Failure::usage(what, "--agent NAME, or QUIPU_AGENT=NAME in the environment"),
+            WorkError::Task(error) => error.into(),
+            WorkError::Keyed(error) => error.into(),
+            WorkError::Splice(error) => error.into(),
             WorkError::Malformed { path, allowed, .. } => {
                 let allowed = if allowed.is_empty() { String::new() } else { format!("allowed: {allowed}; ") };
                 Failure::usage(

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use quipu_contract::{Actor, Form};
 use quipu_protocol::experience::{Call, Calls, Limits, write_derived};
-use quipu_protocol::{Project, path_of};
+use quipu_protocol::{Project, resolve_form};
 
 use crate::answer::{Answer, Failure};
 
@@ -30,7 +30,7 @@ impl Watched {
         if limits == Limits::default() || project.store.is_read_only() {
             return None;
         }
-        let process = path_of(project, actor, Form::Task).ok()?;
+        let process = resolve_form(project, actor, Form::Task).ok()?;
         let root = project.store.root();
         Some(Watched {
             file: root.join(".quipu/calls").join(format!("{agent}.json")),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use quipu_contract::{Actor, ActorName, ProjectPath, UnitId};
-use quipu_protocol::{By, Project};
+use quipu_protocol::{Project, Terms};
 use quipu_store::{LeaseToken, Options};
 
 use crate::answer::{Failure, exit};
@@ -69,9 +69,9 @@ impl Session {
         Ok(project)
     }
 
-    /// The caller as the author of a change, and the reason for the journal.
-    pub fn by(&self, why: impl Into<String>) -> By<'_> {
-        By { actor: &self.actor, lease: self.lease.as_ref(), why: why.into() }
+    /// What a change of the caller's is besides its texts: the reason for the journal, the lease it works under.
+    pub fn terms(&self, why: impl Into<String>) -> Terms {
+        Terms { why: why.into(), lease: self.lease.clone(), ends: None }
     }
 
     /// A path as the caller wrote it: relative to the project root.

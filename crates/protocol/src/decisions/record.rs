@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::{Decision, parse_decisions};
 use crate::draft::{Draft, Terms, revise};
-use crate::finish::Closing;
+use crate::finish::{Closing, Closure};
 use crate::forms::resolve_form;
 use crate::moment::{now, render_date};
 use crate::naming::{find_name, fresh_name};
@@ -47,12 +47,12 @@ pub fn decide(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, new:
     })
 }
 
-pub(crate) fn close_decisions(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<(), WorkError> {
+pub(crate) fn close_decisions(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Closure, WorkError> {
     let path = resolve_form(draft.project, draft.actor, Form::Decisions)?;
     for new in &closing.material.decisions {
         draft_decision(draft, &path, new)?;
     }
-    Ok(())
+    Ok(Closure::Left)
 }
 
 fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) -> Result<String, WorkError> {

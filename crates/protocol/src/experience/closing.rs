@@ -7,7 +7,7 @@ use quipu_contract::{KeyedError, Language, set_fact};
 use serde::Serialize;
 
 use super::session::{Outcome, Session, plan_keywords, session_stem};
-use super::task::{Standing, read_task};
+use super::task::{Standing, Task, read_task};
 
 /// One fact of the world that the task changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Said {
 
 /// Something without which a task cannot be closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Missing {
+pub struct Lack {
     /// A short name: `task`, `plan`, `solution`, `rounds`, `lesson`.
     pub item: &'static str,
     pub what: String,
@@ -57,33 +57,49 @@ pub struct Missing {
 
 /// The record of the task in a process file, under the first name that its day, type and keywords give.
 /// A trivial task needs no less; a task that was not done needs no open item closed.
-pub fn compose_session(process: &str, said: &Said, agent: &str, now: &str) -> Result<Session, Vec<Missing>> {
-    let miss = |item: &'static str, what: String, command: &str| Missing { item, what, command: command.to_owned() };
-    let Some(task) = read_task(process) else {
-        return Err(vec![miss("task", "no task is under way".into(), "quipu task start \"…\"")]);
+pub fn compose_session(process: &str, said: &Said, agent: &str, now: &str, language: Language) -> Result<Session, Vec<Lack>> {
+    let say = |en: &str, zh: &str| if language == Language::Zh { zh.to_owned() } else { en.to_owned() };
+    let miss = |item: &'static str, what: String, command: &str| Lack { item, what, command: command.to_owned() };
+    // A small task needs no beginning: it is told whole at its end.
+    let small = || said.problem.as_ref().map(|problem| Task { description: problem.clone(), ..Task::default() });
+    let Some(task) = read_task(process).or_else(small) else {
+        let command = "quipu task start \"…\"     (or, for a small one, told at its end: quipu finish --problem \"…\" --rounds N …)";
+        return Err(vec![miss("task", say("Begin a task: none is under way", "先开始任务：目前没有进行中的任务"), command)]);
     };
     let mut missing = Vec::new();
     let open: Vec<&super::task::Todo> = task.todos.iter().filter(|todo| todo.standing == Standing::Open).collect();
     if said.outcome == Outcome::Done {
         for todo in &open {
             let command = format!("quipu task todo done {0}     (or: quipu task todo strike {0} --why \"…\")", todo.number);
-            missing.push(Missing { item: "plan", what: format!("item {} of the plan is open: {}", todo.number, todo.text), command });
+            missing.push(Lack {
+                item: "plan",
+                what: say(&format!("Close item {}: {}", todo.number, todo.text), &format!("了结计划第 {} 项：{}", todo.number, todo.text)),
+                command,
+            });
         }
     }
     let solution = said.solution.clone().filter(|text| !text.trim().is_empty());
     if solution.is_none() {
         let (what, command) = match said.outcome {
-            Outcome::Done => ("what was done is not told", "quipu finish --solution \"…\""),
-            _ => ("why it was not done is not told", "quipu finish --abandon --why \"…\""),
+            Outcome::Done => (say("Say what solved it", "写明怎样解决的"), "quipu finish --solution \"…\""),
+            _ => (say("Say why it was not done", "写明为什么没有完成"), "quipu finish --abandon --why \"…\""),
         };
-        missing.push(miss("solution", what.into(), command));
+        missing.push(miss("solution", what, command));
     }
     let rounds = said.rounds.or((task.rounds > 0).then_some(task.rounds));
-    if rounds.is_none() {
-        missing.push(miss("rounds", "how many rounds it took is not told".into(), "quipu finish --rounds N"));
+    if rounds.is_none() && said.outcome != Outcome::Abandoned {
+        missing.push(miss(
+            "rounds",
+            say("Say how many rounds it took", "写明用了多少轮"),
+            "quipu finish --rounds N     (or count as you go: quipu task note \"…\")",
+        ));
     }
     if said.outcome == Outcome::Done && said.experience.as_deref().is_none_or(|text| text.trim().is_empty()) {
-        missing.push(miss("lesson", "what can be used again is not told (`none` is an answer)".into(), "quipu finish --lesson \"…\""));
+        missing.push(miss(
+            "lesson",
+            say("Say what can be used again, or that there is nothing", "写明什么可以复用，或说明没有"),
+            "quipu finish --lesson \"…\"     (or: --lesson none)",
+        ));
     }
     if !missing.is_empty() {
         return Err(missing);
@@ -135,7 +151,7 @@ pub fn merge_world(
     world: &str,
     changes: &[WorldChange],
     agent: &str,
-    session: &str,
+    session: Option<&str>,
     now: &str,
     language: Language,
 ) -> Result<String, KeyedError> {
@@ -146,6 +162,7 @@ pub fn merge_world(
     for change in changes {
         text = set_fact(&text, change.section.as_deref(), &FACTS, &change.key, &change.value, now)?.0;
     }
+    let Some(session) = session else { return Ok(text) };
     let activity = match language {
         Language::En => format!("{session}, finished {now}"),
         Language::Zh => format!("{session}，完成于 {now}"),
@@ -177,11 +194,11 @@ mod tests {
     #[test]
     fn what_is_missing_is_told_item_by_item() {
         let items = |process: &str, said: &Said| -> Vec<&str> {
-            compose_session(process, said, "otto", NOW).unwrap_err().iter().map(|missing| missing.item).collect()
+            compose_session(process, said, "otto", NOW, Language::En).unwrap_err().iter().map(|missing| missing.item).collect()
         };
         assert_eq!(items("", &Said::default()), ["task"]);
         assert_eq!(items(&process(), &Said::default()), ["plan", "solution", "rounds", "lesson"]);
-        assert_eq!(items(&process(), &Said { outcome: Outcome::Abandoned, ..Said::default() }), ["solution", "rounds"]);
+        assert_eq!(items(&process(), &Said { outcome: Outcome::Abandoned, ..Said::default() }), ["solution"]);
     }
 
     #[test]
@@ -191,14 +208,14 @@ mod tests {
         let text = finish_todo(&text, 2, None).unwrap();
         let world = vec![WorldChange::parse("Environment/python=3.12").unwrap()];
         let said = Said { solution: Some("restored x".into()), experience: Some("none".into()), world, ..Said::default() };
-        let session = compose_session(&text, &said, "otto", NOW).unwrap();
+        let session = compose_session(&text, &said, "otto", NOW, Language::En).unwrap();
         assert_eq!(session.name, "2026-01-02_debug_undefined_add");
         assert_eq!((session.rounds, session.seconds, session.steps.len()), (Some(2), Some(90), 2));
         assert_eq!(session.steps[0], "find it");
         let again = read_session(&session.name, &render_session(Language::En, &session));
         assert_eq!((again.pattern.as_deref(), again.experience), (Some("Undefined variable"), None));
         let before = "## Environment\n\n- python: 3.11\n\n## Agent activity\n";
-        let after = merge_world(before, &said.world, "otto", &session.name, NOW, Language::En).unwrap();
+        let after = merge_world(before, &said.world, "otto", Some(&session.name), NOW, Language::En).unwrap();
         assert_eq!(
             after,
             format!(

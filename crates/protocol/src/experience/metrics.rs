@@ -4,7 +4,7 @@
 //! - growth: patterns named for the first time, per session
 //! - gain: how many fewer rounds a pattern took than the first time, on average over its later uses
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -47,16 +47,21 @@ pub struct Metrics {
 pub fn measure(sessions: &[Session], known: &[Pattern]) -> Metrics {
     let patterns = all_patterns(sessions, known);
     let used: Vec<(&Pattern, Vec<&Session>)> = patterns.iter().map(|pattern| (pattern, uses(pattern, sessions))).collect();
-    let (mut reused, mut grown, mut gains) = (0_u32, 0_u32, Vec::new());
+    let mut used_by: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, (_, used)) in used.iter().enumerate() {
+        used.iter().for_each(|session| used_by.entry(&session.name).or_default().push(index));
+    }
+    let (mut reused, mut grown, mut gained, mut gains) = (0_u32, 0_u32, 0.0, 0_u32);
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut points = Vec::new();
     for (index, session) in sessions.iter().enumerate() {
         reused += u32::from(session.pattern.is_some());
-        for (pattern, used) in used.iter().filter(|(_, used)| used.iter().any(|s| s.name == session.name)) {
+        for (pattern, used) in used_by.get(session.name.as_str()).into_iter().flatten().map(|index| &used[*index]) {
             if seen.insert(&pattern.name) {
                 grown += 1;
             } else if let (Some(first), Some(rounds)) = (used.iter().find_map(|s| s.rounds).filter(|n| *n > 0), session.rounds) {
-                gains.push(1.0 - f64::from(rounds) / f64::from(first));
+                gained += 1.0 - f64::from(rounds) / f64::from(first);
+                gains += 1;
             }
         }
         let count = (index + 1) as f64;
@@ -65,7 +70,7 @@ pub fn measure(sessions: &[Session], known: &[Pattern]) -> Metrics {
             date: session.date.clone(),
             reuse: hundredths(f64::from(reused) / count),
             growth: hundredths(f64::from(grown) / count),
-            gain: mean(&gains),
+            gain: (gains > 0).then(|| hundredths(gained / f64::from(gains))),
         });
     }
     let last = points.last();
@@ -102,10 +107,6 @@ fn all_patterns(sessions: &[Session], known: &[Pattern]) -> Vec<Pattern> {
         }
     }
     patterns
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| hundredths(values.iter().sum::<f64>() / values.len() as f64))
 }
 
 fn hundredths(value: f64) -> f64 {

@@ -11,6 +11,7 @@ use quipu_store::StoreError;
 use serde::{Deserialize, Serialize};
 
 use super::session::{Session, read_session};
+use crate::forms::folders_of;
 use crate::project::Project;
 use crate::view::words;
 
@@ -128,18 +129,8 @@ fn session_path(project: &Project, name: &str) -> Option<ProjectPath> {
 
 /// The Markdown files of the folders that hold sessions, by their names alone.
 fn session_files(project: &Project) -> Vec<String> {
-    let mut folders: Vec<String> = project
-        .contract
-        .of_form(Form::Session)
-        .filter_map(|rule| {
-            let fixed = rule.path.as_str().split(['*', '{', '?', '[']).next()?;
-            Some(fixed.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned()))
-        })
-        .collect();
-    folders.sort();
-    folders.dedup();
     let mut names = Vec::new();
-    for folder in folders {
+    for folder in folders_of(project, Form::Session) {
         for entry in std::fs::read_dir(project.store.root().join(&folder)).into_iter().flatten().flatten() {
             if let Some(name) = entry.file_name().to_str().filter(|name| name.ends_with(".md")) {
                 names.push(if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") });
@@ -154,4 +145,31 @@ pub fn write_derived(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()
     let aside = file.with_extension(format!("{}.tmp", std::process::id()));
     std::fs::write(&aside, bytes)?;
     std::fs::rename(&aside, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use quipu_contract::{ActorName, Language};
+    use quipu_store::Options;
+
+    use crate::init::{Layout, lay_out};
+
+    #[test]
+    fn a_match_reads_a_bounded_number_of_sessions() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout { profiles: vec!["worldlog".into()], language: Language::En, vars: BTreeMap::new(), force: false };
+        lay_out(folder.path(), &layout, Options::default()).unwrap();
+        let name = |text: &str| ActorName::parse(text).ok();
+        let actor = Actor::Agent { role: name("agent"), unit: None, agent: name("otto") };
+        let write = |name: &str| std::fs::write(folder.path().join(format!(".sessions/{name}.md")), "## Problem\n\nx\n").unwrap();
+        write("2020-01-01_debug_undefined_var_add");
+        (0..300).for_each(|number| write(&format!("2026-01-01_fix_case_{number}")));
+        let project = Project::open(folder.path(), Options::default()).unwrap();
+        let near = near_sessions(&project, &actor, "an undefined variable").unwrap();
+        assert_eq!((near.len(), near[0].1.name.as_str()), (41, "2020-01-01_debug_undefined_var_add"));
+        assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
+        assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
+    }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use quipu_contract::Contract;
 use serde::Serialize;
 
 use super::knowledge::{Pattern, uses};
@@ -17,6 +18,14 @@ use crate::view::words;
 const ALIKE: usize = 60;
 /// The same for keywords, of which there are few.
 const ALIKE_WORDS: usize = 50;
+
+/// A way of working used more often than this is proposed, where the contract does not say.
+const PATTERN_AFTER: usize = 3;
+
+/// How often something is done before it is proposed: the variable `pattern_after` of the contract.
+pub fn pattern_after(contract: &Contract) -> usize {
+    contract.vars.get("pattern_after").and_then(|var| var.value.as_ref()?.trim().parse().ok()).unwrap_or(PATTERN_AFTER)
+}
 
 /// A pattern that may be taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

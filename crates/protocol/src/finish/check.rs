@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Closing;
 use crate::draft::Draft;
+use crate::experience::{Lack, read_task};
 use crate::forms::{list_form, resolve_form};
 use crate::reading::find_section;
 use crate::todos::{hanging, parse_todos};
@@ -25,8 +26,15 @@ pub struct Missing {
     pub rule: String,
 }
 
+/// What the closers did: the forms that are closed, and those that are not, with what they lack.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub closed: Vec<Form>,
+    pub open: Vec<(&'static [Form], Vec<Lack>)>,
+}
+
 /// Every item that does not hold.
-pub(super) fn check(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Vec<Missing>, WorkError> {
+pub(super) fn check(draft: &mut Draft<'_>, closing: &Closing<'_>, outcome: &Outcome) -> Result<Vec<Missing>, WorkError> {
     let contract = std::sync::Arc::clone(&draft.project.contract);
     for name in &closing.material.none {
         let item = contract.finish.iter().find(|i| i.name == *name);
@@ -39,7 +47,14 @@ pub(super) fn check(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Vec<
     }
     let mut missing = Vec::new();
     for item in &contract.finish {
-        if !counts(draft, closing, item)? {
+        if !counts(draft, closing, item)? || outcome.closed.contains(&item.form) && item.need != Condition::Cleared {
+            continue;
+        }
+        // Where a closer knows exactly what it lacks, that is told in the place of its items.
+        if let Some((forms, lacks)) = outcome.open.iter().find(|(forms, _)| forms.contains(&item.form)) {
+            if forms[0] == item.form {
+                missing.extend(lacks.iter().map(|lack| tell(lack, item)));
+            }
             continue;
         }
         if let Some(detail) = fault(draft, closing, item)? {
@@ -55,9 +70,21 @@ pub(super) fn check(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Vec<
     Ok(missing)
 }
 
+fn tell(lack: &Lack, item: &FinishItem) -> Missing {
+    Missing {
+        name: lack.item.to_owned(),
+        text: lack.what.clone(),
+        detail: None,
+        supply: lack.command.clone(),
+        rule: item.place.to_string(),
+    }
+}
+
 /// Whether an item is this actor's business at this finish.
 fn counts(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Result<bool, WorkError> {
-    let is_asked = item.roles.is_empty() || draft.actor.role().is_none_or(|r| item.roles.iter().any(|name| name == r.as_str()));
+    let roles = &draft.project.contract.roles;
+    let is_one = |role: &str, name: &String| name == role || roles.get(role).is_some_and(|r| r.also.contains(name));
+    let is_asked = item.roles.is_empty() || draft.actor.role().is_none_or(|r| item.roles.iter().any(|name| is_one(r.as_str(), name)));
     if item.when == Occasion::Never || !is_asked || !may_write_form(draft, item.form) {
         return Ok(false);
     }
@@ -78,7 +105,7 @@ pub(super) fn may_write_form(draft: &Draft<'_>, form: Form) -> bool {
         let path = rule.path.fill(&binding);
         role.writes.iter().any(|w| {
             let own = w.path.fill(&binding);
-            own.as_str() == path.as_str() || path.as_literal().is_some_and(|p| own.matches(p).is_some())
+            own.as_str() == path.as_str() || own.matches(&path.stand_in()).is_some()
         })
     })
 }
@@ -89,8 +116,9 @@ fn fault(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Res
     let holds = match &item.need {
         Condition::Changed => has_changed(draft, closing, item.form)?,
         Condition::Answered => said_none || has_changed(draft, closing, item.form)?,
-        Condition::Created => has_created(draft, closing, item.form),
+        Condition::Created => closing.has_created(draft, item.form),
         Condition::Cleared => match file(draft, item.form)? {
+            Some((_, text)) if item.form == Form::Task => read_task(&text).is_none(),
             Some((_, text)) => is_hollow(&text),
             None => true,
         },
@@ -117,15 +145,8 @@ fn file(draft: &mut Draft<'_>, form: Form) -> Result<Option<(ProjectPath, String
 fn has_changed(draft: &Draft<'_>, closing: &Closing<'_>, form: Form) -> Result<bool, WorkError> {
     match resolve_form(draft.project, draft.actor, form) {
         Ok(path) => closing.has_changed(draft, &path),
-        Err(_) => Ok(has_created(draft, closing, form)),
+        Err(_) => Ok(closing.has_created(draft, form)),
     }
-}
-
-/// Whether a file of a form was made or touched: for forms with many files.
-fn has_created(draft: &Draft<'_>, closing: &Closing<'_>, form: Form) -> bool {
-    let contract = &draft.project.contract;
-    let is_of_form = |path: &ProjectPath| contract.rule(path).is_some_and(|r| r.form == Some(form));
-    draft.changed().any(is_of_form) || closing.touched.iter().filter_map(|p| ProjectPath::parse(p).ok()).any(|p| is_of_form(&p))
 }
 
 /// A JSON value or a section that says something.

@@ -4,8 +4,8 @@ use quipu_contract::Actor;
 use quipu_store::{LeaseToken, LogEntry, OpenSession, Receipt, Who};
 use serde::Serialize;
 
-use super::check::{Missing, check, may_write_form};
-use super::{CLOSERS, Closing, Material};
+use super::check::{Missing, Outcome, check, may_write_form};
+use super::{CLOSERS, Closing, Closure, Material};
 use crate::draft::{Draft, Terms, revise};
 use crate::project::Project;
 use crate::work::WorkError;
@@ -95,21 +95,34 @@ fn compose(draft: &mut Draft<'_>, asked: &Finish, session: Option<&OpenSession>)
     let contract = std::sync::Arc::clone(&draft.project.contract);
     let touched = session.map(|s| touched(draft.project, draft.actor, s)).transpose()?.unwrap_or_default();
     let closing = Closing { material: &asked.material, abandoned: asked.abandon.clone(), session, touched };
+    let mut outcome = Outcome::default();
     for closer in CLOSERS {
-        let is_said = (closer.is_said)(&asked.material) || closer.keys.iter().any(|k| asked.material.rest.contains_key(*k));
-        if contract.of_form(closer.form).next().is_none() {
+        let form = closer.forms[0];
+        let is_said = (closer.is_said)(&asked.material);
+        if contract.of_form(form).next().is_none() {
             if is_said {
-                let what = format!("something was said for a file of the form `{}`, and this project has none", closer.form);
+                let what = format!("something was said for a file of the form `{form}`, and this project has none");
                 return Err(WorkError::usage(what, "quipu contract show"));
             }
             continue;
         }
         // What a role may not write it need not close; if it tries to, the contract refuses it by name.
-        if is_said || may_write_form(draft, closer.form) {
-            (closer.close)(draft, &closing)?;
+        if !is_said && !may_write_form(draft, form) {
+            continue;
+        }
+        match (closer.close)(draft, &closing)? {
+            Closure::Left => {}
+            Closure::Closed => outcome.closed.extend(closer.forms),
+            Closure::Lacks(lacks) => outcome.open.push((closer.forms, lacks)),
         }
     }
-    let missing = check(draft, &closing)?;
+    let missing = check(draft, &closing, &outcome)?;
+    // A project may drop the items that would tell it: what was said is not lost in silence.
+    if let (true, Some((_, lacks))) = (missing.is_empty() && asked.abandon.is_none(), outcome.open.first())
+        && let Some(lack) = lacks.first().filter(|_| !asked.material.rest.is_empty())
+    {
+        return Err(WorkError::usage(lack.what.clone(), lack.command.clone()));
+    }
     // Whoever gives up says so in the state and the todos; more cannot be asked.
     Ok(if asked.abandon.is_some() { Vec::new() } else { missing })
 }
@@ -137,6 +150,8 @@ fn touched(project: &Project, actor: &Actor, session: &OpenSession) -> Result<Ve
 
 /// What the journal says of it.
 fn headline(material: &Material) -> String {
-    let said = material.did.first().or(material.in_progress.as_ref()).or(material.notes.as_ref());
-    said.map_or_else(|| "session".to_owned(), |text| text.lines().next().unwrap_or_default().to_owned())
+    let told = |key: &str| material.rest.get(key).and_then(serde_json::Value::as_str);
+    let said = material.did.first().or(material.in_progress.as_ref()).or(material.notes.as_ref()).map(String::as_str);
+    let said = said.or_else(|| told("solution")).or_else(|| told("problem")).unwrap_or("session");
+    said.lines().next().unwrap_or_default().to_owned()
 }

@@ -52,6 +52,10 @@ impl Material {
         named || !moves.block.is_empty() || !moves.add.is_empty() || moves.reviewed
     }
 
+    pub(crate) fn says_any(&self, keys: &[&str]) -> bool {
+        keys.iter().any(|key| self.rest.contains_key(*key))
+    }
+
     /// What the flags say, added to what the file says; of single values the flags hold.
     pub fn join(&mut self, flags: Material) {
         self.did.extend(flags.did);
@@ -61,7 +65,12 @@ impl Material {
         self.decisions.extend(flags.decisions);
         self.none.extend(flags.none);
         self.state.extend(flags.state);
-        self.rest.extend(flags.rest);
+        for (key, value) in flags.rest {
+            match (self.rest.get_mut(&key), value) {
+                (Some(Value::Array(mine)), Value::Array(more)) => mine.extend(more),
+                (_, value) => drop(self.rest.insert(key, value)),
+            }
+        }
         self.task = flags.task.or(self.task.take());
         self.phase = flags.phase.or(self.phase.take());
         self.in_progress = flags.in_progress.or(self.in_progress.take());

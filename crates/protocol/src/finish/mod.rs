@@ -16,6 +16,7 @@ pub use close::{Closed, Finish, finish};
 pub use material::{Material, parse_material};
 
 use crate::draft::Draft;
+use crate::experience::{Lack, TASK_KEYS, WORLD_KEYS};
 use crate::work::WorkError;
 
 /// What a closer is given.
@@ -40,21 +41,51 @@ impl Closing<'_> {
         let events = draft.project.store.events_since(path, session.seq)?;
         Ok(events.iter().any(|e| e.who == mine || e.who == Who::outside()))
     }
+
+    /// Whether a file of a form was made or touched: for forms with many files.
+    pub fn has_created(&self, draft: &Draft<'_>, form: Form) -> bool {
+        let contract = &draft.project.contract;
+        let is_of_form = |path: &ProjectPath| contract.rule(path).is_some_and(|r| r.form == Some(form));
+        draft.changed().any(is_of_form) || self.touched.iter().filter_map(|p| ProjectPath::parse(p).ok()).any(|p| is_of_form(&p))
+    }
 }
 
-/// How the files of one form are closed.
+/// What a closer did.
+pub(crate) enum Closure {
+    /// What was said; whether that is enough is the checklist's question.
+    Left,
+    /// Everything: its forms are closed, whatever bytes that took.
+    Closed,
+    /// Nothing, because of these.
+    Lacks(Vec<Lack>),
+}
+
+/// How the files of some forms are closed.
 pub(crate) struct Closer {
-    pub form: Form,
+    /// The forms it closes. Where the contract has none of the first, it has nothing to do.
+    pub forms: &'static [Form],
     /// Keys of the material, beyond the typed ones, that this closer reads.
     pub keys: &'static [&'static str],
-    /// Whether anything was said for this form.
+    /// Whether anything was said for these forms.
     pub is_said: fn(&Material) -> bool,
-    pub close: fn(&mut Draft<'_>, &Closing<'_>) -> Result<(), WorkError>,
+    pub close: fn(&mut Draft<'_>, &Closing<'_>) -> Result<Closure, WorkError>,
 }
 
 /// Every closer, in the order in which they compose.
 pub(crate) const CLOSERS: &[Closer] = &[
-    Closer { form: Form::Decisions, keys: &[], is_said: Material::says_decisions, close: crate::decisions::close_decisions },
-    Closer { form: Form::Todos, keys: &[], is_said: Material::says_todos, close: crate::todos::close_todos },
-    Closer { form: Form::State, keys: &[], is_said: Material::says_state, close: crate::state::close_state },
+    Closer { forms: &[Form::Decisions], keys: &[], is_said: Material::says_decisions, close: crate::decisions::close_decisions },
+    Closer { forms: &[Form::Todos], keys: &[], is_said: Material::says_todos, close: crate::todos::close_todos },
+    Closer { forms: &[Form::State], keys: &[], is_said: Material::says_state, close: crate::state::close_state },
+    Closer {
+        forms: &[Form::Session, Form::Knowledge, Form::Task],
+        keys: TASK_KEYS,
+        is_said: |material| material.says_any(TASK_KEYS),
+        close: crate::experience::close_task,
+    },
+    Closer {
+        forms: &[Form::World],
+        keys: WORLD_KEYS,
+        is_said: |material| material.says_any(WORLD_KEYS),
+        close: crate::experience::close_world,
+    },
 ];

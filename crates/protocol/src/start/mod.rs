@@ -5,13 +5,16 @@
 //! shows it.
 
 mod around;
+mod experience;
 mod fit;
 mod lay;
 mod others;
 mod relay;
 mod wake;
 
-use quipu_contract::{Actor, Language, Paragraph};
+use std::cell::OnceCell;
+
+use quipu_contract::{Actor, Form, Language, Paragraph, ProjectPath};
 use quipu_store::{LogEntry, OpenSession};
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +22,8 @@ use serde_json::Value;
 pub use around::{Surroundings, look_around};
 pub use wake::{Awake, StartRequest, start};
 
+use crate::experience::PastSession;
+use crate::forms::resolve_form;
 use crate::project::Project;
 use crate::work::WorkError;
 
@@ -36,6 +41,9 @@ pub struct Waking<'w> {
     pub last_here: Option<u64>,
     /// The order that a child was given.
     pub delegation: Option<&'w str>,
+    /// What the caller says it came for.
+    pub task: Option<&'w str>,
+    near: OnceCell<Vec<PastSession>>,
 }
 
 impl Waking<'_> {
@@ -45,6 +53,22 @@ impl Waking<'_> {
             Language::En => en,
             Language::Zh => zh,
         }
+    }
+
+    /// The one file of a form, if there is one and the caller's role reads it.
+    pub(crate) fn readable(&self, form: Form) -> Option<ProjectPath> {
+        resolve_form(self.project, self.actor, form).ok().filter(|_| self.may_see(form))
+    }
+
+    /// Whether the caller's role reads files of a form: where two profiles show one scene, not every role reads all of it.
+    pub(crate) fn may_see(&self, form: Form) -> bool {
+        let contract = &self.project.contract;
+        let binding = contract.actor_binding(self.actor);
+        let Ok(grant) = contract.grant(self.actor) else { return false };
+        contract.of_form(form).any(|rule| {
+            let path = rule.path.fill(&binding).stand_in();
+            ProjectPath::parse(&path).is_ok_and(|path| grant.may_read(&path, &binding).is_ok())
+        })
     }
 }
 
@@ -80,4 +104,9 @@ pub(crate) const PROVIDERS: &[(Paragraph, Provider)] = &[
     (Paragraph::Decisions, relay::decisions),
     (Paragraph::Delegations, relay::delegations),
     (Paragraph::Delegation, relay::delegation),
+    (Paragraph::World, experience::world),
+    (Paragraph::Knowledge, experience::knowledge),
+    (Paragraph::Task, experience::task),
+    (Paragraph::Matches, experience::matches),
+    (Paragraph::Sessions, experience::sessions),
 ];

@@ -51,7 +51,10 @@ pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     let title = waking.say("Begun and not finished", "已开始而未收尾");
     let mut block = Block::new(Paragraph::Unfinished, title, "quipu log PATH");
     let wrote = |session: &OpenSession| {
-        let own = waking.recent.iter().filter(|e| e.seq > session.seq && e.who == session.who && e.kind != Kind::Lease);
+        // What came after the next start under the same name is that one's.
+        let next = waking.sessions.iter().filter(|s| s.who == session.who && s.seq > session.seq).map(|s| s.seq).min();
+        let is_within = |e: &&LogEntry| e.seq > session.seq && next.is_none_or(|next| e.seq < next);
+        let own = waking.recent.iter().filter(|e| e.who == session.who && e.kind != Kind::Lease).filter(is_within);
         own.take(6).map(line).collect::<Vec<_>>()
     };
     for session in &lost {

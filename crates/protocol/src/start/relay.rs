@@ -9,7 +9,7 @@ use super::{Block, Waking};
 use crate::decisions::load_decisions;
 use crate::delegation::{Progress, load_delegation, survey_delegations};
 use crate::draft::Draft;
-use crate::forms::{resolve_form, resolve_unit_form};
+use crate::forms::resolve_unit_form;
 use crate::moment::parse_moment;
 use crate::reading::read_pointer;
 use crate::state::check_state;
@@ -22,7 +22,7 @@ const COMPLETED_TOLD: usize = 5;
 
 /// Who we are, section by section; the stand-ins of a template are left out.
 pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    let Ok(path) = resolve_form(waking.project, waking.actor, Form::Identity) else { return Ok(None) };
+    let Some(path) = waking.readable(Form::Identity) else { return Ok(None) };
     let text = Draft::new(waking.project, waking.actor).text(&path)?;
     let document = Document::parse(&text);
     let title = document.sections().iter().find(|s| s.level == 1).map_or_else(|| path.to_string(), |s| s.title.clone());
@@ -45,7 +45,7 @@ pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
 }
 
 /// The text without remarks in italics, comments and items that were never filled in.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut in_comment = false;
     let kept = text.lines().filter(|line| {
         let line = line.trim();
@@ -62,7 +62,7 @@ fn plain(text: &str) -> String {
 
 /// Where things stand.
 pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    let Ok(path) = resolve_form(waking.project, waking.actor, Form::State) else { return Ok(None) };
+    let Some(path) = waking.readable(Form::State) else { return Ok(None) };
     let mut block = Block::new(Paragraph::State, waking.say("Where things stand", "当前状态"), "quipu state get");
     let text = match Draft::new(waking.project, waking.actor).text(&path) {
         Err(error @ WorkError::Malformed { .. }) => {
@@ -156,7 +156,7 @@ fn told(value: &Value) -> String {
 
 /// Open todos, and whether they are due for a review.
 pub(super) fn todos(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    if resolve_form(waking.project, waking.actor, Form::Todos).is_err() {
+    if waking.readable(Form::Todos).is_none() {
         return Ok(None);
     }
     let mut block = Block::new(Paragraph::Todos, waking.say("Open todos", "未完成的待办"), "quipu todo list");
@@ -201,7 +201,7 @@ fn todo_line(waking: &Waking<'_>, todo: &Todo) -> String {
 
 /// Decisions that hold, the newest first.
 pub(super) fn decisions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    if resolve_form(waking.project, waking.actor, Form::Decisions).is_err() {
+    if waking.readable(Form::Decisions).is_none() {
         return Ok(None);
     }
     let all = load_decisions(waking.project, waking.actor)?;
@@ -227,6 +227,9 @@ pub(super) fn decisions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError>
 
 /// What was handed out and has not been settled.
 pub(super) fn delegations(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
+    if !waking.may_see(Form::Delegation) {
+        return Ok(None);
+    }
     let all = survey_delegations(waking.project, waking.actor)?;
     let settled = settled_in_state(waking)?;
     let open: Vec<_> = all.into_iter().filter(|d| !settled.contains(&(d.id.clone(), d.progress.as_str().to_owned()))).collect();
@@ -252,7 +255,7 @@ pub(super) fn delegations(waking: &Waking<'_>) -> Result<Option<Block>, WorkErro
 
 /// Orders whose report the state has noted already.
 fn settled_in_state(waking: &Waking<'_>) -> Result<Vec<(String, String)>, WorkError> {
-    let Ok(path) = resolve_form(waking.project, waking.actor, Form::State) else { return Ok(Vec::new()) };
+    let Some(path) = waking.readable(Form::State) else { return Ok(Vec::new()) };
     let text = Draft::new(waking.project, waking.actor).text(&path)?;
     let entries = parse_json(&text).map(|root| root.to_value()["delegations"].clone()).unwrap_or_default();
     let told = |e: &Value| Some((e["id"].as_str()?.to_owned(), e["status"].as_str()?.to_owned()));

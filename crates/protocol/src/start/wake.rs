@@ -1,6 +1,8 @@
 //! Waking up: choose the scene, note the start, gather the paragraphs, fit them.
 
-use quipu_contract::{Actor, ActorName, Paragraph, Scene, Tokens};
+use std::cell::OnceCell;
+
+use quipu_contract::{Actor, ActorName, Next, Paragraph, Scene, Tokens};
 use quipu_store::{OpenSession, Who};
 use quipu_text::Counter;
 use serde::Serialize;
@@ -25,6 +27,8 @@ pub struct StartRequest {
     pub budget: Tokens,
     pub scene: Option<String>,
     pub delegation: Option<String>,
+    /// What the caller came for: patterns and past sessions are matched against it.
+    pub task: Option<String>,
     /// Only look: leave no trace.
     pub peek: bool,
 }
@@ -72,6 +76,8 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         recent: &recent,
         last_here: recent.iter().find(|e| e.who == mine).map(|e| e.seq),
         delegation: delegation.as_deref(),
+        task: request.task.as_deref(),
+        near: OnceCell::new(),
     };
     let mut blocks = Vec::new();
     for paragraph in &scene.show {
@@ -79,7 +85,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
             blocks.extend(tell(&waking)?);
         }
     }
-    let next = render_next(project, &scene, delegation.as_deref())?;
+    let next = render_next(project, &actor, &scene, delegation.as_deref())?;
     // The order of a child must be there before a trace says that it is at work on it.
     let session = match request.peek || project.store.is_read_only() {
         true => None,
@@ -121,16 +127,23 @@ fn choose_scene(project: &Project, actor: &Actor, request: &StartRequest) -> Res
     }))
 }
 
-fn render_next(project: &Project, scene: &Scene, delegation: Option<&str>) -> Result<String, WorkError> {
+fn render_next(project: &Project, actor: &Actor, scene: &Scene, delegation: Option<&str>) -> Result<String, WorkError> {
     let mut values = template_values(&project.contract.binding(), now(&project.store));
     values.insert("delegation".into(), delegation.unwrap_or_default().to_owned());
     let mut next = Vec::new();
-    for said in &scene.next {
-        let text = said.in_language(project.contract.language);
+    // Where two profiles wake in one scene, each says what its own role can do.
+    let roles = &project.contract.roles;
+    let is_one = |role: &str, name: &str| role == name || roles.get(role).is_some_and(|r| r.also.iter().any(|a| a == name));
+    let is_for = |next: &&Next| match (actor.role(), &next.role) {
+        (Some(role), Some(name)) if roles.contains_key(name) && scene.next.len() > 1 => is_one(role.as_str(), name),
+        _ => true,
+    };
+    for said in scene.next.iter().filter(is_for) {
+        let text = said.text.in_language(project.contract.language);
         next.push(render_template(&scene.place.file, text, &values)?.trim().to_owned());
     }
     if next.is_empty() {
         next.push("quipu finish --did \"…\" --next \"…\"".into());
     }
-    Ok(next.join("\n"))
+    Ok(next.join("\n\n"))
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::schema::check_state;
 use crate::draft::Draft;
-use crate::finish::Closing;
+use crate::finish::{Closing, Closure};
 use crate::forms::{label, resolve_form};
 use crate::moment::{now, render_moment};
 use crate::work::WorkError;
@@ -23,7 +23,7 @@ pub struct Blocked {
     pub since: Option<String>,
 }
 
-pub(crate) fn close_state(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<(), WorkError> {
+pub(crate) fn close_state(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Closure, WorkError> {
     let path = resolve_form(draft.project, draft.actor, Form::State)?;
     let file = WorkError::in_file(&path);
     let said = closing.material;
@@ -79,7 +79,7 @@ pub(crate) fn close_state(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Resul
         check_state(&draft.project.contract, &path, &text)?;
         draft.replace(&path, text)?;
     }
-    Ok(())
+    Ok(Closure::Left)
 }
 
 fn current_text(text: &str, pointer: &JsonPointer) -> Option<String> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::list::{NewTodo, Status, Todo, Todos};
 use super::moves::{Move, draft_move, draft_new, draft_review};
 use crate::draft::Draft;
-use crate::finish::Closing;
+use crate::finish::{Closing, Closure};
 use crate::forms::{label, resolve_form};
 use crate::work::WorkError;
 
@@ -44,7 +44,7 @@ pub(crate) fn hanging<'t>(todos: &'t Todos, actor: &Actor) -> Vec<&'t Todo> {
     todos.todos.iter().filter(is_mine).collect()
 }
 
-pub(crate) fn close_todos(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<(), WorkError> {
+pub(crate) fn close_todos(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Closure, WorkError> {
     let path = resolve_form(draft.project, draft.actor, Form::Todos)?;
     let said = &closing.material.todos;
     let steps = said
@@ -70,5 +70,5 @@ pub(crate) fn close_todos(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Resul
     if said.reviewed {
         draft_review(draft, &path)?;
     }
-    Ok(())
+    Ok(Closure::Left)
 }

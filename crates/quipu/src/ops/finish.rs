@@ -6,7 +6,7 @@ use std::process::Command;
 
 use clap::Args;
 use quipu_protocol::{Blocked, Closed, Material, Missing, NewDecision, NewTodo, TodoMoves, finish, parse_material};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::receipt;
 use super::state::parse_value;
@@ -64,8 +64,10 @@ pub struct Finish {
     /// Every todo was looked at
     #[arg(long)]
     reviewed: bool,
-    /// An item of the checklist for which there is nothing, such as decisions
-    #[arg(long, value_name = "NAME")]
+    #[command(flatten)]
+    told: Told,
+    /// An item of the checklist for which there is nothing, such as decisions or world
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     none: Vec<String>,
     /// All of this as JSON; `-`: stdin. Flags are added to it
     #[arg(long, value_name = "FINISH.json")]
@@ -90,6 +92,61 @@ pub struct Finish {
     takes_over: Vec<String>,
 }
 
+// What is said about the task that ends. (A doc comment here would become that of the command.)
+#[derive(Debug, Args)]
+pub struct Told {
+    /// What was asked, for a task that was not begun with `task start`
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    problem: Option<String>,
+    /// What solved it
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    solution: Option<String>,
+    /// How many rounds it took; without it those that were noted
+    #[arg(long, value_name = "N")]
+    rounds: Option<u32>,
+    /// The known pattern that was used
+    #[arg(long, value_name = "NAME")]
+    pattern: Option<String>,
+    /// The pattern that was recognised or improved; one that is unknown is made of the plan
+    #[arg(long, value_name = "NAME")]
+    learnt: Option<String>,
+    /// What can be used again; `none` is an answer
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    lesson: Option<String>,
+    /// What to do better next time
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    improvement: Option<String>,
+    /// How it ended, if not done
+    #[arg(long, value_name = "OUTCOME", value_parser = ["done", "failed"])]
+    outcome: Option<String>,
+    /// A fact of the world that changed; may be given several times
+    #[arg(long, value_name = "SECTION/KEY=VALUE", allow_hyphen_values = true)]
+    world: Vec<String>,
+}
+
+impl Told {
+    fn material(&self) -> Map<String, Value> {
+        let texts = [
+            ("problem", &self.problem),
+            ("solution", &self.solution),
+            ("pattern", &self.pattern),
+            ("learnt", &self.learnt),
+            ("lesson", &self.lesson),
+            ("improvement", &self.improvement),
+            ("outcome", &self.outcome),
+        ];
+        let said = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), json!(text.as_ref()?))));
+        let mut material: Map<String, Value> = said.collect();
+        if let Some(rounds) = self.rounds {
+            material.insert("rounds".into(), json!(rounds));
+        }
+        if !self.world.is_empty() {
+            material.insert("world".into(), json!(self.world));
+        }
+        material
+    }
+}
+
 impl Operate for Finish {
     const NAME: &'static str = "finish";
     const ABOUT: &'static str = "End a session: everything it leaves in one commit, or what is still missing";
@@ -108,7 +165,7 @@ impl Operate for Finish {
             Closed::Missing(missing) => {
                 let mut answer = Answer::new(json!({"missing": missing}), listed(&missing));
                 answer.exit = exit::REFUSED;
-                Ok(answer.say("nothing was written: this is missing"))
+                Ok(answer.say("nothing was written: this is missing (say all of it in one finish, what you said just now included)"))
             }
             Closed::Would { difference, missing } => {
                 let text = format!("{difference}{}", listed(&missing));
@@ -186,7 +243,7 @@ impl Finish {
                 reviewed: self.reviewed,
             },
             none: self.none.clone(),
-            rest: Map::new(),
+            rest: self.told.material(),
         });
         Ok(material)
     }

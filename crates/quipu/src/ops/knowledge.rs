@@ -3,27 +3,16 @@
 use clap::Args;
 use quipu_contract::Form;
 use quipu_protocol::experience::{
-    ErrorPattern, Knowledge, Pattern, Proposal, Session as Past, add_idea, add_lesson, count_pattern, load_sessions, propose, put_error,
+    ErrorPattern, Knowledge, Pattern, Proposal, add_idea, add_lesson, count_pattern, own_sessions, pattern_after, propose, put_error,
     put_pattern, read_knowledge, recount,
 };
-use quipu_protocol::{Project, change_formed, load_formed};
+use quipu_protocol::{change_formed, load_formed};
 use serde_json::json;
 
 use super::receipt;
 use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::Operate;
-
-/// A way of working used more often than this is proposed, where the contract does not say.
-const PATTERN_AFTER: usize = 3;
-
-/// The caller's own sessions, oldest first.
-fn own_sessions(project: &Project, session: &Session) -> Result<Vec<Past>, Failure> {
-    let agent = session.actor.agent().map(|agent| agent.as_str().to_lowercase());
-    let all = load_sessions(project, &session.actor)?;
-    let own = |past: &Past| agent.as_ref().is_none_or(|agent| past.agent.as_ref().is_some_and(|a| a.to_lowercase() == *agent));
-    Ok(all.into_iter().map(|(_, past)| past).filter(own).collect())
-}
 
 #[derive(Debug, Args)]
 pub struct KnowledgeShow {
@@ -38,7 +27,7 @@ impl Operate for KnowledgeShow {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let formed = load_formed(&project, &session.actor, Form::Knowledge)?;
-        let sessions = own_sessions(&project, session)?;
+        let sessions = own_sessions(&project, &session.actor)?;
         let mut knowledge = read_knowledge(&recount(&formed.text, project.contract.language, &sessions)?);
         if let Some(name) = &self.pattern {
             knowledge.patterns.retain(|pattern| pattern.name.to_lowercase() == name.trim().to_lowercase());
@@ -116,9 +105,8 @@ impl Operate for KnowledgePattern {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let formed = load_formed(&project, &session.actor, Form::Knowledge)?;
-        let sessions = own_sessions(&project, session)?;
-        let after =
-            project.contract.vars.get("pattern_after").and_then(|var| var.value.as_ref()?.trim().parse().ok()).unwrap_or(PATTERN_AFTER);
+        let sessions = own_sessions(&project, &session.actor)?;
+        let after = pattern_after(&project.contract);
         let proposals = propose(&sessions, &read_knowledge(&formed.text).patterns, after);
         let mut pattern = Pattern::default();
         if let Some(number) = self.take {
@@ -145,10 +133,10 @@ impl Operate for KnowledgePattern {
             pattern.steps = steps.split([';', '；']).map(|step| step.trim().to_owned()).filter(|step| !step.is_empty()).collect();
         }
         let language = project.contract.language;
-        let by = session.by(format!("knowledge pattern: {}", pattern.name));
-        let (committed, formed) = change_formed(&project, &by, Form::Knowledge, |formed| {
-            let text = put_pattern(&formed.text, language, &pattern)?;
-            Ok::<_, Failure>(recount(&text, language, &sessions)?)
+        let terms = session.terms(format!("knowledge pattern: {}", pattern.name));
+        let (committed, formed) = change_formed(&project, &session.actor, &terms, Form::Knowledge, |text| {
+            let text = put_pattern(text, language, &pattern)?;
+            Ok(recount(&text, language, &sessions)?)
         })?;
         let written = read_knowledge(&formed.text).patterns.into_iter().find(|p| p.name.to_lowercase() == pattern.name.to_lowercase());
         let counted = written.as_ref().map(|written| count_pattern(written, &sessions));
@@ -217,16 +205,16 @@ impl Operate for KnowledgeLesson {
             cure: self.cure.clone(),
             prevention: self.prevention.clone(),
         });
-        let by = session.by("knowledge lesson");
-        let (committed, formed) = change_formed(&project, &by, Form::Knowledge, |formed| {
-            let mut text = formed.text.clone();
+        let terms = session.terms("knowledge lesson");
+        let (committed, formed) = change_formed(&project, &session.actor, &terms, Form::Knowledge, |text| {
+            let mut text = text.to_owned();
             if let Some(error) = &error {
                 text = put_error(&text, language, error)?;
             }
             if let Some(lesson) = &self.text {
                 text = if self.idea { add_idea(&text, language, lesson)? } else { add_lesson(&text, language, lesson, &self.sessions)? };
             }
-            Ok::<_, Failure>(text)
+            Ok(text)
         })?;
         let knowledge = read_knowledge(&formed.text);
         let told = json!({"path": formed.path, "lessons": knowledge.lessons, "ideas": knowledge.ideas, "errors": knowledge.errors});

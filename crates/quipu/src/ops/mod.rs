@@ -18,6 +18,7 @@ pub mod init;
 pub mod knowledge;
 pub mod lease;
 pub mod log;
+pub mod memory_tool;
 pub mod metrics;
 pub mod profile;
 pub mod publish;

@@ -22,6 +22,9 @@ pub struct Start {
     /// Wake in this scene of the contract; without it that of the caller's role
     #[arg(long, value_name = "NAME")]
     scene: Option<String>,
+    /// What you came for: patterns and past sessions are matched against it
+    #[arg(long, value_name = "TEXT")]
+    task: Option<String>,
     /// Only look: leave no trace that someone is at work
     #[arg(long)]
     peek: bool,
@@ -37,7 +40,8 @@ impl Operate for Start {
             Err(around) => return Ok(offer(&around)),
         };
         let project = Project::open(&root, Options::default())?;
-        let request = StartRequest { budget: Tokens(self.budget), scene: self.scene, delegation: self.delegation, peek: self.peek };
+        let request =
+            StartRequest { budget: Tokens(self.budget), scene: self.scene, delegation: self.delegation, task: self.task, peek: self.peek };
         let awake = start(&project, &session.actor, &request)?;
         let mut answer = Answer::new(json!(awake), awake.text.clone());
         if !awake.created.is_empty() {

@@ -6,7 +6,7 @@ use quipu_protocol::experience::{
     Match, MatchKind, NewTask, Standing, Task, add_todo, finish_todo, match_task, move_todo, names_pattern, near_sessions, note,
     plan_keywords, read_knowledge, read_task, start_task, strike_todo,
 };
-use quipu_protocol::{Project, change_formed, load_formed, now};
+use quipu_protocol::{Project, WorkError, change_formed, load_formed, now, render_moment};
 use serde_json::json;
 
 use super::receipt;
@@ -59,11 +59,18 @@ impl Operate for TaskStart {
         let sessions = near_sessions(&project, &session.actor, &self.description)?;
         let matches = match_task(&self.description, knowledge.path.as_str(), &patterns, &sessions);
         let keywords = if self.keywords.is_empty() { plan_keywords(&self.description) } else { self.keywords };
-        let new = NewTask { description: self.description, kind: self.kind, keywords, pattern: chosen, todos, now: now(&project) };
+        let new = NewTask {
+            description: self.description,
+            kind: self.kind,
+            keywords,
+            pattern: chosen,
+            todos,
+            now: render_moment(now(&project.store)),
+        };
         let language = project.contract.language;
-        let by = session.by(format!("task start: {}", new.description));
+        let terms = session.terms(format!("task start: {}", new.description));
         let (committed, formed) =
-            change_formed(&project, &by, Form::Task, |formed| Ok::<_, Failure>(start_task(&formed.text, language, &new)?))?;
+            change_formed(&project, &session.actor, &terms, Form::Task, |text| Ok(start_task(text, language, &new)?))?;
         let task = read_task(&formed.text).unwrap_or_default();
         let text = format!("{}{}", render_task(&task), render_matches(&matches));
         Ok(receipt::beside(&committed, json!({"path": formed.path, "task": task, "matches": matches}), text))
@@ -151,24 +158,28 @@ impl Operate for TaskTodo {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let language = project.contract.language;
-        let number = || -> Result<usize, Failure> {
-            self.item.parse().map_err(|_| Failure::usage(format!("`{}` is no number of an item", self.item), "quipu task status"))
-        };
         let missing = |flag: &str, example: &str| Failure::usage(format!("`{flag}` is missing"), example.to_owned());
-        let edit = |text: &str| -> Result<String, Failure> {
+        let number = match self.act {
+            Act::Add => 0,
+            _ => self.item.parse().map_err(|_| Failure::usage(format!("`{}` is no number of an item", self.item), "quipu task status"))?,
+        };
+        if self.act == Act::Strike && self.why.is_none() {
+            return Err(missing("--why", "quipu task todo strike N --why \"…\""));
+        }
+        if self.act == Act::Move && self.to.is_none() {
+            return Err(missing("--to", "quipu task todo move N --to M"));
+        }
+        let edit = |text: &str| -> Result<String, WorkError> {
             Ok(match self.act {
                 Act::Add => add_todo(text, language, &self.item, self.at)?,
-                Act::Done => finish_todo(text, number()?, self.result.as_deref())?,
-                Act::Strike => {
-                    let why = self.why.as_deref().ok_or_else(|| missing("--why", "quipu task todo strike N --why \"…\""))?;
-                    strike_todo(text, language, number()?, why)?
-                }
-                Act::Move => move_todo(text, number()?, self.to.ok_or_else(|| missing("--to", "quipu task todo move N --to M"))?)?,
+                Act::Done => finish_todo(text, number, self.result.as_deref())?,
+                Act::Strike => strike_todo(text, language, number, self.why.as_deref().unwrap_or_default())?,
+                Act::Move => move_todo(text, number, self.to.unwrap_or_default())?,
             })
         };
         let act = self.act.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-        let by = session.by(format!("task todo {act}: {}", self.item));
-        let (committed, formed) = change_formed(&project, &by, Form::Task, |formed| edit(&formed.text))?;
+        let terms = session.terms(format!("task todo {act}: {}", self.item));
+        let (committed, formed) = change_formed(&project, &session.actor, &terms, Form::Task, edit)?;
         let task = read_task(&formed.text).unwrap_or_default();
         let text = render_plan(&task);
         Ok(receipt::beside(&committed, json!({"path": formed.path, "todos": task.todos}), text))
@@ -191,9 +202,9 @@ impl Operate for TaskNote {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let language = project.contract.language;
-        let by = session.by("task note");
+        let terms = session.terms("task note");
         let (committed, formed) =
-            change_formed(&project, &by, Form::Task, |formed| Ok::<_, Failure>(note(&formed.text, language, &self.text, self.rounds)?))?;
+            change_formed(&project, &session.actor, &terms, Form::Task, |text| Ok(note(text, language, &self.text, self.rounds)?))?;
         let rounds = read_task(&formed.text).map_or(0, |task| task.rounds);
         Ok(receipt::beside(&committed, json!({"path": formed.path, "rounds": rounds}), format!("rounds: {rounds}\n")))
     }

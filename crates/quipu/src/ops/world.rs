@@ -3,7 +3,7 @@
 use clap::Args;
 use quipu_contract::{Fact, Form, Was, add_note, facts, set_fact};
 use quipu_protocol::experience::FACTS;
-use quipu_protocol::{change_formed, load_formed, now};
+use quipu_protocol::{change_formed, load_formed, now, render_moment};
 use serde_json::json;
 
 use super::receipt;
@@ -76,14 +76,14 @@ impl Operate for WorldSet {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let moment = now(&project);
+        let moment = render_moment(now(&project.store));
         let set = |text: &str| set_fact(text, self.section.as_deref(), &FACTS, &self.key, &self.value, &moment);
         let was = std::cell::RefCell::new(Was::New);
-        let by = session.by(format!("world set: {}", self.key));
-        let (committed, formed) = change_formed(&project, &by, Form::World, |formed| {
-            let (text, old) = set(&formed.text)?;
+        let terms = session.terms(format!("world set: {}", self.key));
+        let (committed, formed) = change_formed(&project, &session.actor, &terms, Form::World, |text| {
+            let (text, old) = set(text)?;
             was.replace(old);
-            Ok::<_, Failure>(text)
+            Ok(text)
         })?;
         let older = match was.into_inner() {
             Was::Older(old) => Some(old),
@@ -110,9 +110,9 @@ impl Operate for WorldNote {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let by = session.by(format!("world note: {}", self.section));
+        let terms = session.terms(format!("world note: {}", self.section));
         let (committed, formed) =
-            change_formed(&project, &by, Form::World, |formed| Ok::<_, Failure>(add_note(&formed.text, &self.section, &self.text)?))?;
+            change_formed(&project, &session.actor, &terms, Form::World, |text| Ok(add_note(text, &self.section, &self.text)?))?;
         Ok(receipt::beside(&committed, json!({"path": formed.path, "section": self.section}), ""))
     }
 }

@@ -2,10 +2,11 @@
 //! `tests/scenarios/NAME/guide`.
 //!
 //! The guide shows all of the scenario's commands, in their order, and of what they print only lines
-//! that are printed; `…` stands for the rest.
+//! that are printed; `…` stands for the rest, and any time for the time of the run.
 
 use std::path::Path;
 
+use crate::redact::without_times;
 use crate::transcript::{self, Step};
 
 #[test]
@@ -49,10 +50,11 @@ fn check(name: &str, shown: &[Step], happened: &[Step]) {
     let commands = |steps: &[Step]| steps.iter().map(|s| s.command.join("\n")).collect::<Vec<_>>();
     assert_eq!(commands(shown), commands(happened), "docs/guide/{name}.md and its scenario show other commands");
     for (shown, happened) in shown.iter().zip(happened) {
-        let printed: Vec<&str> = happened.output.lines().map(|l| l.strip_prefix("! ").unwrap_or(l).trim_end()).collect();
+        let plain = |line: &str| without_times(line.strip_prefix("! ").unwrap_or(line).trim_end());
+        let printed: Vec<String> = happened.output.lines().map(plain).collect();
         for line in shown.output.lines().map(str::trim_end).filter(|l| !l.is_empty() && *l != "…") {
             assert!(
-                printed.contains(&line),
+                printed.contains(&plain(line)),
                 "docs/guide/{name}.md: `$ {}` does not print\n{line}\nbut\n{}",
                 shown.command[0],
                 happened.output

@@ -9,6 +9,8 @@ use regex::{Captures, Regex};
 static TIME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\d{4}-\d\d-\d\d)(T\d\d:\d\d:\d\d(?:\.\d+)?Z?)?").unwrap());
 /// Both are cut from the time-ordered kind of UUID, whose first digits are those of the clock.
 static LEASE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{12}\b").unwrap());
+/// How long a task took.
+static DURATION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"((?:Duration: |耗时：))\d+( s| 秒)").unwrap());
 /// Names of todos, decisions and orders that Quipu made, and of sessions.
 static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(TODO|ADR|D)-\d{6}-[0-9a-z]{5}\b").unwrap());
 /// Runs are named by the moment they began.
@@ -26,9 +28,18 @@ pub fn redact(text: &str, root: &Path) -> String {
         (true, None) => "[DATE]".to_owned(),
         (false, _) => found[0].to_owned(),
     });
+    let text = DURATION.replace_all(&text, "$1[N]$2");
     let text = NAME.replace_all(&text, "$1-[ID]");
     let text = RUN.replace_all(&text, "[MOMENT]");
     LEASE.replace_all(&ID.replace_all(&text, "[ID]"), "[LEASE]").into_owned()
+}
+
+static NAMED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\[TIME\]|\d{4}-\d\d-\d\dT[0-9:]{8}Z|\[DATE\]|\d{4}-\d\d-\d\d|s-\[LEASE\]|s-[0-9a-f]{12}").unwrap());
+
+/// A guide shows some time where a transcript names that it was one.
+pub fn without_times(text: &str) -> String {
+    NAMED.replace_all(text, "[…]").into_owned()
 }
 
 static VERSION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{16}\b").unwrap());

@@ -48,6 +48,8 @@ impl Tree {
 
     /// With everything that no test can fix named instead.
     pub fn redacted(mut self, root: &Path) -> Tree {
+        let named = |path: PathBuf| PathBuf::from(redact(&path.to_string_lossy(), root));
+        self.0 = self.0.into_iter().map(|(path, entry)| (named(path), entry)).collect();
         for entry in self.0.values_mut() {
             if let Entry::File(bytes) = entry
                 && let Ok(text) = std::str::from_utf8(bytes)

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use quipu_contract::{Actor, ActorName, Language, Tokens};
+use quipu_contract::{Actor, ActorName, Form, Language, Tokens};
+use quipu_protocol::experience::{NewTask, start_task};
 use quipu_protocol::{
-    Closed, Finish, Layout, Material, NewDecision, NewTodo, Project, StartRequest, TodoMoves, WorkError, add_todo, finish, lay_out,
-    move_todo, start,
+    Closed, Finish, Layout, Material, NewDecision, NewTodo, Project, StartRequest, Terms, TodoMoves, WorkError, add_todo, change_formed,
+    finish, lay_out, move_todo, start,
 };
 use quipu_store::{Clock, Instant, Options};
 use quipu_testkit::{FailingDisk, Failure, copy_folder, temp_folder};
+use serde_json::json;
 
 fn options() -> Options {
     let moment = Instant { wall_us: 1_790_000_000_000_000, boot_us: 5_000_000 };
@@ -19,20 +21,22 @@ fn options() -> Options {
 }
 
 fn ada() -> Actor {
-    Actor::Agent { role: ActorName::parse("main").ok(), unit: None, agent: ActorName::parse("ada").ok() }
+    Actor::Agent { role: ActorName::parse("agent").ok(), unit: None, agent: ActorName::parse("ada").ok() }
 }
 
 /// A project in which a session is at work on a todo.
 fn stage() -> tempfile::TempDir {
     let folder = temp_folder();
-    let layout = Layout { profiles: vec!["relay".into()], language: Language::En, vars: BTreeMap::new(), force: false };
+    let layout = Layout { profiles: vec!["relay".into(), "worldlog".into()], language: Language::En, vars: BTreeMap::new(), force: false };
     lay_out(folder.path(), &layout, options()).unwrap();
     let project = Project::open(folder.path(), options()).unwrap();
-    let request = StartRequest { budget: Tokens(8000), scene: None, delegation: None, peek: false };
+    let request = StartRequest { budget: Tokens(8000), scene: None, delegation: None, task: None, peek: false };
     assert!(start(&project, &ada(), &request).unwrap().session.is_some());
     let new = NewTodo { title: "knots".into(), id: Some("TODO-1".into()), ..NewTodo::default() };
     add_todo(&project, &ada(), None, &new).unwrap();
     move_todo(&project, &ada(), None, "TODO-1", &quipu_protocol::Move::Start).unwrap();
+    let new = NewTask { description: "tie the knots".into(), kind: "fix".into(), ..NewTask::default() };
+    change_formed(&project, &ada(), &Terms::default(), Form::Task, |text| Ok(start_task(text, Language::En, &new)?)).unwrap();
     folder
 }
 
@@ -49,13 +53,24 @@ fn close(project: &Project) -> Result<Closed, WorkError> {
         next: vec!["colours".into()],
         decisions: vec![decision],
         todos: TodoMoves { done: vec!["TODO-1".into()], ..TodoMoves::default() },
+        rest: json!({"solution": "tied", "rounds": 3, "lesson": "wet cords hold", "world": ["Structure/knots=12"]})
+            .as_object()
+            .cloned()
+            .unwrap(),
         ..Material::default()
     };
     finish(project, &ada(), &Finish { material, ..Finish::default() })
 }
 
+/// Every memory file, by its path.
 fn files(root: &Path) -> BTreeMap<String, String> {
-    ["state.json", "todos.json", "decisions.md"].map(|p| (p.to_owned(), std::fs::read_to_string(root.join(p)).unwrap())).into()
+    let folders = ["", ".sessions/", ".notes/ada/"];
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).into_iter().flatten().map(move |e| (folder, e)));
+    let names = entries.filter_map(|(folder, entry)| {
+        let entry = entry.unwrap();
+        entry.file_type().unwrap().is_file().then(|| format!("{folder}{}", entry.file_name().to_str().unwrap()))
+    });
+    names.map(|name| (name.clone(), std::fs::read_to_string(root.join(name)).unwrap())).collect()
 }
 
 #[test]
@@ -69,7 +84,17 @@ fn a_finish_is_whole_wherever_it_stops() {
     assert!(matches!(close(&project).unwrap(), Closed::Done { .. }));
     drop(project);
     let after = files(good.path());
-    assert!(before.iter().all(|(path, text)| after[path] != *text), "every file changes: {after:?}");
+    let changed = after.iter().filter(|(path, text)| before.get(*path) != Some(*text)).map(|(path, _)| path.as_str());
+    let expected = [
+        ".notes/ada/agent_knowledge.md",
+        ".notes/ada/task_process.md",
+        ".sessions/2026-09-21_fix_tie_knots.md",
+        "decisions.md",
+        "state.json",
+        "todos.json",
+        "world_state.md",
+    ];
+    assert_eq!(changed.collect::<Vec<_>>(), expected);
     let steps = counting.steps();
     assert!(steps.len() > 5, "{steps:?}");
     let (mut none, mut all) = (0, 0);
@@ -112,7 +137,7 @@ fn what_is_missing_writes_nothing() {
     let project = Project::open(staged.path(), options()).unwrap();
     let Closed::Missing(missing) = finish(&project, &ada(), &Finish::default()).unwrap() else { panic!("it may not pass") };
     let names: Vec<&str> = missing.iter().map(|m| m.name.as_str()).collect();
-    assert_eq!(names, ["state", "next", "decisions", "todos"]);
+    assert_eq!(names, ["state", "next", "decisions", "todos", "solution", "rounds", "lesson", "world"]);
     assert_eq!(files(staged.path()), before);
     assert_eq!(project.store.sessions().unwrap().len(), 1);
 }

@@ -1,0 +1,168 @@
+//! What a finish does with a task: the record, the count, the world and the cleared task process, in one draft.
+
+use quipu_contract::{Actor, Form, ProjectPath};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::closing::{Said, WorldChange, compose_session, merge_world};
+use super::knowledge::{Pattern, add_lesson, put_pattern, read_knowledge, recount};
+use super::past::load_sessions;
+use super::session::{Outcome, Session, nth_name, render_session};
+use super::task::{clear_task, read_task};
+use crate::draft::Draft;
+use crate::finish::{Closing, Closure};
+use crate::forms::{folders_of, label, resolve_form, template_of};
+use crate::moment::{now, render_moment};
+use crate::project::Project;
+use crate::reading::ReadError;
+use crate::work::WorkError;
+
+/// Keys of the material that tell about a task.
+pub(crate) const TASK_KEYS: &[&str] = &["problem", "solution", "rounds", "pattern", "learnt", "lesson", "improvement", "outcome"];
+/// The key of the material that tells what changed in the world: a list of `Section/key=value`.
+pub(crate) const WORLD_KEYS: &[&str] = &["world"];
+
+/// What was said about a task, as a file of material writes it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Told {
+    problem: Option<String>,
+    solution: Option<String>,
+    rounds: Option<u32>,
+    pattern: Option<String>,
+    learnt: Option<String>,
+    lesson: Option<String>,
+    improvement: Option<String>,
+    outcome: Outcome,
+    world: Vec<String>,
+}
+
+fn read_said(closing: &Closing<'_>) -> Result<Said, WorkError> {
+    let told: Told = serde_json::from_value(Value::Object(closing.material.rest.clone()))
+        .map_err(|e| WorkError::usage(format!("what is said about the task cannot be read: {e}"), "quipu finish --help"))?;
+    let world = |text: &String| {
+        WorldChange::parse(text).ok_or_else(|| WorkError::usage(format!("`{text}` is no fact"), "--world \"Section/key=value\""))
+    };
+    let mut said = Said {
+        outcome: told.outcome,
+        problem: told.problem,
+        solution: told.solution,
+        pattern: told.pattern,
+        rounds: told.rounds,
+        learnt: told.learnt,
+        experience: told.lesson,
+        improvement: told.improvement,
+        world: told.world.iter().map(world).collect::<Result<_, _>>()?,
+    };
+    if let Some(why) = &closing.abandoned {
+        (said.outcome, said.solution) = (Outcome::Abandoned, Some(why.clone()));
+    }
+    Ok(said)
+}
+
+/// The caller's own file of a form. A person has no notes; an agent that has no name must say it.
+fn own_file(draft: &Draft<'_>, form: Form) -> Result<Option<ProjectPath>, WorkError> {
+    match resolve_form(draft.project, draft.actor, form) {
+        Ok(path) => Ok(Some(path)),
+        Err(WorkError::NoForm(_)) => Ok(None),
+        Err(WorkError::WhichAgent { .. }) if *draft.actor == Actor::Person => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Records the task, counts it in the agent's knowledge, clears its task process.
+pub(crate) fn close_task(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Closure, WorkError> {
+    let said = read_said(closing)?;
+    let process = own_file(draft, Form::Task)?;
+    let text = process.as_ref().map(|path| draft.text(path)).transpose()?.unwrap_or_default();
+    let is_idle = read_task(&text).is_none() && said.problem.is_none();
+    if is_idle && closing.abandoned.is_some() {
+        return Ok(Closure::Closed);
+    }
+    // A record that was written like any file needs only to be counted.
+    let written = is_idle && said.solution.is_none() && closing.has_created(draft, Form::Session);
+    let mut session = None;
+    if !written {
+        let moment = render_moment(now(&draft.project.store));
+        match compose_session(&text, &said, &label(draft.actor), &moment, draft.project.contract.language) {
+            Ok(composed) => session = Some(draft_record(draft, composed)?),
+            Err(lacks) => return Ok(Closure::Lacks(lacks)),
+        }
+    }
+    count_task(draft, &said, session.as_ref())?;
+    if let Some(path) = process
+        && !text.is_empty()
+    {
+        let template = template_of(draft.project, &path)?;
+        draft.replace(&path, clear_task(&text, &template)?)?;
+    }
+    Ok(Closure::Closed)
+}
+
+/// Drafts the record under the first free name: `NAME`, `NAME-2`, … If the name is taken before the draft is
+/// published, the whole composition is done again, with the next one.
+fn draft_record(draft: &mut Draft<'_>, mut session: Session) -> Result<Session, WorkError> {
+    let folder = folders_of(draft.project, Form::Session).into_iter().next().unwrap_or_default();
+    let stem = session.name.clone();
+    let mut nth = 1;
+    loop {
+        session.name = nth_name(&stem, nth);
+        let file = if folder.is_empty() { format!("{}.md", session.name) } else { format!("{folder}/{}.md", session.name) };
+        let path = ProjectPath::parse(&file).map_err(ReadError::Path)?;
+        if !draft.exists(&path)? {
+            draft.replace(&path, render_session(draft.project.contract.language, &session))?;
+            return Ok(session);
+        }
+        nth += 1;
+    }
+}
+
+/// The agent's knowledge with its numbers counted, the new session among them; and what was learnt.
+fn count_task(draft: &mut Draft<'_>, said: &Said, session: Option<&Session>) -> Result<(), WorkError> {
+    let Some(path) = own_file(draft, Form::Knowledge)? else { return Ok(()) };
+    let language = draft.project.contract.language;
+    let mut own = own_sessions(draft.project, draft.actor)?;
+    own.extend(session.cloned());
+    let mut text = draft.text_or_template(&path)?;
+    if let (Some(session), Some(name)) = (session, said.learnt.as_deref()) {
+        let known = read_knowledge(&text).patterns.into_iter().find(|p| super::knowledge::names_pattern(name, &p.name));
+        if known.is_none() {
+            let pattern = Pattern {
+                name: name.trim().to_owned(),
+                situation: session.problem.lines().next().map(str::to_owned),
+                steps: session.steps.clone(),
+                ..Pattern::default()
+            };
+            text = put_pattern(&text, language, &pattern)?;
+        }
+    }
+    if let Some((session, lesson)) = session.and_then(|s| Some((s, s.experience.as_deref()?))) {
+        let one_line = lesson.split_whitespace().collect::<Vec<_>>().join(" ");
+        text = add_lesson(&text, language, &one_line, std::slice::from_ref(&session.name))?;
+    }
+    draft.replace(&path, recount(&text, language, &own)?)
+}
+
+/// The sessions of one agent, oldest first; everyone's for a caller without a name.
+pub fn own_sessions(project: &Project, actor: &Actor) -> Result<Vec<Session>, WorkError> {
+    let agent = actor.agent().map(|agent| agent.as_str().to_lowercase());
+    let is_own = |past: &Session| agent.as_ref().is_none_or(|agent| past.agent.as_ref().is_some_and(|a| a.to_lowercase() == *agent));
+    Ok(load_sessions(project, actor)?.into_iter().map(|(_, past)| past).filter(is_own).collect())
+}
+
+/// Merges what the task changed into the world, with the line that tells what this agent did last.
+pub(crate) fn close_world(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Closure, WorkError> {
+    let said = read_said(closing)?;
+    if said.world.is_empty() {
+        return Ok(Closure::Left);
+    }
+    let contract = std::sync::Arc::clone(&draft.project.contract);
+    let path = resolve_form(draft.project, draft.actor, Form::World)?;
+    let is_record = |path: &&ProjectPath| contract.rule(path).is_some_and(|rule| rule.form == Some(Form::Session));
+    let record = draft.changed().find(is_record).map(|path| super::past::stem(path).to_owned());
+    let moment = render_moment(now(&draft.project.store));
+    let text = draft.text_or_template(&path)?;
+    let merged = merge_world(&text, &said.world, &label(draft.actor), record.as_deref(), &moment, contract.language)?;
+    draft.replace(&path, merged)?;
+    Ok(Closure::Closed)
+}
