@@ -42,4 +42,5 @@ pub mod write;
 
 mod asked;
 mod input;
+mod pdf;
 mod receipt;
