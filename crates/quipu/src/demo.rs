@@ -148,7 +148,8 @@ impl Demo {
 
     /// Starts the flow and kills it in the middle. Whether it was still alive.
     fn kill_a_run(&self) -> std::io::Result<bool> {
-        let mut run = command(&self.program, &self.root, &["run", "--agent", "rehearse"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let mut run =
+            command(&self.program, &self.root, &["run", "--agent", "rehearse"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         std::thread::sleep(BEFORE_THE_KILL);
         let alive = run.try_wait()?.is_none();
         run.kill()?;

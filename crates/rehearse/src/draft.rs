@@ -218,7 +218,9 @@ fn opening(view: &View, task: &RehearseTask, title: &str) -> String {
     let mut text = match (goal, l) {
         (Some(goal), Language::En) => format!("What is there to know about *{}*? In one sentence: {}", quoted(title), ended(&goal, l)),
         (Some(goal), Language::Zh) => format!("关于“{}”，要知道什么？一句话：{}", quoted(title), ended(&goal, l)),
-        (None, Language::En) => format!("What is there to know about *{}*? The source answers, and this chapter says where.", quoted(title)),
+        (None, Language::En) => {
+            format!("What is there to know about *{}*? The source answers, and this chapter says where.", quoted(title))
+        }
         (None, Language::Zh) => format!("关于“{}”，要知道什么？源码给出答案，本章指出它在哪里。", quoted(title)),
     };
     for need in task.unit.iter().flat_map(|unit| &unit.needs) {
@@ -257,16 +259,11 @@ fn paragraph(part: usize, item: &str, l: Language) -> Option<String> {
         }
         (3, _) => ended(item, l),
         (_, Language::En) => {
-            let signature = fact
-                .signature
-                .as_ref()
-                .map(|signature| format!(" In full: {signature}."))
-                .unwrap_or_default();
+            let signature = fact.signature.as_ref().map(|signature| format!(" In full: {signature}.")).unwrap_or_default();
             format!("{} is at {place}.{}{said}{signature}", code(name), if said.is_empty() { "" } else { " " })
         }
         (_, Language::Zh) => {
-            let signature =
-                fact.signature.as_ref().map(|signature| format!("完整签名：{signature}。")).unwrap_or_default();
+            let signature = fact.signature.as_ref().map(|signature| format!("完整签名：{signature}。")).unwrap_or_default();
             format!("{} 在 {place}。{said}{signature}", code(name))
         }
     })

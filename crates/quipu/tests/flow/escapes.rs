@@ -33,7 +33,9 @@ fn what_an_agent_reaches_for_is_refused_and_told() {
     }
     assert_eq!(desk.text("outline-final.md"), outline);
     assert!(told.contains("held by the kernel (Landlock"), "{told}");
-    for refused in ["read reviews/ch01-review.md by cat", "read drafts/ch02-draft.md by cat", ".quipu/journal", "write outline-final.md by "] {
+    for refused in
+        ["read reviews/ch01-review.md by cat", "read drafts/ch02-draft.md by cat", ".quipu/journal", "write outline-final.md by "]
+    {
         assert!(told.lines().any(|line| line.contains("denied") && line.contains(refused)), "{refused}\n{told}");
         assert!(said.lines().any(|line| line.starts_with("denied") && line.contains(refused)), "{refused}\n{said}");
     }
@@ -45,7 +47,10 @@ fn what_an_agent_reaches_for_is_refused_and_told() {
 fn an_agent_of_the_manifest_is_known_and_a_program_that_is_not_there_fails() {
     let desk = Desk::book();
     let manifest = desk.text("quipu.toml");
-    desk.put("quipu.toml", &format!("{manifest}\n[agents.mine]\nvia = \"command\"\nprogram = \"no-such-program-here\"\nargs = [\"{{{{brief}}}}\"]\n"));
+    desk.put(
+        "quipu.toml",
+        &format!("{manifest}\n[agents.mine]\nvia = \"command\"\nprogram = \"no-such-program-here\"\nargs = [\"{{{{brief}}}}\"]\n"),
+    );
     let (code, said) = desk.call(&["run", "--agent", "mine", "--until", "outline"]);
     assert_eq!(code, 6, "{said}");
     assert!(said.contains("could not start"), "{said}");

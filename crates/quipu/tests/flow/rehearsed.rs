@@ -116,7 +116,15 @@ fn a_rehearsed_book_killed_at_random_moments_ends_with_the_same_tree() {
     let whole = begun.elapsed();
     assert!(said.contains("flow: 46 done"), "{said}");
     let tree = undisturbed.tree();
-    for path in ["publish/index.html", "publish/style.css", "publish/ch01.html", "publish/ch03.html", "publish/book.epub", "final-audit-report.md", "qa/ch02-qa.md"] {
+    for path in [
+        "publish/index.html",
+        "publish/style.css",
+        "publish/ch01.html",
+        "publish/ch03.html",
+        "publish/book.epub",
+        "final-audit-report.md",
+        "qa/ch02-qa.md",
+    ] {
         assert!(tree.contains_key(path), "{path}");
     }
     assert!(undisturbed.text("qa/ch02-qa.md").trim_end().ends_with("<!-- QA_PASSED -->"));
