@@ -41,6 +41,13 @@ impl Watch<'_> {
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
+/// A flag that someone else holds, and sets.
+impl From<Arc<AtomicBool>> for Stop {
+    fn from(flag: Arc<AtomicBool>) -> Self {
+        Stop(flag)
+    }
+}
+
 impl Stop {
     pub fn stop(&self) {
         self.0.store(true, Ordering::SeqCst);

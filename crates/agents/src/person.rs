@@ -60,9 +60,7 @@ impl PersonTurns<'_> {
             }
             Err(_) => record.join("transcript.jsonl"),
         };
-        for line in text.lines() {
-            self.watch.progress(line);
-        }
+        self.watch.progress(text);
         if self.assignment.outputs.is_empty() {
             let why = match self.assignment.language {
                 Language::English => "a person answers with files, and this step names none",

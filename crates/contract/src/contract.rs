@@ -78,6 +78,9 @@ pub struct Contract {
     pub budgets: Budgets,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
+    /// Tables of agents, as they stand in `quipu.toml`: whoever starts agents reads them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, toml::Table>,
     #[serde(skip)]
     pub guards: GuardRules,
 }

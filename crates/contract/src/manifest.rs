@@ -70,6 +70,11 @@ pub struct Manifest {
     /// What a million tokens cost with each agent, for estimates; `default` holds for the others.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
+    /// Agents of your own, by name, as in the guide on agents: a program, a model behind an address. Only here, not in a profile:
+    /// a profile brings rules, not programs.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")]
+    pub agents: BTreeMap<String, toml::Table>,
     /// What is refused when it is written.
     #[serde(default)]
     pub guards: GuardTable,

@@ -147,6 +147,7 @@ impl Resolver {
             git_at_finish: parsed.git.finish,
             budgets: Budgets::default(),
             prices: BTreeMap::new(),
+            agents: parsed.agents.clone(),
             guards: GuardRules::default(),
         };
         let binding = contract.binding();

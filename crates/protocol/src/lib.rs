@@ -42,7 +42,7 @@ pub use init::{InitError, Laid, Layout, lay_out};
 pub use library::{Library, ProfileSummary};
 pub use moment::{now, render_moment};
 pub use project::{Project, ProjectError};
-pub use publish::{PublishError, PublishRequest, Publishing, publish};
+pub use publish::{HousePress, PublishError, PublishRequest, Publishing, publish};
 pub use quipu_text::recall::Tier;
 pub use reading::{ReadError, Reading, may_read_whole, read_pointer};
 pub use recall::{Ask, RecallError, Recalled, recall};

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use quipu_contract::{Actor, Builtin, Class, Contract, Denial, FileRule, Form, Pattern, ProjectPath};
+use quipu_contract::{Actor, Builtin, Class, Contract, Denial, FileRule, Form, Pattern, ProjectPath, Step, UnitId};
 use quipu_publish::{Book, Chapter, Places, Remark, images_of};
 use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, StoreError};
 use quipu_text::marker;
 use thiserror::Error;
 
+use crate::flow::Press;
 use crate::project::Project;
 use crate::reading::{ReadError, may_read_whole};
 
@@ -89,6 +90,20 @@ pub fn publish(project: &Project, request: &PublishRequest<'_>) -> Result<Publis
         false => Some(project.store.judge(change)?.publish()?),
     };
     Ok(Publishing { receipt, chapters: book.chapters.len(), unfinished, remarks: made.remarks })
+}
+
+/// Prints a flow's step as `quipu publish` would.
+pub struct HousePress;
+
+impl Press for HousePress {
+    fn print(&self, project: &Project, _: &Step, _: Option<&UnitId>) -> Result<Vec<(ProjectPath, Vec<u8>)>, String> {
+        let (book, unfinished) = collect_book(project, &Actor::Runtime).map_err(|e| e.to_string())?;
+        if book.chapters.is_empty() {
+            return Err(PublishError::NothingFinal(unfinished).to_string());
+        }
+        let files = quipu_publish::publish(&book).files.into_iter();
+        files.map(|(path, bytes)| Ok((ProjectPath::parse(&path).map_err(|e| e.to_string())?, bytes))).collect()
+    }
 }
 
 /// The final chapters with their images, and which chapters are not final.

@@ -1,9 +1,12 @@
-//! The demonstration: every sentence it prints was just done, by the program itself.
+//! The demonstration: a small book about Quipu's own source, from outline to pages, and every sentence it prints was
+//! just done, by the program itself.
 //!
-//! It runs this very program as separate processes, because that is what agents are.
+//! It runs this very program as separate processes, because that is what agents are. It needs no network, no key and no
+//! source tree: the files that the book is about are in the program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -11,7 +14,35 @@ use crate::answer::{Answer, Failure, exit};
 
 /// How many agents write at once, and how often each.
 const AGENTS: usize = 8;
-const APPENDS: usize = 5;
+const APPENDS: usize = 3;
+/// How long the run is left alone before it is killed.
+const BEFORE_THE_KILL: Duration = Duration::from_millis(250);
+
+/// What the book is about.
+const SOURCE: [(&str, &str); 7] = [
+    ("contract/path.rs", include_str!("../../contract/src/path.rs")),
+    ("contract/pattern.rs", include_str!("../../contract/src/pattern.rs")),
+    ("contract/class.rs", include_str!("../../contract/src/class.rs")),
+    ("contract/access.rs", include_str!("../../contract/src/access.rs")),
+    ("store/journal.rs", include_str!("../../store/src/journal.rs")),
+    ("store/record.rs", include_str!("../../store/src/record.rs")),
+    ("store/lease.rs", include_str!("../../store/src/lease.rs")),
+];
+
+const CHAPTERS: &str = r#"
+[units.ch01]
+title = "Paths and patterns"
+
+[units.ch02]
+title = "Classes and access"
+
+[units.ch03]
+title = "The journal and its records"
+
+[units.ch04]
+title = "Leases"
+needs = ["ch03"]
+"#;
 
 struct Demo {
     program: PathBuf,
@@ -20,6 +51,7 @@ struct Demo {
 }
 
 pub fn run(folder: Option<PathBuf>) -> Result<Answer, Failure> {
+    let begun = Instant::now();
     let io = |e: std::io::Error| Failure::new(exit::IO, format!("the demo cannot run: {e}"), "");
     let root = match folder {
         Some(folder) => folder,
@@ -30,52 +62,50 @@ pub fn run(folder: Option<PathBuf>) -> Result<Answer, Failure> {
         let what = format!("`{}` holds a project already", root.display());
         return Err(Failure::new(exit::REFUSED, what, "quipu demo DIR     (a folder of its own)"));
     }
+    let root = std::fs::canonicalize(root).map_err(io)?;
     let mut demo = Demo { program: std::env::current_exe().map_err(io)?, root: root.clone(), told: String::new() };
 
-    demo.say("1. A project: its files, their classes, who may write what.");
-    demo.show(&["init", "--profile", "book", "--var", "project=A Small Book"], 0)?;
-    demo.show(&["write", "outline-final.md", "--text", "# Outline\n\n## ch01 Knots\n\n## ch02 Cords"], 0)?;
+    demo.say("1. A project: files, their classes, who may write what; and the source that the book is about.");
+    demo.show(&["init", "--profile", "book", "--var", "project=Quipu from Inside", "--var", "words=700"], 0, Some(1))?;
+    demo.lay_source().map_err(io)?;
+    demo.told.push_str(&format!("   4 chapters are in quipu.toml, {} files of Quipu's own source in source/\n", SOURCE.len()));
 
-    demo.say("2. Rules are enforced, not hoped for.");
-    demo.show(&["write", "outline-final.md", "--text", "# Another outline"], 3)?;
-    demo.show(&["append", "meta/glossary.md", "--text", "| knot | what a cord says |"], 0)?;
-    demo.show(&["write", "meta/glossary.md", "--text", "| knot | something else |"], 3)?;
-    demo.show(&["write", "drafts/ch02-draft.md", "--text", "…", "--as", "writer", "--unit", "ch01"], 3)?;
+    demo.say("2. Agents plan the book, a person approves. Here every agent is the rehearsal: offline, and it invents nothing.");
+    demo.show(&["run", "--agent", "rehearse"], 0, Some(4))?;
+    demo.show(&["approve", "approve-outline"], 0, None)?;
 
-    demo.say(&format!("3. {AGENTS} agents append at once, {APPENDS} times each; some are killed on the way."));
+    demo.say("3. They write it: research, drafts, three reviews, three readers, memory, pages. The run is killed on the way, and goes on.");
+    let alive = demo.kill_a_run().map_err(io)?;
+    let how = if alive { "killed while it worked" } else { "it had ended before it could be killed" };
+    demo.told.push_str(&format!("   $ quipu run --agent rehearse     ({how})\n"));
+    demo.show(&["run", "--agent", "rehearse"], 0, Some(3))?;
+
+    demo.say("4. Rules are enforced, not hoped for.");
+    demo.show(&["write", "outline-final.md", "--text", "# Another outline"], 3, None)?;
+    demo.show(&["write", "drafts/ch02-draft.md", "--text", "…", "--as", "writer", "--unit", "ch01"], 3, None)?;
+
+    demo.say(&format!("5. {AGENTS} agents append to one file at once, {APPENDS} times each; some are killed on the way."));
     let acknowledged = demo.crowd().map_err(io)?;
     let kept = std::fs::read_to_string(root.join("audit-log.md")).unwrap_or_default();
     let lost = acknowledged.iter().filter(|line| !kept.contains(line.as_str())).count();
-    let started = AGENTS * APPENDS;
-    demo.told.push_str(&format!("   {started} started, {} acknowledged, {lost} of those lost\n", acknowledged.len()));
+    demo.told.push_str(&format!("   {} started, {} acknowledged, {lost} of those lost\n", AGENTS * APPENDS, acknowledged.len()));
     if lost > 0 || acknowledged.is_empty() {
-        return Err(Failure::new(
-            exit::NO,
-            format!("{}\nthe demo lost an acknowledged write, or none was acknowledged", demo.told),
-            "report this",
-        ));
+        let what = format!("{}\nthe demo lost an acknowledged write, or none was acknowledged", demo.told);
+        return Err(Failure::new(exit::NO, what, "report this"));
     }
 
-    demo.say("4. Someone edits behind Quipu's back: what the contract allows is adopted, the rest is flagged.");
-    let append = |path: &str, text: &str| -> std::io::Result<()> {
-        let old = std::fs::read_to_string(root.join(path))?;
-        std::fs::write(root.join(path), format!("{old}{text}"))
-    };
-    append("meta/glossary.md", "| cord | what holds knots |\n").map_err(io)?;
-    std::fs::write(root.join("outline-final.md"), "# Outline\n\n## ch01 Other knots\n").map_err(io)?;
-    demo.show(&["status"], 1)?;
-    demo.show(&["restore", "outline-final.md"], 0)?;
+    demo.say("6. Everything that happened is in the journal, chained by hash.");
+    demo.show(&["verify"], 0, None)?;
 
-    demo.say("5. Everything that happened is in the journal, chained by hash.");
-    demo.show(&["log", "-n", "4"], 0)?;
-    demo.show(&["verify"], 0)?;
-
+    let seconds = begun.elapsed().as_secs_f32();
     let told = demo.told;
+    let place = root.display();
     let text = format!(
-        "{told}\nThe project is in {root}. Try there:\n  quipu status\n  quipu log meta/glossary.md\n  quipu blame meta/glossary.md\n  quipu contract show --role writer\n",
-        root = root.display()
+        "{told}\nDone in {seconds:.1} s. The book:\n  {place}/publish/index.html\n  {place}/publish/book.epub\n\
+         \nTry in {place}:\n  quipu status\n  quipu replay write/ch04             what the writer of chapter 4 saw\n  quipu view writer --unit ch04       what it would see now\n  quipu blame meta/glossary.md        which commit brought each term\n  quipu run --dry-run --again --step write    tokens and costs with a real agent\n  quipu run --agent claude --again --step write --unit ch02    the same flow with one, if it is installed\n"
     );
-    Ok(Answer::new(json!({"root": root, "acknowledged": acknowledged.len(), "lost": lost}), text))
+    let pages = [root.join("publish/index.html"), root.join("publish/book.epub")];
+    Ok(Answer::new(json!({"root": root, "pages": pages, "acknowledged": acknowledged.len(), "lost": lost}), text))
 }
 
 impl Demo {
@@ -83,23 +113,48 @@ impl Demo {
         self.told.push_str(&format!("\n{line}\n"));
     }
 
-    /// Runs a command of this program and tells it with what it printed.
-    fn show(&mut self, arguments: &[&str], expected: i32) -> Result<(), Failure> {
+    /// Puts the source and the chapters into the project, as its owner would.
+    fn lay_source(&self) -> std::io::Result<()> {
+        for (path, text) in SOURCE {
+            let place = self.root.join("source").join(path);
+            std::fs::create_dir_all(place.parent().unwrap_or(&self.root))?;
+            std::fs::write(place, text)?;
+        }
+        let manifest = self.root.join("quipu.toml");
+        let old = std::fs::read_to_string(&manifest)?;
+        std::fs::write(manifest, format!("{}\n{CHAPTERS}", old.trim_end()))
+    }
+
+    /// Runs a command of this program and tells it with what it printed, or the last lines of that.
+    fn show(&mut self, arguments: &[&str], expected: i32, last: Option<usize>) -> Result<(), Failure> {
         let output = command(&self.program, &self.root, arguments)
             .output()
             .map_err(|e| Failure::new(exit::IO, format!("the demo cannot start itself: {e}"), ""))?;
         let line = arguments.iter().map(|a| quote(a)).collect::<Vec<_>>().join(" ");
         self.told.push_str(&format!("   $ quipu {line}\n"));
-        for text in [&output.stdout, &output.stderr] {
-            for line in String::from_utf8_lossy(text).lines() {
-                self.told.push_str(&format!("     {line}\n"));
-            }
+        let printed = [output.stderr, output.stdout].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let lines: Vec<&str> = printed.iter().flat_map(|text| text.lines()).collect();
+        let failed = output.status.code() != Some(expected);
+        let skipped = last.filter(|_| !failed).map_or(0, |last| lines.len().saturating_sub(last));
+        for line in &lines[skipped..] {
+            self.told.push_str(&format!("     {line}\n"));
         }
-        if output.status.code() != Some(expected) {
+        if failed {
             let what = format!("`quipu {line}` ended with {:?} instead of {expected}", output.status.code());
             return Err(Failure::new(exit::NO, format!("{}\n{what}", self.told), "report this"));
         }
         Ok(())
+    }
+
+    /// Starts the flow and kills it in the middle. Whether it was still alive.
+    fn kill_a_run(&self) -> std::io::Result<bool> {
+        let mut run =
+            command(&self.program, &self.root, &["run", "--agent", "rehearse"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        std::thread::sleep(BEFORE_THE_KILL);
+        let alive = run.try_wait()?.is_none();
+        run.kill()?;
+        run.wait()?;
+        Ok(alive)
     }
 
     /// Many processes at once, some killed; returns the lines that were acknowledged.

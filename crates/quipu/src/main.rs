@@ -19,5 +19,9 @@ mod unformed;
 mod unseen;
 
 fn main() -> std::process::ExitCode {
+    // The program is its own sandbox: called so, it becomes an agent's keeper, before any thread is there.
+    if let Some(code) = quipu_agents::sandbox_main(std::env::args_os().skip(1)) {
+        return code;
+    }
     cli::run(std::env::args_os())
 }

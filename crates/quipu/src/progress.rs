@@ -83,6 +83,22 @@ impl Progress {
                 }
                 format!("sent back  {turn}: {}", fault.replace('\n', "\n           "))
             }
+            Event::Progress { turn, line } => {
+                let first = line.lines().next().unwrap_or_default().trim().to_owned();
+                if let Some((_, _, note)) = shown.turns.iter_mut().find(|(t, _, _)| t == turn) {
+                    let who = note.split(": ").next().unwrap_or_default().to_owned();
+                    *note = format!("{who}: {first}").chars().take(100).collect();
+                }
+                // Many lines are for someone to read: a brief for a person.
+                if line.trim().lines().count() < 2 {
+                    return None;
+                }
+                format!("asked      {turn}:\n{}", line.trim_end())
+            }
+            Event::Denied { turn, attempt } => format!("denied     {turn}: {attempt}"),
+            Event::VerificationOnly { turn, why } => {
+                format!("verification only for {turn}: {why}; what it writes is looked at, what it reads is not held")
+            }
             Event::KeptAside { path, kept } => format!("kept       {path} as {kept}: it had no marker"),
             Event::Accepted { turn, files, dropped, sealed, .. } => {
                 end(turn);

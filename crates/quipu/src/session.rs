@@ -16,6 +16,8 @@ pub struct Session {
     /// The folder the command was called in, or `-C`.
     pub folder: PathBuf,
     pub actor: Actor,
+    /// The agent as the caller wrote it: `claude`, `command:my-agent {{brief}}`.
+    pub agent: Option<String>,
     pub lease: Option<LeaseToken>,
     /// What is watched of an agent's calls, once its project is known.
     pub watched: OnceLock<Watched>,
@@ -46,7 +48,7 @@ impl Session {
             Actor::Agent {
                 role: role.as_deref().map(ActorName::parse).transpose().map_err(bad)?,
                 unit: unit.as_deref().map(UnitId::parse).transpose().map_err(bad)?,
-                agent: agent.as_deref().map(ActorName::parse).transpose().map_err(bad)?,
+                agent: agent.as_deref().map(plain_name).map(ActorName::parse).transpose().map_err(bad)?,
             }
         };
         let lease = match flags.lease.or(environment.lease) {
@@ -55,7 +57,7 @@ impl Session {
             }
             None => None,
         };
-        Ok(Session { folder, actor, lease, watched: OnceLock::new(), json: false })
+        Ok(Session { folder, actor, agent, lease, watched: OnceLock::new(), json: false })
     }
 
     pub fn project(&self) -> Result<Project, Failure> {
@@ -86,6 +88,11 @@ impl Session {
             Failure::new(code, format!("cannot read `{}`: {error}", file.display()), "")
         })
     }
+}
+
+/// An agent that is described rather than named goes by the name of its kind.
+fn plain_name(agent: &str) -> &str {
+    agent.split_once(':').map_or(agent, |(kind, _)| kind)
 }
 
 fn agree(flag: &str, variable: &str, said: Option<String>, given: Option<String>) -> Result<Option<String>, Failure> {

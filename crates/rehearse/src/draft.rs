@@ -14,6 +14,8 @@ use crate::view::View;
 
 /// A text may be this much of its target, and no more.
 const MOST: f64 = 1.12;
+/// Below this much of its target it takes whatever it can quote.
+const LEAST: f64 = 0.86;
 /// Excerpts of code, at most.
 const BLOCKS: usize = 2;
 
@@ -129,7 +131,7 @@ pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
     let mut used = count_words(sheet.text()) + if l == Language::Zh { 110 } else { 75 };
     // The code first, for a chapter about code without any is none; then a paragraph of each part in turn.
     let shown: Vec<&(String, String)> = material.blocks.iter().filter(|(place, _)| place.starts_with('`')).take(BLOCKS).collect();
-    let shown: Vec<_> = shown.into_iter().filter(|(_, block)| (count_words(block) as f64) < room * 0.12).collect();
+    let mut shown: Vec<_> = shown.into_iter().filter(|(_, block)| (count_words(block) as f64) < room * 0.12).collect();
     used += shown.iter().map(|(_, block)| count_words(block) + 20).sum::<usize>();
     let mut taken = [0; 5];
     let mut grew = true;
@@ -152,6 +154,14 @@ pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
             }
         }
     }
+    // Where the report has said everything and the chapter is still short, the source speaks for itself.
+    for block in material.blocks.iter().filter(|(place, _)| place.starts_with('`')) {
+        let cost = count_words(&block.1) + 20;
+        if (used as f64) < room * LEAST && !shown.contains(&block) && (used + cost) as f64 <= room * MOST {
+            used += cost;
+            shown.push(block);
+        }
+    }
     let mut sections = 0;
     for (at, name) in names.into_iter().enumerate() {
         if taken[at] == 0 && (at != 2 || shown.is_empty()) {
@@ -172,7 +182,9 @@ pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
                 };
                 sheet.paragraph(&format!("{lead}\n\n{place}"));
                 sheet.paragraph(block);
-                sheet.paragraph(say(l, "The block is quoted as it stands; nothing was left out.", "以上代码照原样引用，没有删节。"));
+            }
+            if !shown.is_empty() {
+                sheet.paragraph(say(l, "The code is quoted as it stands; nothing was left out.", "以上代码照原样引用，没有删节。"));
             }
         }
     }
@@ -204,10 +216,12 @@ fn opening(view: &View, task: &RehearseTask, title: &str) -> String {
         })
     });
     let mut text = match (goal, l) {
-        (Some(goal), Language::En) => format!("What is there to know about {}? In one sentence: {}", quoted(title), ended(&goal, l)),
-        (Some(goal), Language::Zh) => format!("关于{}，要知道什么？一句话：{}", quoted(title), ended(&goal, l)),
-        (None, Language::En) => format!("What is there to know about {}? The source answers, and this chapter says where.", quoted(title)),
-        (None, Language::Zh) => format!("关于{}，要知道什么？源码给出答案，本章指出它在哪里。", quoted(title)),
+        (Some(goal), Language::En) => format!("What is there to know about *{}*? In one sentence: {}", quoted(title), ended(&goal, l)),
+        (Some(goal), Language::Zh) => format!("关于“{}”，要知道什么？一句话：{}", quoted(title), ended(&goal, l)),
+        (None, Language::En) => {
+            format!("What is there to know about *{}*? The source answers, and this chapter says where.", quoted(title))
+        }
+        (None, Language::Zh) => format!("关于“{}”，要知道什么？源码给出答案，本章指出它在哪里。", quoted(title)),
     };
     for need in task.unit.iter().flat_map(|unit| &unit.needs) {
         let known = task.units.iter().find(|unit| unit.id == *need).map_or(need.as_str(), |unit| &unit.title);
@@ -225,7 +239,8 @@ fn paragraph(part: usize, item: &str, l: Language) -> Option<String> {
         return item.contains('`').then(|| ended(item, l));
     };
     let Fact { name, word, place, said, .. } = &fact;
-    let said = if fact.is_documented() { said.as_str() } else { "" };
+    // A link between doc comments leads nowhere in a chapter; what it names stays.
+    let said = if fact.is_documented() { said.replace("[`", "`").replace("`]", "`") } else { String::new() };
     let place = code(place);
     Some(match (part, l) {
         (0, Language::En) if said.is_empty() => format!("{} is at {place}, without an opening comment.", code(name)),
@@ -244,16 +259,11 @@ fn paragraph(part: usize, item: &str, l: Language) -> Option<String> {
         }
         (3, _) => ended(item, l),
         (_, Language::En) => {
-            let signature = fact
-                .signature
-                .as_ref()
-                .map(|signature| format!(" What it takes and gives stands in its signature: {signature}."))
-                .unwrap_or_default();
-            format!("{} is at {place}. {said}{signature}", code(name))
+            let signature = fact.signature.as_ref().map(|signature| format!(" In full: {signature}.")).unwrap_or_default();
+            format!("{} is at {place}.{}{said}{signature}", code(name), if said.is_empty() { "" } else { " " })
         }
         (_, Language::Zh) => {
-            let signature =
-                fact.signature.as_ref().map(|signature| format!("它要什么、给什么，写在签名里：{signature}。")).unwrap_or_default();
+            let signature = fact.signature.as_ref().map(|signature| format!("完整签名：{signature}。")).unwrap_or_default();
             format!("{} 在 {place}。{said}{signature}", code(name))
         }
     })

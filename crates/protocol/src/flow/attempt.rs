@@ -18,7 +18,7 @@ use super::commit::{Wanted, commit};
 use super::engine::{Engine, Event, FlowError, refresh_panel};
 use super::folder::RunFolder;
 use super::note::{ReadNote, Ruling, RunNote, Usage};
-use super::perform::{Ended, Ending, Task};
+use super::perform::{Ended, Ending, Task, Told, Watch};
 use super::said::{self, Audit};
 use super::snapshot::Snapshot;
 use super::state::{SentBack, render_turn};
@@ -64,12 +64,37 @@ pub enum Outcome {
     Failed {
         why: String,
         count: u32,
+        usage: Option<Usage>,
     },
     /// Someone else is at it.
     Held(String),
     /// Someone else did it meanwhile.
     Moot,
     Stopped,
+}
+
+/// What was seen of an agent over all that it was asked in one run.
+#[derive(Default)]
+struct Seen {
+    usage: Option<Usage>,
+    denied: Vec<String>,
+    held_by: Option<String>,
+}
+
+impl Seen {
+    fn note(&mut self, ended: &Ended) {
+        if let Some(used) = ended.usage {
+            let sum = self.usage.get_or_insert_default();
+            sum.input += used.input;
+            sum.output += used.output;
+        }
+        for attempt in &ended.denied {
+            if !self.denied.contains(attempt) {
+                self.denied.push(attempt.clone());
+            }
+        }
+        self.held_by = ended.held_by.clone().or(self.held_by.take());
+    }
 }
 
 /// A turn that is to be attempted.
@@ -106,7 +131,7 @@ impl Engine<'_> {
             Ok(Outcome::Accepted { files, dropped, .. }) => {
                 let _ = folder.close(&json!({"ruling": "accepted", "files": files, "dropped": dropped}));
             }
-            Ok(Outcome::Failed { why, count }) => {
+            Ok(Outcome::Failed { why, count, .. }) => {
                 let _ = folder.close(&json!({"ruling": "failed", "why": why, "in_a_row": count}));
             }
             Ok(Outcome::Held(what)) => close(&folder, "held", what),
@@ -150,49 +175,85 @@ impl Engine<'_> {
             "reads": self.reads(&view)});
         folder.write("plan.json", &format!("{plan:#}\n")).map_err(io("cannot write the plan"))?;
 
-        let mut usage = Usage::default();
-        let mut counted = false;
-        let mut count = |ended: &Ended| {
-            if let Some(used) = ended.usage {
-                usage.input += used.input;
-                usage.output += used.output;
-                counted = true;
-            }
+        let mut record = Seen::default();
+        let told = |told: Told| {
+            let turn = turn.turn.clone();
+            self.tell(match told {
+                Told::Progress(line) => Event::Progress { turn, line },
+                Told::Denied(attempt) => Event::Denied { turn, attempt },
+                Told::VerificationOnly(why) => Event::VerificationOnly { turn, why },
+            });
         };
         let stages = view.stages.len();
-        let mut task = None;
+        let mut looked = None;
         let mut ended = Ended::done();
         for stage in 1..=stages {
-            let made = self.task(turn, folder, &request, &view, stage, &added, &out)?;
-            ended = self.performer.perform(task.insert(made));
-            count(&ended);
-            if ended.ending != Ending::Done && stage < stages {
-                break;
+            let task = self.task(turn, folder, &request, &view, stage, &added, &out)?;
+            if stage < stages {
+                let mut look = |ended: &Ended| {
+                    record.note(ended);
+                    None
+                };
+                ended = self.performer.perform(&task, Watch { told: &told, look: &mut look });
+                if ended.ending != Ending::Done {
+                    break;
+                }
+                continue;
+            }
+            let mut back = false;
+            let mut lost = None;
+            let mut look = |ended: &Ended| {
+                record.note(ended);
+                if ended.ending == Ending::Stopped || self.stop.is_asked() && ended.ending != Ending::Done {
+                    return None;
+                }
+                let collected = collect(turn, &out, ended.message.as_deref());
+                let faults = self.faults(job, &collected, before.as_deref(), ended);
+                let fault = (!faults.is_empty()).then(|| render_faults(&faults));
+                looked = Some((collected, fault.clone()));
+                // A fault goes back once.
+                let fault = fault.filter(|_| !back && ended.ending != Ending::Overdue)?;
+                back = true;
+                self.tell(Event::SentBack { turn: turn.turn.clone(), run: folder.id.clone(), fault: fault.clone() });
+                let _ = folder.write("fault.txt", &fault);
+                let longer = self.project.store.renew_lease(actor, &lease.token(), turn.step.deadline_seconds + GRACE_SECONDS);
+                lost = longer.err();
+                lost.is_none().then_some(fault)
+            };
+            ended = self.performer.perform(&task, Watch { told: &told, look: &mut look });
+            if let Some(error) = lost {
+                return Err(error.into());
             }
         }
-        let Some(task) = task else { return Err(FlowError::NoStage(turn.turn.to_string()).into()) };
         if ended.ending == Ending::Stopped || self.stop.is_asked() && ended.ending != Ending::Done {
             return Ok(Outcome::Stopped);
         }
-        let mut collected = collect(turn, &out, ended.message.as_deref());
-        let mut faults = self.faults(job, &collected, before.as_deref(), &ended);
-        if !faults.is_empty() && ended.ending != Ending::Overdue {
-            let fault = render_faults(&faults);
-            self.tell(Event::SentBack { turn: turn.turn.clone(), run: folder.id.clone(), fault: fault.clone() });
-            let _ = folder.write("fault.txt", &fault);
-            self.project.store.renew_lease(actor, &lease.token(), turn.step.deadline_seconds + GRACE_SECONDS)?;
-            ended = self.performer.again(&task, &fault);
-            count(&ended);
-            if ended.ending == Ending::Stopped {
-                return Ok(Outcome::Stopped);
+        let (collected, fault) = match looked {
+            Some(looked) => looked,
+            // A stage before the last one failed: there is nothing to look at.
+            None => {
+                let collected = collect(turn, &out, ended.message.as_deref());
+                let faults = self.faults(job, &collected, before.as_deref(), &ended);
+                (collected, Some(render_faults(&faults)))
             }
-            collected = collect(turn, &out, ended.message.as_deref());
-            faults = self.faults(job, &collected, before.as_deref(), &ended);
+        };
+        let mut note = RunNote::new(&folder.id, &turn.turn, Ruling::Accepted);
+        note.agent = Some(self.performer.name().to_owned());
+        note.usage = record.usage;
+        note.denied = record.denied;
+        note.held_by = record.held_by;
+        note.dropped.clone_from(&collected.dropped);
+        if let Some(fault) = fault {
+            return self.fail(job, actor, note, &fault);
         }
-        if !faults.is_empty() {
-            return self.fail(job, folder, actor, &render_faults(&faults), counted.then_some(usage));
+        let usage = note.usage;
+        note.reads = self.reads(&view);
+        if let Some(sent) = &job.sent_back {
+            note.round = sent.round;
+            note.sent_by = Some(sent.by.clone());
+            note.mends.clone_from(&sent.objectors);
         }
-        let note = self.note(job, folder, &view, counted.then_some(usage));
+        let failed = note.clone();
         let texts: Vec<(&ProjectPath, &[u8])> = collected.files.iter().map(|(o, bytes)| (&o.path, bytes.as_slice())).collect();
         let audits = self.audit_objection(turn, &texts).into_iter().collect();
         let wanted = Wanted {
@@ -207,10 +268,10 @@ impl Engine<'_> {
         match commit(self.project, &self.memory, &wanted) {
             Ok(done) => {
                 let files = collected.files.iter().map(|(o, _)| o.path.to_string()).filter(|p| !done.sealed.contains(p)).collect();
-                Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed: done.sealed, usage: counted.then_some(usage) })
+                Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed: done.sealed, usage })
             }
             // What the contract refuses is the agent's fault, and it is told which rule.
-            Err(FlowError::Store(StoreError::Refused(refused))) => self.fail(job, folder, actor, &refused.what, counted.then_some(usage)),
+            Err(FlowError::Store(StoreError::Refused(refused))) => self.fail(job, actor, failed, &refused.what),
             Err(error) => Err(error.into()),
         }
     }
@@ -229,26 +290,12 @@ impl Engine<'_> {
         faults
     }
 
-    fn note(&self, job: &Job<'_>, folder: &RunFolder, view: &View, usage: Option<Usage>) -> RunNote {
-        let mut note = RunNote::new(&folder.id, &job.planned.turn, Ruling::Accepted);
-        note.agent = Some(self.performer.name().to_owned());
-        note.usage = usage;
-        note.reads = self.reads(view);
-        if let Some(sent) = &job.sent_back {
-            note.round = sent.round;
-            note.sent_by = Some(sent.by.clone());
-            note.mends.clone_from(&sent.objectors);
-        }
-        note
-    }
-
-    fn fail(&self, job: &Job<'_>, folder: &RunFolder, actor: &Actor, why: &str, usage: Option<Usage>) -> Result<Outcome, AttemptError> {
+    fn fail(&self, job: &Job<'_>, actor: &Actor, mut note: RunNote, why: &str) -> Result<Outcome, AttemptError> {
         let turn = &job.planned.turn;
-        let count = job.failures + 1;
-        let mut note = RunNote::new(&folder.id, turn, Ruling::Failed);
-        note.agent = Some(self.performer.name().to_owned());
-        note.usage = usage;
+        let (count, usage) = (job.failures + 1, note.usage);
+        note.ruling = Ruling::Failed;
         note.why = Some(why.to_owned());
+        note.reads.clear();
         let audits = if count == job.planned.step.retries {
             vec![self.needs_human(&job.planned, why, &format!("quipu run --step {}", render_turn(turn)))]
         } else {
@@ -257,7 +304,7 @@ impl Engine<'_> {
         let wanted =
             Wanted { actor: actor.clone(), note, lease: None, ops: Vec::new(), files: &[], audits, why: Some(format!("{turn} failed")) };
         commit(self.project, &self.memory, &wanted)?;
-        Ok(Outcome::Failed { why: why.to_owned(), count })
+        Ok(Outcome::Failed { why: why.to_owned(), count, usage })
     }
 
     /// The section of the audit log for a turn that a person must look at.
@@ -326,6 +373,7 @@ impl Engine<'_> {
             deadline: Duration::from_secs(turn.step.deadline_seconds),
             record: folder.path.clone(),
             stop: self.stop.clone(),
+            root: self.project.store.root().to_owned(),
         })
     }
 

@@ -83,6 +83,21 @@ pub enum Event {
         run: String,
         fault: String,
     },
+    /// What an agent says of its work.
+    Progress {
+        turn: Turn,
+        line: String,
+    },
+    /// An agent reached for what it was not given, and was refused.
+    Denied {
+        turn: Turn,
+        attempt: String,
+    },
+    /// Nothing but a look at the outputs keeps the agent to its folders.
+    VerificationOnly {
+        turn: Turn,
+        why: String,
+    },
     KeptAside {
         path: String,
         kept: String,
@@ -260,8 +275,12 @@ impl Engine<'_> {
                 }
                 self.tell(Event::Accepted { turn, files, dropped, sealed, usage });
             }
-            Ok(Outcome::Failed { why, count }) => {
+            Ok(Outcome::Failed { why, count, usage }) => {
                 summary.failed += 1;
+                if let Some(used) = usage {
+                    summary.usage.input += used.input;
+                    summary.usage.output += used.output;
+                }
                 if count >= retries {
                     given_up.insert(turn.clone());
                 }

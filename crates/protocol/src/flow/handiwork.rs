@@ -184,9 +184,13 @@ impl Engine<'_> {
             }
         }
         let pages = press.print(self.project, planned.step, planned.turn.unit.as_ref()).map_err(Stuck::Told)?;
-        let declared = |path: &ProjectPath| planned.outputs.iter().any(|o: &Output| o.path == *path);
-        made.told = format!("printed {} files", pages.len());
-        for (path, bytes) in pages.into_iter().filter(|(p, _)| declared(p)) {
+        // Images come with the pages that show them; no step can name them beforehand.
+        let wanted = |path: &ProjectPath| {
+            planned.outputs.iter().any(|o: &Output| o.path == *path) || self.project.contract.class(path) == Class::Derived
+        };
+        let pages: Vec<_> = pages.into_iter().filter(|(path, _)| wanted(path)).collect();
+        made.told = format!("printed {}", pages.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join(", "));
+        for (path, bytes) in pages {
             made.ops.push(match self.project.contract.class(&path) {
                 Class::Derived => Op::Derive { path, bytes, expect: Expect::Any },
                 _ => Op::Write { path, bytes, expect: Expect::Any },

@@ -32,7 +32,7 @@ pub use estimate::{Estimate, TurnEstimate, estimate_flow};
 pub use folder::folder_of;
 pub use gate::{GateError, decide_gate};
 pub use note::{ReadNote, Ruling, RunFact, RunNote, Usage};
-pub use perform::{Ended, Ending, Performer, Stop, Task};
+pub use perform::{Ended, Ending, Performer, Stop, Task, Told, Watch};
 pub use replay::{Replay, ReplayError, replay};
 pub use scripted::Scripted;
 pub use snapshot::{Memory, Snapshot};

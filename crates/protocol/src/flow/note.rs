@@ -69,6 +69,15 @@ pub struct RunNote {
     /// Why it failed or was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// What its agent tried and was refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    /// What it wrote that nobody had asked for: it was dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
+    /// What kept the agent's program to its folders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
 }
 
 /// What an agent used.
@@ -98,6 +107,9 @@ impl RunNote {
             reads: Vec::new(),
             usage: None,
             why: None,
+            denied: Vec::new(),
+            dropped: Vec::new(),
+            held_by: None,
         }
     }
 

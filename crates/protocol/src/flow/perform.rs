@@ -48,6 +48,8 @@ pub struct Task {
     /// Where a transcript may be left.
     pub record: PathBuf,
     pub stop: Stop,
+    /// Everything of the project, which nothing but the view is to be seen of.
+    pub root: PathBuf,
 }
 
 /// How it ended, by the performer's own word.
@@ -70,12 +72,36 @@ pub struct Ended {
     pub usage: Option<Usage>,
     /// What the sandbox refused.
     pub denied: Vec<String>,
+    /// What kept it to its folders; none if nothing had to.
+    pub held_by: Option<String>,
 }
 
 impl Ended {
     pub fn done() -> Ended {
-        Ended { ending: Ending::Done, message: None, usage: None, denied: Vec::new() }
+        Ended { ending: Ending::Done, message: None, usage: None, denied: Vec::new(), held_by: None }
     }
+
+    pub fn failed(why: impl Into<String>) -> Ended {
+        Ended { ending: Ending::Failed(why.into()), ..Ended::done() }
+    }
+}
+
+/// What is told while someone performs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// One line on what is going on.
+    Progress(String),
+    /// Something that the sandbox refused.
+    Denied(String),
+    /// Nothing but a look at the outputs keeps the agent to its folders, and why.
+    VerificationOnly(String),
+}
+
+/// How the flow takes part while someone performs.
+pub struct Watch<'w> {
+    pub told: &'w (dyn Fn(Told) + Sync),
+    /// Looks at what was written. A fault goes back to whoever wrote it, in the same session where there is one.
+    pub look: &'w mut dyn FnMut(&Ended) -> Option<String>,
 }
 
 /// Something that performs a turn.
@@ -83,8 +109,7 @@ pub trait Performer: Sync {
     /// The name under which it is priced and recorded.
     fn name(&self) -> &str;
 
-    fn perform(&self, task: &Task) -> Ended;
-
-    /// The same task once more: the outputs had this fault. What was written lies in the out folder.
-    fn again(&self, task: &Task, fault: &str) -> Ended;
+    /// Performs, lets the work be looked at, and goes on for as long as a fault comes back. What was written lies in the
+    /// out folder.
+    fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended;
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::perform::{Ended, Ending, Performer, Task};
+use super::perform::{Ended, Ending, Performer, Task, Watch};
 use super::turn::Output;
 
 /// Plays prepared texts.
@@ -95,12 +95,12 @@ impl Performer for Scripted {
         "script"
     }
 
-    fn perform(&self, task: &Task) -> Ended {
+    fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended {
         let sent_back = task.outputs.iter().any(|o| task.out.join(o.path.as_str()).exists());
-        if sent_back { self.play(task, &[".round1", ""]) } else { self.play(task, &[""]) }
-    }
-
-    fn again(&self, task: &Task, _: &str) -> Ended {
-        self.play(task, &[".again", ""])
+        let mut ended = if sent_back { self.play(task, &[".round1", ""]) } else { self.play(task, &[""]) };
+        while (watch.look)(&ended).is_some() {
+            ended = self.play(task, &[".again", ""]);
+        }
+        ended
     }
 }

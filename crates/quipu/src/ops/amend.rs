@@ -28,7 +28,7 @@ impl Operate for Amend {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
-        let bytes = if self.input.is_given() { Some(self.input.lines(session)?) } else { None };
+        let bytes = if self.input.is_given() { Some(super::pdf::as_text(path.as_str(), self.input.lines(session)?)?) } else { None };
         let mut change = Change::by(&session.actor).why(self.why).op(Op::Amend { path, bytes });
         (change.force, change.lease) = (self.force, session.lease.clone());
         Ok(receipt::answer(&project.store.judge(change)?.publish()?))

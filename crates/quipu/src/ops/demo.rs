@@ -12,7 +12,7 @@ pub struct Demo {
 
 impl Operate for Demo {
     const NAME: &'static str = "demo";
-    const ABOUT: &'static str = "A short real run in a project of its own: rules, a crash, recovery";
+    const ABOUT: &'static str = "A small book about Quipu's own source, rehearsed from outline to pages, in a project of its own";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         crate::demo::run(self.dir.map(|d| session.folder.join(d)))

@@ -13,7 +13,7 @@ pub struct Input {
     /// The text itself
     #[arg(long, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
     text: Option<String>,
-    /// A file with the text; `-` or neither option: stdin
+    /// A file with the text, or a PDF with it; `-` or neither option: stdin
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }

@@ -43,4 +43,5 @@ pub mod write;
 
 mod asked;
 mod input;
+mod pdf;
 mod receipt;

@@ -58,6 +58,15 @@ impl Operate for Replay {
         if let Some(usage) = note.usage {
             text.push_str(&format!("{} tokens read, {} written\n", usage.input, usage.output));
         }
+        if let Some(held_by) = &note.held_by {
+            text.push_str(&format!("held by {held_by}\n"));
+        }
+        for attempt in &note.denied {
+            text.push_str(&format!("  denied {attempt}\n"));
+        }
+        for path in &note.dropped {
+            text.push_str(&format!("  dropped {path}\n"));
+        }
         for read in &note.reads {
             let section = read.section.as_ref().map(|s| format!("#{s}")).unwrap_or_default();
             text.push_str(&format!("  read   {}  {}{section}\n", read.version, read.path));

@@ -1,7 +1,7 @@
 use clap::Args;
 use quipu_contract::{Contract, UnitId};
-use quipu_protocol::Project;
-use quipu_protocol::flow::{Choice, Engine, Memory, State, estimate_flow, flow_now};
+use quipu_protocol::flow::{Choice, Engine, Memory, State, Usage, estimate_flow, flow_now};
+use quipu_protocol::{HousePress, Project};
 use quipu_store::Options;
 use quipu_text::Counter;
 use serde_json::json;
@@ -36,6 +36,9 @@ pub struct Run {
     /// Let agents complete files that were begun, rather than do them again
     #[arg(long)]
     salvage: bool,
+    /// The model to ask for, where the agent lets one choose
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
     /// Print what would be done, with tokens and costs
     #[arg(long)]
     dry_run: bool,
@@ -66,14 +69,21 @@ impl Operate for Run {
             }
             return Ok(answer);
         }
-        let performer = performer(name.as_deref())?;
+        let performer = performer(session.agent.as_deref(), self.model.as_deref(), &project.contract)?;
         let stop = crate::signals::stop_on_signals()?;
         let progress = Progress::new(session.json);
         let listen = |event: &_| progress.tell(event);
         let memory = Memory::default();
         let asked = choice.clone();
-        let engine =
-            Engine { project: &project, performer: performer.as_ref(), press: None, choice, stop, listen: &listen, memory: memory.clone() };
+        let engine = Engine {
+            project: &project,
+            performer: performer.as_ref(),
+            press: Some(&HousePress),
+            choice,
+            stop,
+            listen: &listen,
+            memory: memory.clone(),
+        };
         let summary = progress.during(|| engine.run())?;
         let (flow, _) = flow_now(&project, &memory)?;
         let left =
@@ -81,6 +91,16 @@ impl Operate for Run {
         let mut answer = Answer::new(json!({"event": "ended", "summary": summary, "standing": left}), render_flow(&flow));
         answer.compact = true;
         answer = answer.say(format!("{} accepted, {}", count(summary.accepted, "turn"), count(summary.failed, "failure")));
+        if summary.usage != Usage::default() {
+            let used = summary.usage;
+            let cost = project.contract.price(performer.name()).map(|price| {
+                #[allow(clippy::cast_precision_loss, reason = "a price is an estimate")]
+                let of = |tokens: u64, million: f64| tokens as f64 * million / 1e6;
+                of(used.input, price.input) + of(used.output, price.output)
+            });
+            let cost = cost.map(|cost| format!(", {cost:.2} by the contract's prices")).unwrap_or_default();
+            answer = answer.say(format!("{} tokens read, {} written{cost}", used.input, used.output));
+        }
         if summary.stopped {
             answer = answer.say("stopped: start it again, and it goes on");
         }

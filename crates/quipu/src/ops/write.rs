@@ -34,8 +34,9 @@ impl Operate for Write {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
+        let bytes = super::pdf::as_text(path.as_str(), self.input.lines(session)?)?;
         let expect = self.expect.map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
-        let mut change = Change::by(&session.actor).op(Op::Write { path, bytes: self.input.lines(session)?, expect });
+        let mut change = Change::by(&session.actor).op(Op::Write { path, bytes, expect });
         (change.key, change.why, change.lease, change.force) = (self.key, self.why, session.lease.clone(), self.force);
         Ok(receipt::answer(&project.store.judge(change)?.publish()?))
     }

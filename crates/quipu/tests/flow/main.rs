@@ -4,6 +4,8 @@
 
 mod book;
 mod disasters;
+mod escapes;
 mod killed;
+mod rehearsed;
 mod review;
 mod stage;

@@ -1,0 +1,35 @@
+//! The text of a PDF, by `pdftotext` where it is installed: memory files are text.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::answer::{Failure, exit};
+
+const INSTALL: &str = "install pdftotext (poppler-utils), or hand in the text";
+
+/// Turns a PDF that is meant for a text file into its text; leaves everything else alone.
+pub fn as_text(target: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    if !bytes.starts_with(b"%PDF-") || target.to_lowercase().ends_with(".pdf") {
+        return Ok(bytes);
+    }
+    let fail = |what: String| Failure::new(exit::IO, what, INSTALL);
+    let mut child = Command::new("pdftotext")
+        .args(["-enc", "UTF-8", "-nopgbrk", "-", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| fail(format!("the text for `{target}` is a PDF, and pdftotext cannot be started: {e}")))?;
+    let stdin = child.stdin.take();
+    // It reads the whole file before it says anything, but that is its own affair: both ends are served at once.
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(&bytes)));
+        child.wait_with_output()
+    });
+    let output = output.map_err(|e| fail(format!("pdftotext broke off: {e}")))?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    match output.status.success() && !text.is_empty() {
+        true => Ok(format!("{text}\n").into_bytes()),
+        false => Err(fail(format!("pdftotext finds no text in the PDF for `{target}`"))),
+    }
+}

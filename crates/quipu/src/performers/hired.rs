@@ -1,0 +1,114 @@
+//! An agent behind an adapter, as a performer: a program in its sandbox, a model behind HTTP, a person.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use quipu_agents::{Agent, Assignment, Attempt, Bounds, Confinement, Names, Outcome};
+use quipu_contract::Language;
+use quipu_protocol::flow::{Ended, Ending, Performer, Task, Told, Usage, Watch};
+
+/// So many refused attempts are noted in the journal; the sandbox's own record has them all.
+const NOTED: usize = 50;
+
+pub struct Hired {
+    agent: Box<dyn Agent>,
+    name: String,
+    language: Language,
+    /// Whether it was said that the kernel does not hold the agent: once is enough.
+    warned: AtomicBool,
+}
+
+impl Hired {
+    pub fn new(agent: Box<dyn Agent>, language: Language) -> Hired {
+        Hired { name: agent.name().to_owned(), agent, language, warned: AtomicBool::new(false) }
+    }
+
+    fn ended(&self, outcome: Outcome, root: &Path, watch: &Watch<'_>) -> Ended {
+        let ending = match outcome.ending {
+            ending if ending.is_finished() => Ending::Done,
+            quipu_agents::Ending::Deadline => Ending::Overdue,
+            quipu_agents::Ending::Stopped => Ending::Stopped,
+            other => Ending::Failed(other.to_string()),
+        };
+        let held_by = match &outcome.confinement {
+            Confinement::Kernel { abi, .. } => format!("the kernel (Landlock {abi})"),
+            Confinement::VerificationOnly { why } => {
+                if !self.warned.swap(true, Ordering::Relaxed) {
+                    (watch.told)(Told::VerificationOnly(why.clone()));
+                }
+                format!("verification only: {why}")
+            }
+            Confinement::ToolsOnly => "its tools".to_owned(),
+            Confinement::Person => "nothing: a person".to_owned(),
+        };
+        let used = outcome.usage;
+        let known = used.input.is_some() || used.output.is_some();
+        let usage = known.then(|| Usage { input: used.input.unwrap_or(0), output: used.output.unwrap_or(0) });
+        let (mut denied, elsewhere): (Vec<_>, Vec<_>) =
+            outcome.denied.iter().partition::<Vec<&Attempt>, _>(|attempt| Path::new(&attempt.path).starts_with(root));
+        denied.extend(elsewhere);
+        let denied = denied.into_iter().take(NOTED).map(|attempt| render(attempt, root)).collect();
+        Ended { ending, message: outcome.final_message, usage, denied, held_by: Some(held_by) }
+    }
+}
+
+impl Performer for Hired {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended {
+        let root = real(&task.root);
+        let assignment = Assignment {
+            brief: task.brief.clone(),
+            inline: Some(task.inline.clone()),
+            view: real(&task.view),
+            out: real(&task.out),
+            outputs: task.outputs.iter().filter(|output| !output.optional).map(|output| output.path.to_string()).collect(),
+            names: Names {
+                role: task.role.clone(),
+                unit: task.turn.unit.as_ref().map(ToString::to_string),
+                agent: Some(self.name.clone()),
+                run: task.run.clone(),
+            },
+            deadline: task.deadline,
+            record: real(&task.record),
+            mcp: None,
+            keep_out: vec![root.clone()],
+            language: match self.language {
+                Language::En => quipu_agents::Language::English,
+                Language::Zh => quipu_agents::Language::Chinese,
+            },
+            bounds: Bounds::default(),
+        };
+        let told = watch.told;
+        let events = |event: quipu_agents::Event| match event {
+            quipu_agents::Event::Progress(line) => told(Told::Progress(line)),
+            quipu_agents::Event::Denied(attempt) if Path::new(&attempt.path).starts_with(&root) => {
+                told(Told::Denied(render(&attempt, &root)));
+            }
+            // What a program's libraries look for on the machine is for the record.
+            quipu_agents::Event::Denied(_) | quipu_agents::Event::Usage(_) => {}
+        };
+        let stop = quipu_agents::Stop::from(std::sync::Arc::clone(&task.stop.0));
+        let mut turns = self.agent.open(&assignment, quipu_agents::Watch { events: &events, stop: &stop });
+        let mut ended = self.ended(turns.first(), &root, &watch);
+        while let Some(fault) = (watch.look)(&ended) {
+            ended = self.ended(turns.again(&fault), &root, &watch);
+        }
+        ended
+    }
+}
+
+/// Where a folder really is: a sandbox knows no links.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// `read drafts/ch02-draft.md by cat, refused by the kernel`.
+fn render(attempt: &Attempt, root: &Path) -> String {
+    let shown = |path: &str| Path::new(path).strip_prefix(root).map_or_else(|_| path.to_owned(), |inside| inside.display().to_string());
+    let leads = attempt.leads_to.as_ref().map(|to| format!(" (which leads to {})", shown(to))).unwrap_or_default();
+    let times = if attempt.times > 1 { format!(" {} times", attempt.times) } else { String::new() };
+    format!("{} {}{leads} by {}{times}, refused by the {}", attempt.act, shown(&attempt.path), attempt.program, attempt.by)
+}

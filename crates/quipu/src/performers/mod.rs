@@ -1,0 +1,122 @@
+//! Who may be asked to perform a turn: the names that `--agent` knows.
+//!
+//! `rehearse` and `script` are built in; everyone else is a host of `quipu-agents`, from its table, from `[agents.NAME]` in
+//! `quipu.toml`, or described on the spot (`command:…`, `http:…`).
+
+mod hired;
+mod rehearsed;
+
+use std::path::Path;
+
+use quipu_agents::{HostError, Hosts, Sandbox, Setting, resolve_agent};
+use quipu_contract::Contract;
+use quipu_protocol::flow::{Performer, Scripted};
+
+use crate::answer::{Failure, exit};
+use hired::Hired;
+use rehearsed::Rehearsed;
+
+const EXAMPLES: &str =
+    "--agent rehearse     (offline; or claude, codex, gemini, opencode, person, command:'PROGRAM ARGUMENTS', http:ADDRESS)";
+
+/// The performer of a name.
+pub fn performer<'c>(asked: Option<&str>, model: Option<&str>, contract: &'c Contract) -> Result<Box<dyn Performer + 'c>, Failure> {
+    let Some(asked) = asked else { return Err(Failure::usage("who does it? name an agent", EXAMPLES)) };
+    match asked {
+        "rehearse" => return Ok(Box::new(Rehearsed { contract })),
+        "script" => return script(),
+        _ => {}
+    }
+    let mut hosts = Hosts::built_in().map_err(faulty)?;
+    if !contract.agents.is_empty() {
+        hosts.add(&toml::to_string(&contract.agents).unwrap_or_default()).map_err(faulty)?;
+    }
+    let name = match asked.split_once(':') {
+        None => asked,
+        Some((kind, what)) => {
+            hosts.add(&described(kind, what)?).map_err(faulty)?;
+            kind
+        }
+    };
+    let sandbox = Sandbox::of_this_program().map_err(|e| Failure::new(exit::IO, format!("the program cannot find itself: {e}"), ""))?;
+    let setting = Setting { model: model.map(str::to_owned), sandbox };
+    let agent = resolve_agent(name, &hosts, &setting).map_err(faulty)?;
+    Ok(Box::new(Hired::new(agent, contract.language)))
+}
+
+fn faulty(error: HostError) -> Failure {
+    match error {
+        HostError::Unknown { name, .. } => Failure::new(exit::NOT_FOUND, format!("there is no agent `{name}`"), EXAMPLES),
+        other => Failure::new(exit::USAGE, other.to_string(), "[agents.NAME] in quipu.toml"),
+    }
+}
+
+/// The table of an agent that is described on the command line.
+fn described(kind: &str, what: &str) -> Result<String, Failure> {
+    let mut table = toml::Table::new();
+    match kind {
+        "command" => {
+            let mut words = split_words(what).into_iter();
+            let program = words.next().ok_or_else(|| Failure::usage("`command:` names no program", EXAMPLES))?;
+            let args: Vec<String> = words.collect();
+            table.insert("via".into(), "command".into());
+            table.insert("program".into(), program.into());
+            // A program that is not told its task as an argument reads it.
+            if !args.iter().any(|arg| ["{{brief}}", "{{whole_brief}}", "{{inline}}"].iter().any(|place| arg.contains(place))) {
+                table.insert("stdin".into(), "{{whole_brief}}".into());
+            }
+            table.insert("args".into(), args.into());
+        }
+        "http" => {
+            table.insert("like".into(), "local".into());
+            table.insert("base".into(), what.into());
+        }
+        other => return Err(Failure::usage(format!("there is no kind of agent `{other}:`"), EXAMPLES)),
+    }
+    Ok(toml::to_string(&toml::Table::from_iter([(kind.to_owned(), toml::Value::Table(table))])).unwrap_or_default())
+}
+
+/// Words of a command line; quotes hold words together.
+fn split_words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+fn script() -> Result<Box<dyn Performer>, Failure> {
+    let Some(folder) = std::env::var_os("QUIPU_SCRIPT") else {
+        return Err(Failure::usage("agent `script` plays prepared texts, but has none", "QUIPU_SCRIPT=FOLDER quipu run --agent script"));
+    };
+    let mut script = Scripted::of(Path::new(&folder));
+    let pause = std::env::var("QUIPU_SCRIPT_PAUSE").ok().and_then(|ms| ms.parse().ok()).unwrap_or(0);
+    script.pause = std::time::Duration::from_millis(pause);
+    Ok(Box::new(script))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_hold_words_together() {
+        assert_eq!(split_words("sh -c 'cat > \"$X\"' \"a b\" ''"), ["sh", "-c", "cat > \"$X\"", "a b", ""]);
+    }
+
+    #[test]
+    fn a_program_that_is_told_nothing_reads_its_task() {
+        assert!(described("command", "my-agent --go").unwrap().contains("stdin"));
+        assert!(!described("command", "my-agent {{brief}}").unwrap().contains("stdin"));
+        assert!(described("smoke", "signals").is_err());
+    }
+}

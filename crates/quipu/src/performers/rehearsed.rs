@@ -1,0 +1,40 @@
+//! The agent that is built in, as a performer: it plays the role of the turn, offline.
+
+use quipu_contract::Contract;
+use quipu_protocol::flow::{Ended, Performer, Task, Watch};
+use quipu_rehearse::{RehearseTask, rehearse};
+
+pub struct Rehearsed<'c> {
+    pub contract: &'c Contract,
+}
+
+impl Performer for Rehearsed<'_> {
+    fn name(&self) -> &str {
+        "rehearse"
+    }
+
+    fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended {
+        let ended = self.play(task);
+        // The same view gives the same text: there is no use in asking again.
+        let _ = (watch.look)(&ended);
+        ended
+    }
+}
+
+impl Rehearsed<'_> {
+    fn play(&self, task: &Task) -> Ended {
+        // In a panel each role is its own unit.
+        let own = || self.contract.units.iter().find(|unit| unit.id.as_str() == task.role).map(|unit| unit.id.clone());
+        let unit = task.turn.unit.clone().or_else(own);
+        let Some(asked) = RehearseTask::of(self.contract, &task.role, unit.as_ref()) else {
+            return Ended::failed(format!("the contract has no role `{}`", task.role));
+        };
+        // All stages of a view lie in one folder, and it reads them at once.
+        let staged = task.view.file_name().is_some_and(|name| name.to_string_lossy().starts_with("stage-"));
+        let view = task.view.parent().filter(|_| staged).unwrap_or(&task.view);
+        match rehearse(view, &task.out, &asked) {
+            Ok(_) => Ended::done(),
+            Err(error) => Ended::failed(error.to_string()),
+        }
+    }
+}
