@@ -7,6 +7,7 @@ mod calls;
 mod cli;
 mod demo;
 mod flow_text;
+mod hook;
 mod ops;
 mod performers;
 mod progress;

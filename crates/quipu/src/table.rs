@@ -119,5 +119,6 @@ pub const TABLE: &[Operation] = &[
     row::<ops::lease::LeaseList>(),
     row::<ops::git::GitSetup>(),
     row::<ops::git::GitMerge>(),
+    row::<ops::hook::Hook>(),
     row::<ops::demo::Demo>(),
 ];

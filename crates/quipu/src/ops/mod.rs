@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod finish;
 pub mod gate;
 pub mod git;
+pub mod hook;
 pub mod init;
 pub mod knowledge;
 pub mod lease;
