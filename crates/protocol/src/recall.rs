@@ -22,8 +22,8 @@ use thiserror::Error;
 use crate::project::Project;
 use crate::reading::ReadError;
 
-/// The encoder reads at most so many new sections before one answer: about half a second.
-const ENCODE_AT_ONCE: usize = 1024;
+/// The encoder reads at most so many new sections before one answer, so that it comes soon.
+const ENCODE_AT_ONCE: usize = 256;
 
 /// What is asked.
 #[derive(Debug, Clone)]

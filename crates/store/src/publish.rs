@@ -317,8 +317,8 @@ impl Store {
             let end = tail.at;
             return Ok(Look::new(tail, Vec::new(), end, Some(end), false));
         }
-        // Where the index knows less than the files show, it has to be told first.
-        if !known.doubt && known.applied.is_none_or(|placed| placed <= applied) && self.learn(told, &tail, &pending) {
+        // Only where the index knows exactly what the files show; otherwise it has to be told first.
+        if !known.doubt && known.applied == Some(applied) && self.learn(told, &tail, &pending) {
             let end = tail.at;
             return Ok(Look::new(tail, Vec::new(), end, known.synced, true));
         }

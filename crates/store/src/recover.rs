@@ -7,12 +7,14 @@ use quipu_contract::ProjectPath;
 use serde::Serialize;
 
 use crate::apply::{is_zeros_behind, note};
+use crate::clock::parse_time;
 use crate::error::{Result, StoreError};
 use crate::heads::{Head, Heads};
 use crate::journal::{Line, Position};
 use crate::live::Tail;
 use crate::record::OpKind;
 use crate::store::Store;
+use crate::tree::Stamp;
 use crate::version::Version;
 
 /// How many segments back files are compared when the heads had to be made anew: all files reach the
@@ -78,7 +80,9 @@ impl Store {
             self.sync_to(end)?;
             let _held = self.apply_lock.acquire()?;
             let (kept, _) = self.heads()?.kept()?;
-            self.redo_lost(self.paths_since(kept)?)?;
+            // Where a running process knows how far files are in place, only what lies behind can be lost.
+            let from = self.live()?.known().applied.map_or(kept, |placed| placed.max(kept));
+            self.redo_lost(self.paths_since(from)?)?;
             self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))?;
             let heads = self.heads()?;
             heads.set_kept(end, &self.boot)?;
@@ -126,8 +130,14 @@ impl Store {
             let edited = found.as_ref().zip(head.stamp).is_some_and(|((_, stamp), ours)| stamp.mtime_ns > ours.mtime_ns);
             let io = || format!("cannot redo `{path}`");
             if head.gone {
+                // Written after the removal was journalled: someone has made it again.
+                let made_again = |stamp: &Stamp| {
+                    let removed = self.journal.read_record(head.at).ok().and_then(|record| parse_time(&record.at));
+                    removed.is_some_and(|removed_us| stamp.mtime_ns / 1000 > removed_us)
+                };
                 if let Some((bytes, stamp)) = found
                     && !edited
+                    && !made_again(&stamp)
                     && self.was_version(&path, &head, &bytes)?
                 {
                     self.tree.remove(&path, Some(stamp)).map_err(StoreError::io(io()))?;

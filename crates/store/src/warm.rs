@@ -56,9 +56,10 @@ pub(crate) struct Warm {
 }
 
 impl Warm {
-    /// Whether nobody else has put files in place since.
+    /// Whether nobody else has put files in place since. Where no one knows how far files are in place,
+    /// as when `.quipu/live` was lost, someone may have.
     fn places_alone(&self, known: &Known) -> bool {
-        known.applied.is_none_or(|applied| applied <= self.placed_to.at)
+        known.applied == Some(self.placed_to.at)
     }
 
     fn extend(&mut self, records: Vec<Journalled>) {

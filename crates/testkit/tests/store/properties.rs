@@ -104,8 +104,28 @@ fn run(acts: &[Act]) {
     assert!(log.iter().rev().map(|e| e.seq).eq(1..=log.len() as u64));
 }
 
+/// Sequences that once went wrong.
+#[test]
+fn known_sequences() {
+    let line = |text: &str| text.to_owned();
+    // Another store had put files in place, and the note of how far was lost.
+    run(&[
+        Act::Several(0, line("c\n")),
+        Act::Append(0, 0, line("a\n")),
+        Act::Append(0, 0, line("a\n")),
+        Act::Several(0, line("a\n")),
+        Act::Append(2, 0, line("a\n")),
+        Act::Append(0, 3, line("a\n")),
+        Act::LoseLive,
+        Act::ByHand(0, line("a\n")),
+        Act::Append(2, 1, line("a\n")),
+    ]);
+    // A removed file was made again by hand, and then the index was lost.
+    run(&[Act::Append(0, 2, line("ca\n")), Act::Remove(0, 2), Act::ByHand(2, line("ca\n")), Act::LoseHeads]);
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn stores_agree_with_a_map(acts in acts()) {
