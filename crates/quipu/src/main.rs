@@ -8,6 +8,8 @@ mod cli;
 mod demo;
 mod flow_text;
 mod hook;
+mod integrate;
+mod mcp;
 mod ops;
 mod performers;
 mod progress;

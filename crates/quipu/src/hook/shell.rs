@@ -80,14 +80,8 @@ fn simple_deeds(simple: &[Token], folder: &mut PathBuf, deeds: &mut Vec<Deed>) {
         }
         "tee" if short('a') || has("--append") => deeds.extend(named.iter().map(|path| Deed::Grow { path: at(path) })),
         "tee" => deeds.extend(named.iter().map(change)),
-        // The first word is the script, unless it came with an option.
-        "sed" | "perl"
-            if rest.iter().any(|(w, _)| w.starts_with("--in-place") || (w.starts_with('-') && !w.starts_with("--") && w.contains('i'))) =>
-        {
-            let scripted =
-                rest.iter().any(|(w, _)| w.starts_with("-e") || w.starts_with("--expression") || w.ends_with('e') && w.starts_with('-'));
-            let files = named.iter().skip(1).chain(named.first().filter(|_| scripted));
-            deeds.extend(files.map(change));
+        "sed" | "perl" if has("--in-place") || rest.iter().any(|(w, _)| w.starts_with("--in-place=")) || short('i') => {
+            deeds.extend(edited_files(rest).iter().map(change));
         }
         "rm" | "unlink" | "shred" => deeds.extend(named.iter().map(|path| Deed::Remove { path: at(path) })),
         "truncate" => deeds.extend(named.iter().filter(|n| n.parse::<i64>().is_err()).map(change)),
@@ -103,6 +97,24 @@ fn simple_deeds(simple: &[Token], folder: &mut PathBuf, deeds: &mut Vec<Deed>) {
         }
         _ => {}
     }
+}
+
+/// The files of `sed -i` and `perl -i`: every word but the options and the script.
+fn edited_files<'w>(words: &[(&'w str, bool)]) -> Vec<&'w str> {
+    let (mut files, mut scripted, mut words) = (Vec::new(), false, words.iter());
+    while let Some((word, plain)) = words.next() {
+        let cluster = word.starts_with('-') && !word.starts_with("--");
+        if *word == "--expression" || *word == "--file" || (cluster && (word.ends_with('e') || *word == "-f")) {
+            scripted = true;
+            words.next();
+        } else if word.starts_with('-') {
+            scripted |= word.starts_with("--expression=") || word.starts_with("-e");
+        } else {
+            files.push((*word, *plain));
+        }
+    }
+    let skipped = if scripted { 0 } else { 1 };
+    files.into_iter().skip(skipped).filter(|(_, plain)| *plain).map(|(word, _)| word).collect()
 }
 
 impl Deed {
@@ -253,7 +265,7 @@ mod tests {
             ("make &> log", vec!["change log"]),
             ("cat <<'EOF' > a.md\nrm b.md\necho > c\nEOF\nrm d.md", vec!["change a.md", "remove d.md"]),
             ("cd meta && sed -i 's/a/b/' glossary.md", vec!["change meta/glossary.md"]),
-            ("sed -i.bak -e s/a/b/ x y", vec!["change y", "change x"]),
+            ("sed -i.bak -e s/a/b/ x y", vec!["change x", "change y"]),
             ("perl -pi -e 's/a/b/' x", vec!["change x"]),
             ("echo x | sudo tee -a 手稿/一.md", vec!["grow 手稿/一.md"]),
             ("rm -rf meta", vec!["remove meta"]),
