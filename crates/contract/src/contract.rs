@@ -11,6 +11,7 @@ use crate::finish::FinishItem;
 use crate::flow::{Price, Shape, Step};
 use crate::form::Form;
 use crate::guard::GuardRules;
+use crate::hooks::Fail;
 use crate::language::{Language, Said};
 use crate::path::{ProjectPath, fold};
 use crate::pattern::{Binding, Pattern};
@@ -75,6 +76,8 @@ pub struct Contract {
     pub scenes: BTreeMap<String, Scene>,
     /// Whether a finish makes a git commit of the memory files.
     pub git_at_finish: bool,
+    /// What happens to a host's edit that cannot be judged.
+    pub hook_fail: Fail,
     pub budgets: Budgets,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,

@@ -12,6 +12,7 @@ use toml::Spanned;
 use crate::finish::Occasion;
 use crate::flow::{Builtin, Each, Merge, Objection, Price, Remember, When};
 use crate::form::Form;
+use crate::hooks::Fail;
 use crate::language::{Language, Said};
 use crate::rehearsal::Rehearsal;
 use crate::role::AgentKind;
@@ -63,6 +64,9 @@ pub struct Manifest {
     /// What Quipu does with git, beside merging.
     #[serde(default)]
     pub git: GitTable,
+    /// What the hooks of agent hosts do.
+    #[serde(default)]
+    pub hooks: HooksTable,
     /// How much text an agent's window has room for.
     #[serde(default)]
     #[schemars(with = "BudgetTable")]
@@ -460,6 +464,15 @@ pub struct GitTable {
     /// Whether `quipu finish` makes a git commit of the memory files it wrote. Default false.
     #[serde(default)]
     pub finish: bool,
+}
+
+/// What the hooks of agent hosts do.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HooksTable {
+    /// What happens to an edit that cannot be judged: `open` lets it go ahead, `closed` denies it. Default open.
+    #[serde(default)]
+    pub fail: Fail,
 }
 
 /// The room in an agent's window, in tokens: the window less the system prompt less the reserve is for reading.

@@ -145,6 +145,7 @@ impl Resolver {
             finish: Vec::new(),
             scenes: BTreeMap::new(),
             git_at_finish: parsed.git.finish,
+            hook_fail: parsed.hooks.fail,
             budgets: Budgets::default(),
             prices: BTreeMap::new(),
             agents: parsed.agents.clone(),

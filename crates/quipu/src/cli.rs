@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::answer::{Answer, Failure, exit};
+use crate::hook::{DENIED, UNJUDGED};
 use crate::session::{Names, Session};
 use crate::table::{GROUPS, Operation, TABLE};
 
@@ -18,7 +19,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             let code = if error.use_stderr() { exit::USAGE } else { exit::FINE };
             let _ = error.print();
-            return ExitCode::from(code);
+            return ExitCode::from(never_a_denial(is_hook(&arguments), code));
         }
     };
     let (operation, inner) = called(&matches);
@@ -32,7 +33,27 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         told.iter().for_each(|warning| drop(writeln!(stderr, "warning: {warning}")));
         result
     });
-    ExitCode::from(print(result, json))
+    // A hook answers by itself; whatever failed before it could is no denial.
+    let failed_early = operation.name == "hook" && result.is_err();
+    ExitCode::from(never_a_denial(failed_early, print(result, json)))
+}
+
+/// Agent hosts read exit 2 of a hook as a denial, so a hook that was called wrongly must not exit so.
+fn never_a_denial(hook_failed: bool, code: u8) -> u8 {
+    if hook_failed && code == DENIED { UNJUDGED } else { code }
+}
+
+/// Whether a command line that cannot be understood was meant for a hook.
+fn is_hook(arguments: &[OsString]) -> bool {
+    let mut words = arguments.iter().skip(1);
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("-C" | "--as" | "--unit" | "--agent" | "--lease") => drop(words.next()),
+            Some(flag) if flag.starts_with('-') => {}
+            first => return first == Some("hook"),
+        }
+    }
+    false
 }
 
 /// The whole command line, derived from the table.

@@ -119,5 +119,8 @@ pub const TABLE: &[Operation] = &[
     row::<ops::lease::LeaseList>(),
     row::<ops::git::GitSetup>(),
     row::<ops::git::GitMerge>(),
+    row::<ops::integrate::Integrate>(),
+    row::<ops::mcp::Mcp>(),
+    row::<ops::hook::Hook>(),
     row::<ops::demo::Demo>(),
 ];

@@ -265,7 +265,8 @@ fn parse_decision(text: &str) -> Result<NewDecision, Failure> {
     Ok(NewDecision { title, context: Some(context), decision: Some(decision), consequences: parts.next(), ..NewDecision::default() })
 }
 
-fn listed(missing: &[Missing]) -> String {
+/// What is missing, item by item, with the command that supplies it.
+pub(crate) fn listed(missing: &[Missing]) -> String {
     let line = |m: &Missing| {
         let detail = m.detail.as_ref().map(|d| format!(": {d}")).unwrap_or_default();
         format!("[ ] {}{detail}\n    rule  {}  {}\n    do    {}\n", m.text, m.rule, m.name, m.supply)

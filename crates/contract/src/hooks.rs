@@ -1,0 +1,46 @@
+//! What the hooks of agent hosts do when an edit cannot be judged.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What happens to an edit that Quipu was asked about and could not judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Fail {
+    /// It goes ahead; `status` and `verify` look at it afterwards.
+    #[default]
+    Open,
+    /// It is denied until a person has looked.
+    Closed,
+}
+
+impl Fail {
+    /// What a `quipu.toml` says that cannot be read as a contract: a fault elsewhere in it must not open what was closed.
+    pub fn told_by(text: &str) -> Fail {
+        let mut inside = false;
+        for line in text.lines().map(str::trim) {
+            if line.starts_with('[') {
+                inside = line.trim_start_matches('[').trim_start().starts_with("hooks");
+            }
+            let bare: String = line.split('#').next().unwrap_or_default().chars().filter(|c| !c.is_whitespace()).collect();
+            let is_said = bare == "fail=\"closed\"" || bare == "fail='closed'";
+            if (inside && is_said) || bare.starts_with("hooks={fail=\"closed\"") || bare == "hooks.fail=\"closed\"" {
+                return Fail::Closed;
+            }
+        }
+        Fail::Open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_contract_still_says_whether_it_closes() {
+        assert_eq!(Fail::told_by("quipu = \n[hooks]\nfail = \"closed\" # until mended\n"), Fail::Closed);
+        assert_eq!(Fail::told_by("hooks = { fail = \"closed\" }\nx"), Fail::Closed);
+        assert_eq!(Fail::told_by("[hooks]\nfail = \"open\"\n"), Fail::Open);
+        assert_eq!(Fail::told_by("[vars]\nfail = \"closed\"\n[hooks]\n"), Fail::Open);
+    }
+}

@@ -1,0 +1,180 @@
+//! What a host says when it calls a hook, and the deeds that a tool call would do.
+//!
+//! Hosts name the same things differently. A deed is told from the fields of the tool's input rather than from the
+//! tool's name, so that a tool that nobody has seen yet is understood as well.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::edit::Replacement;
+use super::{patch, shell};
+
+/// A host's call of a hook.
+#[derive(Debug, Default)]
+pub struct Call {
+    /// The host's name for the event, where it answers in JSON.
+    pub event: Option<String>,
+    /// Why a session starts: startup, resume, clear, compact.
+    pub source: Option<String>,
+    pub cwd: Option<PathBuf>,
+    /// Whether a stop was held already; none where the host does not say.
+    pub again: Option<bool>,
+    tool: String,
+    input: Value,
+}
+
+/// What a tool would do to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deed {
+    /// It gets this text.
+    Put {
+        path: PathBuf,
+        text: String,
+    },
+    /// Parts of it are replaced.
+    Edit {
+        path: PathBuf,
+        edits: Vec<Replacement>,
+    },
+    /// Hunks of a patch.
+    Patch {
+        path: PathBuf,
+        hunks: Vec<patch::Hunk>,
+    },
+    /// It will be another text, which cannot be told beforehand.
+    Change {
+        path: PathBuf,
+    },
+    /// It grows, by what cannot be told beforehand.
+    Grow {
+        path: PathBuf,
+    },
+    Remove {
+        path: PathBuf,
+    },
+}
+
+impl Call {
+    pub fn parse(text: &str) -> Result<Call, String> {
+        if text.trim().is_empty() {
+            return Ok(Call::default());
+        }
+        let value: Value = serde_json::from_str(text).map_err(|e| format!("the host's JSON, line {}: {e}", e.line()))?;
+        if !value.is_object() {
+            return Err("the host's JSON is no object".into());
+        }
+        let text = |names: &[&str]| names.iter().find_map(|n| value.get(*n)?.as_str()).map(str::to_owned);
+        let input = ["tool_input", "toolInput", "args", "input", "arguments"].iter().find_map(|n| value.get(*n));
+        Ok(Call {
+            event: text(&["hook_event_name", "hookEventName"]),
+            source: text(&["source", "trigger"]),
+            cwd: text(&["cwd", "directory", "workspace"]).map(PathBuf::from),
+            again: ["stop_hook_active", "stopHookActive"].iter().find_map(|n| value.get(*n)?.as_bool()),
+            tool: text(&["tool_name", "toolName", "tool"]).unwrap_or_default(),
+            // Some hosts put a shell command beside the event itself.
+            input: input.unwrap_or(&value).clone(),
+        })
+    }
+
+    /// Everything the tool would plainly do to files, in order. Quipu's own tools are judged when they act.
+    pub fn deeds(&self) -> Vec<Deed> {
+        if self.tool.contains("quipu") {
+            return Vec::new();
+        }
+        let input = &self.input;
+        if let Some(patch) = input.as_object().and_then(|o| o.values().filter_map(Value::as_str).find(|t| t.contains("*** Begin Patch"))) {
+            return patch::deeds(patch);
+        }
+        let text = |names: &[&str]| names.iter().find_map(|n| input.get(*n)?.as_str()).map(str::to_owned);
+        let path = text(&["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file", "source", "old_path"]);
+        if let Some(path) = path.map(PathBuf::from) {
+            return self.file_deeds(path);
+        }
+        let command = ["command", "cmd", "script"].iter().find_map(|n| input.get(*n));
+        match command {
+            Some(Value::String(command)) => shell::deeds(command),
+            Some(Value::Array(words)) => {
+                let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+                shell::deeds_of_words(&words)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn file_deeds(&self, path: PathBuf) -> Vec<Deed> {
+        let input = &self.input;
+        let text = |names: &[&str]| names.iter().find_map(|n| input.get(*n)?.as_str()).map(str::to_owned);
+        if let Some(target) = text(&["destination", "new_path", "target"]) {
+            return vec![Deed::Remove { path }, Deed::Change { path: target.into() }];
+        }
+        if let Some(edits) = input.get("edits").and_then(Value::as_array) {
+            return vec![Deed::Edit { path, edits: edits.iter().filter_map(replacement).collect() }];
+        }
+        if let Some(edit) = replacement(input) {
+            return vec![Deed::Edit { path, edits: vec![edit] }];
+        }
+        if let Some(text) = text(&["content", "contents", "file_text", "fileText"]) {
+            return vec![Deed::Put { path, text }];
+        }
+        if ["new_source", "insert_text", "insert_line", "patch", "diff"].iter().any(|n| input.get(*n).is_some()) {
+            return vec![Deed::Change { path }];
+        }
+        let tool = self.tool.to_lowercase();
+        match ["delete", "remove"].iter().any(|word| tool.contains(word)) {
+            true => vec![Deed::Remove { path }],
+            false => Vec::new(),
+        }
+    }
+}
+
+fn replacement(value: &Value) -> Option<Replacement> {
+    let text = |names: &[&str]| names.iter().find_map(|n| value.get(*n)?.as_str()).map(str::to_owned);
+    let old = text(&["old_string", "oldString", "old_str", "oldText", "old_text"])?;
+    let new = text(&["new_string", "newString", "new_str", "newText", "new_text"]).unwrap_or_default();
+    let flag = |name: &str| value.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let many = value.get("expected_replacements").and_then(Value::as_u64).is_some_and(|n| n > 1);
+    Some(Replacement { old, new, all: flag("replace_all") || flag("replaceAll") || flag("allow_multiple") || many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deeds(json: &str) -> Vec<Deed> {
+        Call::parse(json).unwrap().deeds()
+    }
+
+    #[test]
+    fn hosts_name_the_same_edit_differently() {
+        let wanted = vec![Deed::Edit { path: "a.md".into(), edits: vec![Replacement { old: "x".into(), new: "y".into(), all: false }] }];
+        for json in [
+            r#"{"tool_name":"Edit","tool_input":{"file_path":"a.md","old_string":"x","new_string":"y"}}"#,
+            r#"{"tool_name":"replace","tool_input":{"file_path":"a.md","old_string":"x","new_string":"y"}}"#,
+            r#"{"tool":"edit","args":{"filePath":"a.md","oldString":"x","newString":"y"}}"#,
+            r#"{"tool_name":"developer__text_editor","tool_input":{"command":"str_replace","path":"a.md","old_str":"x","new_str":"y"}}"#,
+            r#"{"tool_name":"mcp__fs__edit_file","tool_input":{"path":"a.md","edits":[{"oldText":"x","newText":"y"}]}}"#,
+        ] {
+            assert_eq!(deeds(json), wanted, "{json}");
+        }
+    }
+
+    #[test]
+    fn reading_is_no_deed() {
+        for json in [
+            r#"{"tool_name":"Read","tool_input":{"file_path":"a.md"}}"#,
+            r#"{"tool_name":"Grep","tool_input":{"pattern":"x","path":"."}}"#,
+            r#"{"tool_name":"mcp__quipu__write","tool_input":{"path":"a.md","content":"x"}}"#,
+            r#"{"tool_name":"Bash","tool_input":{"command":"cat a.md | sort"}}"#,
+            "{}",
+        ] {
+            assert_eq!(deeds(json), [], "{json}");
+        }
+    }
+
+    #[test]
+    fn a_shell_may_come_as_words() {
+        let json = r#"{"tool_name":"shell","tool_input":{"command":["bash","-lc","echo x > a.md"]}}"#;
+        assert_eq!(deeds(json), [Deed::Change { path: "a.md".into() }]);
+    }
+}

@@ -1,0 +1,19 @@
+//! The text that an edit tool would leave.
+
+/// One replacement of literal text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    pub old: String,
+    pub new: String,
+    pub all: bool,
+}
+
+/// The text after some replacements; none where one of them finds nothing, so that the tool itself will fail.
+pub fn edited(text: &str, edits: &[Replacement]) -> Option<String> {
+    edits.iter().try_fold(text.to_owned(), |text, edit| match () {
+        () if edit.old.is_empty() => Some(edit.new.clone()),
+        () if !text.contains(&edit.old) => None,
+        () if edit.all => Some(text.replace(&edit.old, &edit.new)),
+        () => Some(text.replacen(&edit.old, &edit.new, 1)),
+    })
+}

@@ -1,0 +1,212 @@
+//! The four events: a session starts, a tool is about to act, a context is about to be compacted, an agent stops.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use quipu_contract::{Actor, Fail, Form, Language, Tokens};
+use quipu_protocol::experience::read_task;
+use quipu_protocol::{Closed, Finish, Project, StartRequest, finish, load_formed, path_of, start};
+use quipu_store::{Change, OpenSession, Options, Who};
+use quipu_text::Counter;
+use serde_json::json;
+
+use super::call::Call;
+use super::verdict::Judge;
+use super::{DENIED, UNJUDGED};
+use crate::answer::{Answer, Failure};
+use crate::ops::finish::listed;
+use crate::session::Session;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Event {
+    /// Tell the agent where things stand
+    SessionStart,
+    /// Deny an edit that the contract forbids
+    PreTool,
+    /// Keep what stands on disk, before a context is compacted
+    PreCompact,
+    /// Hold an agent that has not finished, once
+    Stop,
+}
+
+/// Hears an event. What goes wrong here is never a denial, unless the contract says so for edits.
+pub fn hear(event: Event, said: Result<String, String>, budget: u64, session: &Session) -> Answer {
+    let call = said.and_then(|text| Call::parse(&text));
+    let cwd = call.as_ref().ok().and_then(|c| c.cwd.clone()).filter(|c| c.is_dir()).unwrap_or_else(|| session.folder.clone());
+    let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
+    let heard = call.map_err(|what| Failure::usage(what, "")).and_then(|call| match event {
+        Event::SessionStart => session_start(&call, &cwd, budget, session),
+        Event::PreTool => pre_tool(&call, &cwd, session),
+        Event::PreCompact => pre_compact(&call, &cwd, session),
+        Event::Stop => stop(&call, &cwd, session),
+    });
+    heard.unwrap_or_else(|failure| {
+        let denies = event == Event::PreTool && fail_of(&cwd) == Fail::Closed;
+        let mut answer = Answer::new(failure.json(), "").say(failure.render());
+        answer.exit = if denies { DENIED } else { UNJUDGED };
+        answer.say(match denies {
+            true => "quipu could not judge this edit, and the contract says: hooks fail = \"closed\"",
+            false => "quipu could not do its part of this; the host goes on",
+        })
+    })
+}
+
+/// What the contract says about edits that cannot be judged, even if the contract itself is what is faulty.
+fn fail_of(cwd: &Path) -> Fail {
+    let Ok(root) = Project::find_root(cwd) else { return Fail::Open };
+    match Project::load_contract(&root) {
+        Ok(contract) => contract.hook_fail,
+        Err(_) => std::fs::read_to_string(root.join("quipu.toml")).map_or(Fail::Open, |text| Fail::told_by(&text)),
+    }
+}
+
+/// The project that a session works in; none is no fault: the hooks may be set up for every folder.
+fn project_at(cwd: &Path) -> Result<Option<Project>, Failure> {
+    match Project::find_root(cwd) {
+        Ok(root) => Ok(Some(Project::open(&root, Options::default())?)),
+        Err(_) => Ok(None),
+    }
+}
+
+fn nothing() -> Answer {
+    Answer::new(json!({}), "")
+}
+
+fn newest_session(project: &Project, actor: &Actor) -> Result<Option<OpenSession>, Failure> {
+    let mine = Who::from(actor);
+    Ok(project.store.sessions()?.into_iter().rfind(|s| s.who == mine && !s.over))
+}
+
+fn session_start(call: &Call, cwd: &Path, budget: u64, session: &Session) -> Result<Answer, Failure> {
+    let Some(project) = project_at(cwd)? else { return Ok(nothing()) };
+    let actor = &session.actor;
+    // After a compaction the same session goes on; it is told again, not begun again.
+    let goes_on = call.source.as_deref().is_some_and(|source| source != "startup");
+    let peek = goes_on && newest_session(&project, actor)?.is_some();
+    let counter = Counter::O200k;
+    let task = task_at_hand(&project, actor, budget / 2, counter);
+    let left = budget.saturating_sub(counter.count(&task).0);
+    let awake = start(&project, actor, &StartRequest { budget: Tokens(left), scene: None, delegation: None, peek })?;
+    let text = task + &awake.text + &calling(&project, actor);
+    remember_name(actor);
+    Ok(match &call.event {
+        Some(name) => {
+            let told = json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}});
+            Answer::new(told.clone(), format!("{told}\n"))
+        }
+        None => Answer::new(json!({"text": text}), text),
+    })
+}
+
+/// The task process, if one is under way: what an agent must not lose.
+fn task_at_hand(project: &Project, actor: &Actor, room: u64, counter: Counter) -> String {
+    let Ok(formed) = load_formed(project, actor, Form::Task) else { return String::new() };
+    if formed.version.is_none() || read_task(&formed.text).is_none() {
+        return String::new();
+    }
+    let title = match project.contract.language {
+        Language::En => "The task at hand",
+        Language::Zh => "手头的任务",
+    };
+    let body = match counter.count(&formed.text).0 <= room {
+        true => formed.text.trim_end().to_owned(),
+        false => "quipu task status".to_owned(),
+    };
+    format!("## {title}: {}\n\n{body}\n\n", formed.path)
+}
+
+/// How the agent names itself when it calls, so that its calls and this session are one.
+fn calling(project: &Project, actor: &Actor) -> String {
+    let flags = [
+        ("--as", actor.role().map(ToString::to_string)),
+        ("--unit", actor.unit().map(ToString::to_string)),
+        ("--agent", actor.agent().map(ToString::to_string)),
+    ];
+    let flags: Vec<String> = flags.into_iter().filter_map(|(flag, name)| Some(format!("{flag} {}", name?))).collect();
+    match (flags.is_empty(), project.contract.language) {
+        (true, _) => String::new(),
+        (false, Language::En) => format!("\nIn a shell, call it so: quipu … {}\n", flags.join(" ")),
+        (false, Language::Zh) => format!("\n在终端里这样调用：quipu … {}\n", flags.join(" ")),
+    }
+}
+
+/// A host that keeps variables for its shell is given the agent's name. Without them the text still says it.
+fn remember_name(actor: &Actor) {
+    let Some(file) = std::env::var_os("CLAUDE_ENV_FILE").map(PathBuf::from) else { return };
+    let names = [
+        ("QUIPU_ROLE", actor.role().map(ToString::to_string)),
+        ("QUIPU_UNIT", actor.unit().map(ToString::to_string)),
+        ("QUIPU_AGENT", actor.agent().map(ToString::to_string)),
+    ];
+    let known = std::fs::read_to_string(&file).unwrap_or_default();
+    let lines = names.into_iter().filter_map(|(variable, name)| Some(format!("export {variable}={}\n", name?)));
+    let new: String = lines.filter(|line| !known.contains(line.as_str())).collect();
+    if let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(&file) {
+        let _ = file.write_all(new.as_bytes());
+    }
+}
+
+fn pre_tool(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
+    let mut judge = Judge::new(session);
+    for deed in call.deeds() {
+        if let Some(refusal) = judge.refusal(cwd, &deed)? {
+            let mut answer = Answer::new(refusal.json(), "").say(refusal.render());
+            answer.json["exit"] = json!(DENIED);
+            answer.exit = DENIED;
+            return Ok(answer);
+        }
+    }
+    Ok(nothing())
+}
+
+fn pre_compact(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
+    let Some(project) = project_at(cwd)? else { return Ok(nothing()) };
+    if project.store.is_read_only() {
+        return Ok(nothing());
+    }
+    // What an agent wrote with its own tools becomes part of the journal while someone still knows why.
+    let survey = project.store.survey()?;
+    let task = path_of(&project, &session.actor, Form::Task).ok();
+    let kept = task.as_ref().and_then(|path| survey.files.iter().find(|f| f.path == path.as_str()));
+    let note = json!({"hook": "pre-compact", "trigger": call.source, "task": kept.map(|f| json!({"path": f.path, "version": f.version}))});
+    let receipt = project.store.judge(Change::by(&session.actor).why("the context is compacted").note(note.clone()))?.publish()?;
+    let mut answer = Answer::new(note, "").say(format!("commit {}", receipt.seq));
+    for file in survey.flagged() {
+        answer = answer.say(format!("flagged: {}; quipu status", file.path));
+    }
+    Ok(answer)
+}
+
+fn stop(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
+    let Some(project) = project_at(cwd)? else { return Ok(nothing()) };
+    let actor = &session.actor;
+    let Some(open) = newest_session(&project, actor)? else { return Ok(nothing()) };
+    let asked = Finish { dry_run: true, session: Some(open.id.clone()), ..Finish::default() };
+    let missing = match finish(&project, actor, &asked)? {
+        Closed::Would { missing, .. } | Closed::Missing(missing) => missing,
+        Closed::Done { .. } => Vec::new(),
+    };
+    let is_let_go = |note: &serde_json::Value| note["hook"] == "stop" && note["session"] == json!(open.id);
+    if missing.is_empty() || project.store.noted(open.seq)?.iter().any(|n| is_let_go(&n.note)) {
+        return Ok(nothing());
+    }
+    let names: Vec<&str> = missing.iter().map(|m| m.name.as_str()).collect();
+    // Whoever was held once is let go, and so is whoever cannot be asked whether it was.
+    if call.again != Some(false) {
+        let why = format!("stopped without a finish: {} missing", names.join(", "));
+        let note = json!({"hook": "stop", "session": open.id, "missing": names});
+        project.store.judge(Change::by(actor).why(why).note(note))?.publish()?;
+    }
+    if call.again == Some(true) {
+        return Ok(nothing().say(format!("let go without a finish; missing: {}", names.join(", "))));
+    }
+    let asks = match project.contract.language {
+        Language::En => "This session is not finished. Before you stop: quipu finish, with what is missing:",
+        Language::Zh => "本次会话尚未收尾。停下之前请执行 quipu finish，并补上：",
+    };
+    let told = format!("{asks}\n{}{}", listed(&missing), calling(&project, actor).trim_start());
+    let mut answer = Answer::new(json!({"missing": missing}), "").say(told.trim_end());
+    answer.exit = DENIED;
+    Ok(answer)
+}

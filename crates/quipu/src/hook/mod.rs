@@ -1,0 +1,18 @@
+//! The door for the hooks of agent hosts: a host's JSON in, a verdict out.
+//!
+//! No rule lives here. An edit becomes a change that the store judges and nobody publishes; a stop is a finish that
+//! nobody carries out. Exit 2 with the reason on stderr is a denial, for every host, and nothing else ever exits so.
+
+mod call;
+mod edit;
+mod events;
+mod patch;
+mod shell;
+mod verdict;
+
+pub use events::{Event, hear};
+
+/// What hosts read as a denial.
+pub const DENIED: u8 = 2;
+/// Something went wrong, and the host goes on.
+pub const UNJUDGED: u8 = 1;

@@ -1,0 +1,94 @@
+//! Patches in the form of Codex: `*** Update File: …`, then hunks of kept, removed and added lines.
+
+use super::call::Deed;
+
+/// Lines that stand together before, and those that stand there afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hunk {
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+/// What a patch would do, file by file.
+pub fn deeds(patch: &str) -> Vec<Deed> {
+    let mut deeds = Vec::new();
+    for line in patch.lines() {
+        let named = |mark: &str| line.strip_prefix(mark).map(|path| path.trim().into());
+        if let Some(path) = named("*** Add File: ") {
+            deeds.push(Deed::Put { path, text: String::new() });
+        } else if let Some(path) = named("*** Delete File: ") {
+            deeds.push(Deed::Remove { path });
+        } else if let Some(path) = named("*** Update File: ") {
+            deeds.push(Deed::Patch { path, hunks: vec![Hunk::default()] });
+        } else if let Some(path) = named("*** Move to: ") {
+            let from = match deeds.pop() {
+                Some(Deed::Patch { path, .. }) => path,
+                _ => continue,
+            };
+            deeds.extend([Deed::Remove { path: from }, Deed::Change { path }]);
+        } else {
+            match deeds.last_mut() {
+                Some(Deed::Put { text, .. }) => {
+                    if let Some(added) = line.strip_prefix('+') {
+                        text.push_str(added);
+                        text.push('\n');
+                    }
+                }
+                Some(Deed::Patch { hunks, .. }) => take(hunks, line),
+                _ => {}
+            }
+        }
+    }
+    deeds
+}
+
+fn take(hunks: &mut Vec<Hunk>, line: &str) {
+    if line.starts_with("@@") {
+        hunks.push(Hunk::default());
+        return;
+    }
+    let Some(hunk) = hunks.last_mut() else { return };
+    let (mark, rest) = line.split_at_checked(1).unwrap_or((" ", ""));
+    match mark {
+        "+" => hunk.after.push(rest.to_owned()),
+        "-" => hunk.before.push(rest.to_owned()),
+        " " => {
+            hunk.before.push(rest.to_owned());
+            hunk.after.push(rest.to_owned());
+        }
+        _ => {}
+    }
+}
+
+/// The text after the hunks; none where one of them does not fit.
+pub fn patched(text: &str, hunks: &[Hunk]) -> Option<String> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let mut from = 0;
+    for hunk in hunks.iter().filter(|h| **h != Hunk::default()) {
+        let at = if hunk.before.is_empty() {
+            lines.len()
+        } else {
+            let fits = |at: &usize| lines[*at..].starts_with(&hunk.before);
+            (from..lines.len()).find(fits)?
+        };
+        lines.splice(at..at + hunk.before.len(), hunk.after.iter().cloned());
+        from = at + hunk.after.len();
+    }
+    Some(lines.into_iter().map(|line| line + "\n").collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_is_read_file_by_file() {
+        let patch =
+            "*** Begin Patch\n*** Update File: a.md\n@@\n one\n+two\n*** Delete File: b.md\n*** Add File: c.md\n+new\n*** End Patch\n";
+        let deeds = deeds(patch);
+        let Deed::Patch { path, hunks } = &deeds[0] else { panic!("{deeds:?}") };
+        assert_eq!((path.to_str(), patched("zero\none\n", hunks)), (Some("a.md"), Some("zero\none\ntwo\n".into())));
+        assert_eq!(patched("nothing\n", hunks), None);
+        assert_eq!(deeds[1..], [Deed::Remove { path: "b.md".into() }, Deed::Put { path: "c.md".into(), text: "new\n".into() }]);
+    }
+}

@@ -1,0 +1,156 @@
+//! Judging deeds: each becomes a change that the store judges and nobody publishes.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use quipu_contract::{Actor, BadPath, ProjectPath};
+use quipu_protocol::Project;
+use quipu_store::{Change, Expect, Op, Options, StoreError};
+
+use super::call::Deed;
+use super::{edit, patch};
+use crate::answer::{Failure, exit};
+use crate::session::Session;
+
+/// Who judges, for whom.
+pub struct Judge<'s> {
+    session: &'s Session,
+    actor: Actor,
+    projects: BTreeMap<PathBuf, Project>,
+}
+
+impl<'s> Judge<'s> {
+    /// Whoever calls a tool of a host is an agent, whatever it is named: nothing a person alone may do is open to it.
+    pub fn new(session: &'s Session) -> Judge<'s> {
+        let actor = match &session.actor {
+            Actor::Person => Actor::Agent { role: None, unit: None, agent: None },
+            named => named.clone(),
+        };
+        Judge { session, actor, projects: BTreeMap::new() }
+    }
+
+    /// Why a deed may not be done, if it may not.
+    pub fn refusal(&mut self, cwd: &Path, deed: &Deed) -> Result<Option<Failure>, Failure> {
+        let place = resolve(&cwd.join(deed.path()));
+        let Some(root) = root_of(&place) else { return Ok(None) };
+        let Ok(relative) = place.strip_prefix(&root) else { return Ok(None) };
+        let text = relative.to_string_lossy();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if text == ".quipu" || text.starts_with(".quipu/") {
+            let what = format!("`{text}` is the journal: Quipu alone writes it");
+            return Ok(Some(Failure::new(exit::REFUSED, what, "quipu log, quipu restore PATH     (what the journal is good for)")));
+        }
+        let path = match ProjectPath::parse(&text) {
+            Ok(path) => path,
+            // A spelling that only pretends to be another path is no way around.
+            Err(error @ (BadPath::NotNormal { .. } | BadPath::OddCharacter(_))) => return Ok(Some(error.into())),
+            Err(_) => return Ok(None),
+        };
+        if !self.projects.contains_key(&root) {
+            let project = Project::open(&root, Options::default())?;
+            project.contract.grant(&self.actor).map_err(|what| Failure::usage(what, "quipu contract show"))?;
+            self.projects.insert(root.clone(), project);
+        }
+        let project = &self.projects[&root];
+        if place.is_dir() {
+            return self.refusal_below(project, &path, deed);
+        }
+        self.refusal_of(project, &path, deed)
+    }
+
+    /// A folder that is removed or moved: what holds for each file in it.
+    fn refusal_below(&self, project: &Project, folder: &ProjectPath, deed: &Deed) -> Result<Option<Failure>, Failure> {
+        if !matches!(deed, Deed::Remove { .. }) {
+            return Ok(None);
+        }
+        let below = format!("{folder}/");
+        for path in project.store.list()?.iter().filter(|p| p.as_str().starts_with(&below)) {
+            if let Some(refusal) = self.refusal_of(project, path, deed)? {
+                return Ok(Some(refusal));
+            }
+        }
+        Ok(None)
+    }
+
+    fn refusal_of(&self, project: &Project, path: &ProjectPath, deed: &Deed) -> Result<Option<Failure>, Failure> {
+        let contract = &project.contract;
+        // What no rule names and no role is kept from is none of the contract's business.
+        if contract.rule(path).is_none() && contract.look_alike(path).is_none() && self.actor.role().is_none() {
+            return Ok(None);
+        }
+        let now = project.store.read(path)?;
+        let expect = now.as_ref().map_or(Expect::Any, |(_, version)| Expect::Version(version.clone()));
+        let before = now.map(|(bytes, _)| bytes).unwrap_or_default();
+        let text = || String::from_utf8_lossy(&before).into_owned();
+        let after = match deed {
+            Deed::Put { text, .. } => Some(text.clone()),
+            Deed::Edit { edits, .. } => edit::edited(&text(), edits),
+            Deed::Patch { hunks, .. } => patch::patched(&text(), hunks),
+            Deed::Change { .. } => None,
+            Deed::Grow { .. } => return self.ask(project, Op::Append { path: path.clone(), bytes: Vec::new() }),
+            Deed::Remove { .. } => return self.ask(project, Op::Remove { path: path.clone(), expect: Expect::Any }),
+        };
+        let Some(after) = after.map(String::into_bytes) else {
+            // An edit that does not fit will fail by itself; a text that cannot be told is asked about as the one that stands.
+            return match deed {
+                Deed::Change { .. } => self.ask(project, Op::Write { path: path.clone(), bytes: before, expect }),
+                _ => Ok(None),
+            };
+        };
+        if let Some(added) = after.strip_prefix(before.as_slice()).filter(|_| !before.is_empty()) {
+            let grown = self.ask(project, Op::Append { path: path.clone(), bytes: added.to_vec() })?;
+            if grown.is_none() {
+                return Ok(None);
+            }
+        }
+        self.ask(project, Op::Write { path: path.clone(), bytes: after, expect })
+    }
+
+    fn ask(&self, project: &Project, op: Op) -> Result<Option<Failure>, Failure> {
+        let mut change = Change::by(&self.actor).op(op);
+        change.lease = self.session.lease.clone();
+        match project.store.judge(change) {
+            Ok(_) | Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error @ (StoreError::Refused(_) | StoreError::LeaseLost { .. } | StoreError::Stale { .. })) => Ok(Some(error.into())),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Deed {
+    fn path(&self) -> &Path {
+        match self {
+            Deed::Put { path, .. }
+            | Deed::Edit { path, .. }
+            | Deed::Patch { path, .. }
+            | Deed::Change { path }
+            | Deed::Grow { path }
+            | Deed::Remove { path } => path,
+        }
+    }
+}
+
+/// Where a path leads: `..` and links resolved as far as there is something.
+fn resolve(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    for ancestor in plain.ancestors() {
+        if let Ok(real) = std::fs::canonicalize(ancestor) {
+            let rest = plain.strip_prefix(ancestor).unwrap_or(Path::new(""));
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
+    }
+    plain
+}
+
+fn root_of(place: &Path) -> Option<PathBuf> {
+    place.ancestors().skip(1).find(|folder| folder.join("quipu.toml").is_file()).map(Path::to_owned)
+}

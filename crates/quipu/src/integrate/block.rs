@@ -1,0 +1,54 @@
+//! A marked block in a text file that belongs to someone else.
+
+use super::hosts::Mark;
+
+fn marks(mark: Mark) -> (&'static str, &'static str) {
+    match mark {
+        Mark::Html => ("<!-- quipu:begin -->", "<!-- quipu:end -->"),
+        Mark::Hash => ("# quipu:begin", "# quipu:end"),
+    }
+}
+
+/// The text with the block, in the place where it stood or at the end.
+pub fn put(text: &str, mark: Mark, content: &str) -> Result<String, String> {
+    let (begin, end) = marks(mark);
+    let block = format!("{begin}\n{}\n{end}\n", content.trim());
+    Ok(match find(text, mark)? {
+        Some(span) => format!("{}{block}{}", &text[..span.start], &text[span.end..]),
+        None if text.is_empty() => block,
+        None if text.ends_with('\n') => format!("{text}\n{block}"),
+        None => format!("{text}\n\n{block}"),
+    })
+}
+
+/// The text without the block, and without the blank line that was put before it.
+pub fn take(text: &str, mark: Mark) -> Result<String, String> {
+    let Some(span) = find(text, mark)? else { return Ok(text.to_owned()) };
+    let before = &text[..span.start];
+    let before = before.strip_suffix("\n\n").map_or(before, |_| &before[..before.len() - 1]);
+    Ok(format!("{before}{}", &text[span.end..]))
+}
+
+fn find(text: &str, mark: Mark) -> Result<Option<std::ops::Range<usize>>, String> {
+    let (begin, end) = marks(mark);
+    let Some(start) = text.find(begin) else { return Ok(None) };
+    let Some(length) = text[start..].find(end) else { return Err(format!("`{begin}` has no `{end}` after it")) };
+    let stop = start + length + end.len();
+    Ok(Some(start..stop + usize::from(text[stop..].starts_with('\n'))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_comes_and_goes() {
+        for text in ["", "# Mine\n", "# Mine\n\nlast line\n\n"] {
+            let with = put(text, Mark::Html, "one").unwrap();
+            assert_eq!(put(&with, Mark::Html, "one").unwrap(), with);
+            assert!(put(&with, Mark::Html, "two").unwrap().contains("\ntwo\n"));
+            assert_eq!(take(&with, Mark::Html).unwrap(), text);
+        }
+        assert!(put("# quipu:begin\n", Mark::Hash, "x").is_err());
+    }
+}

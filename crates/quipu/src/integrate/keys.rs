@@ -1,0 +1,92 @@
+//! Keys of ours in a JSON file that belongs to someone else.
+//!
+//! A key named `quipu` is ours whole, and so is an item of a list that calls `quipu hook`. Everything else is shared.
+
+use quipu_text::json::{JsonError, JsonPointer, append_item, parse_json, remove_value, set_value};
+use serde_json::Value;
+
+/// The text with our keys in it.
+pub fn join(text: &str, ours: &Value) -> Result<String, JsonError> {
+    if text.trim().is_empty() {
+        return set_value("", &JsonPointer::default(), ours);
+    }
+    join_at(text.to_owned(), &JsonPointer::default(), ours)
+}
+
+fn join_at(text: String, pointer: &JsonPointer, ours: &Value) -> Result<String, JsonError> {
+    let there = value_at(&text, pointer)?;
+    match (ours, there) {
+        (Value::Object(keys), Some(Value::Object(_))) => keys.iter().try_fold(text, |text, (key, value)| {
+            let pointer = pointer.child(key);
+            if key == "quipu" { set_value(&text, &pointer, value) } else { join_at(text, &pointer, value) }
+        }),
+        (Value::Array(items), Some(Value::Array(there))) => {
+            // An entry of an older version gives way to the new one.
+            let stale = |item: &Value| is_ours(item) && !items.contains(item);
+            let text = without_items(text, pointer, &there, stale)?;
+            let missing = items.iter().filter(|item| !there.contains(item));
+            missing.into_iter().try_fold(text, |text, item| append_item(&text, pointer, item))
+        }
+        _ => set_value(&text, pointer, ours),
+    }
+}
+
+/// The text without our keys, and without the containers that they leave empty.
+pub fn part(text: &str, ours: &Value) -> Result<String, JsonError> {
+    part_at(text.to_owned(), &JsonPointer::default(), ours)
+}
+
+fn part_at(text: String, pointer: &JsonPointer, ours: &Value) -> Result<String, JsonError> {
+    let text = match (ours, value_at(&text, pointer)?) {
+        (_, None) => return Ok(text),
+        (Value::Object(keys), Some(Value::Object(_))) => keys.iter().try_fold(text, |text, (key, value)| {
+            let pointer = pointer.child(key);
+            if key == "quipu" { remove_value(&text, &pointer) } else { part_at(text, &pointer, value) }
+        })?,
+        (Value::Array(items), Some(Value::Array(there))) => {
+            without_items(text, pointer, &there, |item| is_ours(item) || items.contains(item))?
+        }
+        (ours, Some(there)) if *ours == there => return remove_value(&text, pointer),
+        _ => return Ok(text),
+    };
+    let is_empty = match value_at(&text, pointer)? {
+        Some(Value::Object(keys)) => keys.is_empty(),
+        Some(Value::Array(items)) => items.is_empty(),
+        _ => false,
+    };
+    if is_empty && !pointer.parts().is_empty() { remove_value(&text, pointer) } else { Ok(text) }
+}
+
+fn without_items(text: String, pointer: &JsonPointer, there: &[Value], goes: impl Fn(&Value) -> bool) -> Result<String, JsonError> {
+    let indices = (0..there.len()).rev().filter(|index| goes(&there[*index]));
+    indices.into_iter().try_fold(text, |text, index| remove_value(&text, &pointer.child(index)))
+}
+
+fn is_ours(item: &Value) -> bool {
+    item.to_string().contains("quipu hook ")
+}
+
+fn value_at(text: &str, pointer: &JsonPointer) -> Result<Option<Value>, JsonError> {
+    Ok(parse_json(text)?.at(pointer).map(|node| node.to_value()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_belongs_to_others_stays() {
+        let ours = json!({"mcpServers": {"quipu": {"command": "quipu"}}, "hooks": {"Stop": [{"command": "quipu hook stop --agent a"}]}});
+        let text = "{\n    \"model\": \"x\",\n    \"hooks\": {\n        \"Stop\": [ {\"command\": \"beep\"} ]\n    }\n}\n";
+        let with = join(text, &ours).unwrap();
+        assert_eq!(join(&with, &ours).unwrap(), with);
+        let value: Value = serde_json::from_str(&with).unwrap();
+        assert_eq!((&value["model"], value["hooks"]["Stop"].as_array().unwrap().len()), (&json!("x"), 2));
+        let older = with.replace("--agent a", "--agent old");
+        assert_eq!(serde_json::from_str::<Value>(&join(&older, &ours).unwrap()).unwrap(), value);
+        let without: Value = serde_json::from_str(&part(&with, &ours).unwrap()).unwrap();
+        assert_eq!(without, serde_json::from_str::<Value>(text).unwrap());
+        assert_eq!(part(&join("", &ours).unwrap(), &ours).unwrap().trim(), "{}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Prompts: the brief of each role, with the contents of what it reads.
+
+use quipu_contract::{Actor, ActorName, UnitId};
+use quipu_protocol::Project;
+use serde_json::{Map, Value, json};
+
+use super::schema::{matches, words};
+use super::wire::Fault;
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::TABLE;
+
+/// A prompt for each role of the contract; a caller in a role has its own.
+pub fn list(session: &Session) -> Result<Value, Failure> {
+    let contract = Project::load_contract(&Project::find_root(&session.folder)?)?;
+    let own = session.actor.role().map(ActorName::as_str);
+    let roles = contract.roles.values().filter(|role| own.is_none_or(|own| own == role.name));
+    let prompts: Vec<Value> = roles
+        .map(|role| {
+            let title = role.title.in_language(contract.language);
+            json!({
+                "name": format!("brief-{}", role.name),
+                "title": title,
+                "description": role.duty.in_language(contract.language),
+                "arguments": [{"name": "unit", "description": "For this unit", "required": false}],
+            })
+        })
+        .collect();
+    Ok(json!({"prompts": prompts}))
+}
+
+pub fn get(session: &Session, params: &Map<String, Value>) -> Result<Value, Fault> {
+    let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
+    let Some(role) = name.strip_prefix("brief-") else {
+        return Err(Fault::new(Fault::PARAMS, format!("there is no prompt `{name}`: prompts/list names them")));
+    };
+    let unit = params.get("arguments").and_then(|a| a.get("unit")).and_then(Value::as_str).filter(|u| !u.is_empty());
+    let told = brief(session, role, unit).map_err(|failure| Fault::new(Fault::PARAMS, failure.render()))?;
+    Ok(json!({"messages": [{"role": "user", "content": {"type": "text", "text": told.text}}]}))
+}
+
+fn brief(session: &Session, role: &str, unit: Option<&str>) -> Result<Answer, Failure> {
+    let operation = TABLE.iter().find(|o| o.name == "brief").ok_or_else(|| Failure::usage("there are no briefs", ""))?;
+    let bad = |what: String| Failure::usage(what, "");
+    let given = Map::from_iter([("role".to_owned(), json!(role)), ("inline".to_owned(), json!(true))]);
+    let matches = words(operation, &given, &[]).and_then(|words| matches(operation, &words)).map_err(bad)?;
+    let mut session = session.clone();
+    if let (Some(text), Actor::Agent { unit, .. }) = (unit, &mut session.actor) {
+        let asked = UnitId::parse(text).map_err(|e| bad(e.to_string()))?;
+        if unit.as_ref().is_some_and(|own| *own != asked) {
+            return Err(bad(format!("this door is for another unit than `{text}`")));
+        }
+        *unit = Some(asked);
+    }
+    (operation.call)(&matches, &session)
+}

@@ -1,0 +1,105 @@
+//! From an operation's command line to a schema, and from a call's arguments back to a command line.
+
+use std::any::TypeId;
+
+use clap::{Arg, ArgAction, Command};
+use serde_json::{Map, Value, json};
+
+use crate::table::Operation;
+
+/// The operation's own arguments.
+fn command_of(operation: &Operation) -> Command {
+    (operation.augment)(Command::new(operation.name).about(operation.about).no_binary_name(true).disable_help_flag(true))
+}
+
+/// `in_progress` for `--in-progress`; the value's own name where it stands alone.
+pub fn property_name(argument: &Arg) -> String {
+    argument.get_long().map_or_else(|| argument.get_id().to_string(), str::to_owned).replace('-', "_")
+}
+
+/// What an operation takes, as properties of an object, and which of them it needs.
+pub fn properties(operation: &Operation, left_out: &[&str]) -> (Map<String, Value>, Vec<String>) {
+    let (mut properties, mut needed) = (Map::new(), Vec::new());
+    for argument in command_of(operation).get_arguments() {
+        let name = property_name(argument);
+        if left_out.contains(&name.as_str()) {
+            continue;
+        }
+        if argument.is_required_set() {
+            needed.push(name.clone());
+        }
+        properties.insert(name, property(argument));
+    }
+    (properties, needed)
+}
+
+fn property(argument: &Arg) -> Value {
+    let parser = argument.get_value_parser();
+    let is_number = [TypeId::of::<u64>(), TypeId::of::<u32>(), TypeId::of::<usize>()].iter().any(|t| parser.type_id() == *t);
+    let kind = match argument.get_action() {
+        ArgAction::SetTrue => "boolean",
+        _ if is_number => "integer",
+        _ => "string",
+    };
+    let mut one = json!({"type": kind});
+    let choices: Vec<String> = argument.get_possible_values().iter().map(|v| v.get_name().to_owned()).collect();
+    if kind == "string" && !choices.is_empty() {
+        one["enum"] = json!(choices);
+    }
+    let mut value = match argument.get_action() {
+        ArgAction::Append => json!({"type": "array", "items": one}),
+        _ => one,
+    };
+    if let Some(help) = argument.get_help() {
+        value["description"] = json!(help.to_string());
+    }
+    value
+}
+
+/// The words of a command line that say what the arguments of a call say.
+pub fn words(operation: &Operation, given: &Map<String, Value>, left_out: &[&str]) -> Result<Vec<String>, String> {
+    let command = command_of(operation);
+    let (mut words, mut alone) = (Vec::new(), Vec::new());
+    for (name, value) in given {
+        let argument = command.get_arguments().find(|a| property_name(a) == *name).filter(|_| !left_out.contains(&name.as_str()));
+        let Some(argument) = argument else {
+            let known: Vec<String> = command.get_arguments().map(property_name).filter(|n| !left_out.contains(&n.as_str())).collect();
+            return Err(format!("there is no argument `{name}`; there are {}", known.join(", ")));
+        };
+        let values: Vec<&Value> = match value {
+            Value::Array(values) => values.iter().collect(),
+            Value::Null => continue,
+            one => vec![one],
+        };
+        for value in values {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Bool(_) | Value::Number(_) => value.to_string(),
+                _ => return Err(format!("`{name}` is a text, a number or a list of them")),
+            };
+            match (argument.get_action(), argument.get_long(), argument.get_short()) {
+                (ArgAction::SetTrue, Some(long), _) if text == "true" => words.push(format!("--{long}")),
+                (ArgAction::SetTrue, ..) => {}
+                (_, Some(long), _) => words.push(format!("--{long}={text}")),
+                (_, None, Some(short)) => words.push(format!("-{short}={text}")),
+                (_, None, None) => alone.push((argument.get_index().unwrap_or(usize::MAX), text)),
+            }
+        }
+    }
+    alone.sort_by_key(|(index, _)| *index);
+    if !alone.is_empty() {
+        words.push("--".to_owned());
+        words.extend(alone.into_iter().map(|(_, text)| text));
+    }
+    Ok(words)
+}
+
+/// The matches that an operation is called with, or what is wrong with the words.
+pub fn matches(operation: &Operation, words: &[String]) -> Result<clap::ArgMatches, String> {
+    let said = command_of(operation).try_get_matches_from(words);
+    said.map_err(|error| {
+        let text = error.render().to_string();
+        let first = text.split("\n\n").next().unwrap_or_default();
+        first.trim_start_matches("error: ").trim_end().to_owned()
+    })
+}

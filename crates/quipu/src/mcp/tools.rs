@@ -1,0 +1,299 @@
+//! The tools: few, with plain names, each one or several rows of the table of operations.
+
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value, json};
+
+use super::schema::{matches, properties, words};
+use super::wire::Fault;
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::{Operation, TABLE};
+
+/// A tool.
+struct Tool {
+    name: &'static str,
+    title: &'static str,
+    about: &'static str,
+    /// Rows of the table, each with the `action` that names it where there are several.
+    rows: &'static [(&'static str, &'static str)],
+    /// Arguments that only make sense on a command line: stdin belongs to the protocol.
+    left_out: &'static [&'static str],
+    /// Arguments that must be there because what is left out could have stood for them.
+    must: &'static [&'static str],
+    /// Keys of the data that the text says already.
+    told: &'static [&'static str],
+    reads: bool,
+    destroys: bool,
+    repeats: bool,
+    /// It speaks of the whole project, so a role does not have it.
+    whole: bool,
+}
+
+const READS: Tool = Tool {
+    name: "",
+    title: "",
+    about: "",
+    rows: &[],
+    left_out: &[],
+    must: &[],
+    told: &[],
+    reads: true,
+    destroys: false,
+    repeats: true,
+    whole: false,
+};
+const WRITES: Tool = Tool { reads: false, repeats: false, ..READS };
+
+/// Every tool, always in this order: clients cache the list as the beginning of their prompts.
+const TOOLS: &[Tool] = &[
+    Tool {
+        name: "start",
+        title: "Wake up",
+        about: "Call this first. Tells where things stand: identity, state, open todos, decisions, unfinished work, what to do next.",
+        rows: &[("", "start")],
+        told: &["blocks", "next"],
+        ..WRITES
+    },
+    Tool {
+        name: "finish",
+        title: "Finish the session",
+        about: "Call this before you stop. Writes everything a session leaves behind in one commit, or says what is still missing.",
+        rows: &[("", "finish")],
+        left_out: &["file", "git", "session"],
+        told: &["difference", "missing"],
+        ..WRITES
+    },
+    Tool {
+        name: "recall",
+        title: "Recall",
+        about: "Finds the sections of the project's files that answer a question, in English or Chinese, with file and line.",
+        rows: &[("", "recall")],
+        left_out: &["no_model", "complete"],
+        told: &["hits"],
+        ..READS
+    },
+    Tool {
+        name: "read",
+        title: "Read",
+        about: "Reads a file, or one section as PATH#SECTION, now or at an older version. Returns the version that `write` expects.",
+        rows: &[("", "read")],
+        ..READS
+    },
+    Tool {
+        name: "append",
+        title: "Append",
+        about: "Adds text at the end of a file. The only way to change an append-only file; a correction is a new entry.",
+        rows: &[("", "append")],
+        left_out: &["file"],
+        must: &["text"],
+        ..WRITES
+    },
+    Tool {
+        name: "write",
+        title: "Write",
+        about: "Creates a file or replaces it whole. A state file needs `expect`: the version that `read` returned. Older versions are kept.",
+        rows: &[("", "write")],
+        left_out: &["file"],
+        must: &["text"],
+        destroys: true,
+        repeats: true,
+        ..WRITES
+    },
+    Tool {
+        name: "check",
+        title: "Check",
+        about: "Holds a draft or a claim against what the project already says, and returns the conflicts with both places.",
+        rows: &[("", "check")],
+        left_out: &["file"],
+        ..READS
+    },
+    Tool {
+        name: "status",
+        title: "Status",
+        about: "What is there, what changed outside Quipu, and what the contract does not allow.",
+        rows: &[("", "status")],
+        told: &["files", "free"],
+        whole: true,
+        ..READS
+    },
+    Tool {
+        name: "todo",
+        title: "Todos",
+        about: "What is to be done, across sessions: add, start, block, unblock, done, cancel, list, show, review.",
+        rows: &[
+            ("add", "todo add"),
+            ("start", "todo start"),
+            ("block", "todo block"),
+            ("unblock", "todo unblock"),
+            ("done", "todo done"),
+            ("cancel", "todo cancel"),
+            ("list", "todo list"),
+            ("show", "todo show"),
+            ("review", "todo review"),
+        ],
+        told: &["todos"],
+        ..WRITES
+    },
+    Tool {
+        name: "decide",
+        title: "Decide",
+        about: "Records a decision with its context, so that nobody has to make it again.",
+        rows: &[("", "decide")],
+        ..WRITES
+    },
+    Tool {
+        name: "report",
+        title: "Report",
+        about: "Reports on a task that was delegated to you, below its order.",
+        rows: &[("", "report")],
+        ..WRITES
+    },
+];
+
+fn row(name: &str) -> Option<&'static Operation> {
+    TABLE.iter().find(|o| o.name == name)
+}
+
+/// The tools that this table of operations can carry out for this caller.
+fn offered(session: &Session) -> impl Iterator<Item = &'static Tool> {
+    let has_role = session.actor.role().is_some();
+    TOOLS.iter().filter(move |t| t.rows.iter().all(|(_, name)| row(name).is_some()) && !(t.whole && has_role))
+}
+
+pub fn list(session: &Session) -> Value {
+    json!({"tools": offered(session).map(described).collect::<Vec<_>>()})
+}
+
+fn described(tool: &Tool) -> Value {
+    let (mut all, mut needed) = (Map::new(), Vec::new());
+    if tool.rows.len() > 1 {
+        let about = |(action, name): &(&str, &str)| row(name).map(|o| format!("{action}: {}", o.about));
+        let about: Vec<String> = tool.rows.iter().filter_map(about).collect();
+        let actions: Vec<&str> = tool.rows.iter().map(|(action, _)| *action).collect();
+        all.insert("action".into(), json!({"type": "string", "enum": actions, "description": about.join("; ")}));
+        needed.push("action".to_owned());
+    }
+    for (_, name) in tool.rows {
+        let Some(operation) = row(name) else { continue };
+        let (properties, required) = properties(operation, tool.left_out);
+        for (name, property) in properties {
+            all.entry(name).or_insert(property);
+        }
+        // What one action needs another may not know.
+        if tool.rows.len() == 1 {
+            needed.extend(required);
+        }
+    }
+    needed.extend(tool.must.iter().map(|m| (*m).to_owned()));
+    json!({
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.about,
+        "inputSchema": {"type": "object", "properties": all, "required": needed, "additionalProperties": false},
+        "annotations": {
+            "title": tool.title,
+            "readOnlyHint": tool.reads,
+            "destructiveHint": tool.destroys,
+            "idempotentHint": tool.repeats,
+            "openWorldHint": false,
+        },
+    })
+}
+
+/// Calls a tool. What the contract refuses is an answer that says so; only a tool that is not there is a fault.
+pub fn call(session: &Session, params: &Map<String, Value>) -> Result<Value, Fault> {
+    let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
+    let Some(tool) = offered(session).find(|t| t.name == name) else {
+        let known: Vec<&str> = offered(session).map(|t| t.name).collect();
+        return Err(Fault::new(Fault::PARAMS, format!("there is no tool `{name}`; there are {}", known.join(", "))));
+    };
+    let mut given = match params.get("arguments") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(given)) => given.clone(),
+        Some(_) => return Err(Fault::new(Fault::PARAMS, "arguments are no object")),
+    };
+    Ok(answered(tool, perform(tool, &mut given, session)))
+}
+
+fn perform(tool: &Tool, given: &mut Map<String, Value>, session: &Session) -> Result<Answer, Failure> {
+    let usage = |what: String| Failure::usage(what, format!("the tool `{}` with what its schema says", tool.name));
+    let action = match tool.rows {
+        [_] => "",
+        _ => &given.shift_remove("action").and_then(|a| a.as_str().map(str::to_owned)).unwrap_or_default(),
+    };
+    let Some(operation) = tool.rows.iter().find(|(a, _)| *a == action).and_then(|(_, name)| row(name)) else {
+        let known: Vec<&str> = tool.rows.iter().map(|(action, _)| *action).collect();
+        return Err(usage(format!("`action` is one of {}", known.join(", "))));
+    };
+    if let Some(missing) = tool.must.iter().find(|m| !given.get(**m).is_some_and(Value::is_string)) {
+        return Err(usage(format!("`{missing}` is missing")));
+    }
+    let words = words(operation, given, tool.left_out).map_err(usage)?;
+    let matches = matches(operation, &words).map_err(usage)?;
+    // Each call is a caller of its own: nothing is kept between two of them.
+    let session = Session { watched: OnceLock::new(), ..session.clone() };
+    let result = (operation.call)(&matches, &session);
+    let words: Vec<OsString> = std::iter::once(operation.name.to_owned()).chain(words).map(OsString::from).collect();
+    let warnings = session.watched.get().map(|watched| watched.take(operation.name, &words, &result)).unwrap_or_default();
+    result.map(|answer| warnings.iter().fold(answer, |answer, warning| answer.say(format!("warning: {warning}"))))
+}
+
+/// The same in both forms: some hosts show a model only the text, others only the structure.
+fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
+    let (text, data, notes, code) = match result {
+        Ok(answer) => {
+            let text = answer.raw.map_or(answer.text, |raw| String::from_utf8_lossy(&raw).into_owned());
+            (text, answer.json, answer.talk, answer.exit)
+        }
+        Err(failure) => (failure.render(), failure.json(), Vec::new(), failure.exit),
+    };
+    let mut facts = match data {
+        Value::Object(facts) => facts,
+        Value::Null => Map::new(),
+        other => Map::from_iter([("items".to_owned(), other)]),
+    };
+    facts.retain(|key, value| key != "text" && !tool.told.contains(&key.as_str()) && !value.is_null());
+    if !notes.is_empty() {
+        facts.insert("notes".into(), json!(notes));
+    }
+    let mut content = vec![json!({"type": "text", "text": text})];
+    if !facts.is_empty() {
+        content.push(json!({"type": "text", "text": Value::Object(facts.clone()).to_string()}));
+    }
+    let mut structured = Map::from_iter([("text".to_owned(), json!(text))]);
+    structured.extend(facts);
+    json!({"content": content, "structuredContent": structured, "isError": code != exit::FINE && code != exit::NO})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Names;
+
+    fn session() -> Session {
+        Session::new(".".into(), Names { agent: Some("ada".into()), ..Names::default() }, Names::default()).unwrap()
+    }
+
+    #[test]
+    fn every_tool_is_complete() {
+        let tools = list(&session());
+        let tools = tools["tools"].as_array().unwrap();
+        assert!((9..=12).contains(&tools.len()));
+        for tool in tools {
+            assert_eq!(tool["annotations"].as_object().unwrap().len(), 5, "{tool}");
+            for (name, property) in tool["inputSchema"]["properties"].as_object().unwrap() {
+                assert!(property["description"].as_str().is_some_and(|d| !d.contains("stdin")), "{}: {name}", tool["name"]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_write_without_text_does_not_wait_for_stdin() {
+        let params = json!({"name": "append", "arguments": {"path": "a.md"}});
+        let answer = call(&session(), params.as_object().unwrap()).unwrap();
+        assert_eq!(answer["isError"], true);
+        assert!(answer["structuredContent"]["text"].as_str().unwrap().contains("`text` is missing"), "{answer}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Messages as they travel: requests, results, errors, and what the two eras add to them.
+
+use serde_json::{Map, Value, json};
+
+/// Handshakes that are understood, newest first.
+pub const HANDSHAKES: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The revision without a handshake.
+pub const STATELESS: &str = "2026-07-28";
+
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
+const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Why a request gets no result.
+#[derive(Debug)]
+pub struct Fault {
+    pub code: i64,
+    pub message: String,
+    pub data: Option<Value>,
+}
+
+impl Fault {
+    pub const PARSE: i64 = -32700;
+    pub const REQUEST: i64 = -32600;
+    pub const METHOD: i64 = -32601;
+    pub const PARAMS: i64 = -32602;
+    /// Nothing has this address (handshake era).
+    pub const RESOURCE: i64 = -32002;
+    /// The stateless era's word for a revision that is not spoken.
+    pub const VERSION: i64 = -32022;
+
+    pub fn new(code: i64, message: impl Into<String>) -> Fault {
+        Fault { code, message: message.into(), data: None }
+    }
+}
+
+/// A message that asks for something, or only tells.
+#[derive(Debug)]
+pub struct Request {
+    /// None for a notification: it is not answered.
+    pub id: Option<Value>,
+    pub method: String,
+    pub params: Map<String, Value>,
+}
+
+impl Request {
+    pub fn parse(line: &str) -> Result<Request, (Value, Fault)> {
+        let value: Value = serde_json::from_str(line).map_err(|e| (Value::Null, Fault::new(Fault::PARSE, e.to_string())))?;
+        let id = value.get("id").cloned();
+        let shown = id.clone().filter(|id| id.is_string() || id.is_number()).unwrap_or(Value::Null);
+        let bad = |what: &str| (shown.clone(), Fault::new(Fault::REQUEST, what));
+        if value.get("jsonrpc") != Some(&json!("2.0")) {
+            return Err(bad("no JSON-RPC 2.0"));
+        }
+        let method = value.get("method").and_then(Value::as_str).ok_or_else(|| bad("no method"))?.to_owned();
+        let params = match value.get("params") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(params)) => params.clone(),
+            Some(_) => return Err((shown, Fault::new(Fault::PARAMS, "params are no object"))),
+        };
+        Ok(Request { id, method, params })
+    }
+
+    fn meta(&self, key: &str) -> Option<&Value> {
+        self.params.get("_meta")?.get(key)
+    }
+
+    /// The revision that the request itself names.
+    pub fn revision(&self) -> Option<&str> {
+        self.meta(VERSION_KEY)?.as_str()
+    }
+
+    /// What the client calls itself, in either era.
+    pub fn client(&self) -> Option<&str> {
+        self.params.get("clientInfo").or_else(|| self.meta(CLIENT_KEY))?.get("name")?.as_str()
+    }
+
+    /// Checks what a stateless request must say.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self.revision() {
+            Some(STATELESS) | None => Ok(()),
+            Some(other) => {
+                let mut fault = Fault::new(Fault::VERSION, format!("revision {other} is not spoken"));
+                fault.data = Some(json!({"supported": [STATELESS], "requested": other}));
+                Err(fault)
+            }
+        }
+    }
+}
+
+pub fn server_info() -> Value {
+    json!({"name": "quipu", "title": "Quipu", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// A result as its era wants it. What a list shows may have changed at the next moment, so nothing may be kept.
+pub fn render_result(request: &Request, mut result: Value) -> Value {
+    if request.revision().is_some() || request.method == "server/discover" {
+        result["resultType"] = json!("complete");
+        if request.method != "tools/call" && request.method != "prompts/get" {
+            result["ttlMs"] = json!(0);
+            result["cacheScope"] = json!("private");
+        }
+        result["_meta"] = json!({SERVER_KEY: server_info()});
+    }
+    json!({"jsonrpc": "2.0", "id": request.id, "result": result})
+}
+
+pub fn render_fault(id: &Value, fault: Fault) -> Value {
+    let mut error = json!({"code": fault.code, "message": fault.message});
+    if let Some(data) = fault.data {
+        error["data"] = data;
+    }
+    json!({"jsonrpc": "2.0", "id": id, "error": error})
+}

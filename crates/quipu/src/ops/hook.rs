@@ -1,0 +1,36 @@
+//! `hook`: what agent hosts call at their hook points.
+
+use std::io::Read;
+
+use clap::Args;
+
+use super::asked::parse_tokens;
+use crate::answer::{Answer, Failure};
+use crate::hook::{Event, hear};
+use crate::session::Session;
+use crate::table::Operate;
+
+/// More than any host sends; a tool that writes more is judged by what stands there afterwards.
+const MOST_BYTES: u64 = 64 << 20;
+
+#[derive(Debug, Args)]
+pub struct Hook {
+    /// What is about to happen; the host's JSON comes on stdin
+    event: Event,
+    /// Tokens that the text of a session start may take
+    #[arg(long, value_name = "N", value_parser = parse_tokens, default_value = "2000")]
+    budget: u64,
+}
+
+impl Operate for Hook {
+    const NAME: &'static str = "hook";
+    const ABOUT: &'static str = "For agent hosts: cold start, denial of forbidden edits, the finish gate";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().take(MOST_BYTES).read_to_end(&mut bytes);
+        let said = read.map_err(|e| format!("cannot read stdin: {e}"));
+        let said = said.and_then(|_| String::from_utf8(bytes).map_err(|_| "what the host sent is not text".to_owned()));
+        Ok(hear(self.event, said, self.budget, session))
+    }
+}
