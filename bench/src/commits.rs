@@ -54,8 +54,8 @@ fn measure(rival: Rival, work: Work, writers: usize, threads: bool) -> f64 {
 }
 
 fn by_threads(rival: Rival, work: Work, folder: &Path, writers: usize, each: usize) -> f64 {
-    let shared =
-        matches!(rival, Rival::QuipuDurable | Rival::QuipuInPlace).then(|| Arc::new(Store::open(folder, contract(), Options::default()).unwrap()));
+    let shared = matches!(rival, Rival::QuipuDurable | Rival::QuipuInPlace)
+        .then(|| Arc::new(Store::open(folder, contract(), Options::default()).unwrap()));
     let barrier = Barrier::new(writers + 1);
     std::thread::scope(|scope| {
         for index in 0..writers {

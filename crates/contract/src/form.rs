@@ -25,11 +25,37 @@ pub enum Form {
     Knowledge,
     /// One agent's working memory for the task at hand.
     Task,
+    /// Path and first line of each file, kept by Quipu.
+    Index,
+    /// Terms with their definitions, and the words that must not stand for them.
+    Glossary,
+    /// Which metaphor belongs to which concept.
+    Metaphors,
+    /// What was planted, when it is due, where it was closed.
+    Threads,
+    /// What has happened, an arc a section and a chapter a subsection.
+    Chronicle,
+    /// Facts offered for memory.
+    Facts,
 }
 
 impl Form {
-    pub const ALL: [Form; 8] =
-        [Form::State, Form::Todos, Form::Decisions, Form::Delegation, Form::World, Form::Session, Form::Knowledge, Form::Task];
+    pub const ALL: [Form; 14] = [
+        Form::State,
+        Form::Todos,
+        Form::Decisions,
+        Form::Delegation,
+        Form::World,
+        Form::Session,
+        Form::Knowledge,
+        Form::Task,
+        Form::Index,
+        Form::Glossary,
+        Form::Metaphors,
+        Form::Threads,
+        Form::Chronicle,
+        Form::Facts,
+    ];
 
     /// As the contract writes it.
     pub const fn as_str(self) -> &'static str {
@@ -42,6 +68,12 @@ impl Form {
             Form::Session => "session",
             Form::Knowledge => "knowledge",
             Form::Task => "task",
+            Form::Index => "index",
+            Form::Glossary => "glossary",
+            Form::Metaphors => "metaphors",
+            Form::Threads => "threads",
+            Form::Chronicle => "chronicle",
+            Form::Facts => "facts",
         }
     }
 }

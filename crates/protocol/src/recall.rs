@@ -12,6 +12,7 @@ use quipu_text::Document;
 use quipu_text::recall::{Answer, Error, FileText, Index, Options, Overlay, Section, Tier, Writer};
 use thiserror::Error;
 
+use crate::index_file::refresh_index;
 use crate::project::Project;
 use crate::reading::ReadError;
 
@@ -171,6 +172,7 @@ fn write(folder: &std::path::Path, texts: &[FileText], gone: &[String], ask: &As
 
 /// Every file that holds memory: those a rule names, and Markdown that none names.
 fn current_files(project: &Project) -> Result<BTreeMap<String, Current>, StoreError> {
+    refresh_index(project)?;
     let survey = project.store.survey()?;
     let mut current = BTreeMap::new();
     for file in survey.files.iter().filter(|f| f.class != Class::Free) {

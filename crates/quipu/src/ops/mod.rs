@@ -12,7 +12,9 @@ pub mod doctor;
 pub mod git;
 pub mod init;
 pub mod lease;
+pub mod links;
 pub mod log;
+pub mod move_file;
 pub mod profile;
 pub mod read;
 pub mod recall;
@@ -26,4 +28,5 @@ pub mod write;
 
 mod asked;
 mod input;
+mod picture;
 mod receipt;
