@@ -37,10 +37,12 @@ pub enum Form {
     Chronicle,
     /// Facts offered for memory.
     Facts,
+    /// Conflicts that someone lets stand.
+    Waivers,
 }
 
 impl Form {
-    pub const ALL: [Form; 14] = [
+    pub const ALL: [Form; 15] = [
         Form::State,
         Form::Todos,
         Form::Decisions,
@@ -55,6 +57,7 @@ impl Form {
         Form::Threads,
         Form::Chronicle,
         Form::Facts,
+        Form::Waivers,
     ];
 
     /// As the contract writes it.
@@ -74,6 +77,7 @@ impl Form {
             Form::Threads => "threads",
             Form::Chronicle => "chronicle",
             Form::Facts => "facts",
+            Form::Waivers => "waivers",
         }
     }
 }

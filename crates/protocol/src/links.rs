@@ -20,9 +20,13 @@ pub fn link_graph(project: &Project, actor: &Actor) -> Result<(Graph, Option<Str
     let pages = gather(project, actor)?.pages;
     let index = project.contract.index_path().map(|path| path.as_str().to_owned());
     let root = index.or_else(|| ROOTS.into_iter().find(|root| pages.iter().any(|page| page.path == *root)).map(str::to_owned));
-    let most = project.contract.vars.get("max_links").and_then(|var| var.value.as_ref()?.parse().ok()).unwrap_or(MOST_LINKS);
-    let graph = Graph::of(&pages, root.as_deref(), most);
+    let graph = Graph::of(&pages, root.as_deref(), most_links(project));
     Ok((graph, root))
+}
+
+/// How many links a section may have.
+pub fn most_links(project: &Project) -> usize {
+    project.contract.vars.get("max_links").and_then(|var| var.value.as_ref()?.parse().ok()).unwrap_or(MOST_LINKS)
 }
 
 #[derive(Debug, Error)]

@@ -16,6 +16,8 @@ pub mod exit {
     /// Stale version or lost lease.
     pub const STALE: u8 = 4;
     pub const NOT_FOUND: u8 = 5;
+    /// An agent failed.
+    pub const AGENT: u8 = 6;
     pub const IO: u8 = 7;
 
     /// Every code with its meaning, as the reference tells it.
@@ -27,7 +29,7 @@ pub mod exit {
         (REFUSED, "refused by the contract"),
         (STALE, "stale version, or a lease that is lost or held by another"),
         (NOT_FOUND, "not found"),
-        (6, "an agent failed"),
+        (AGENT, "an agent failed"),
         (IO, "input or output failed"),
     ];
 }

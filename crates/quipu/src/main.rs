@@ -4,6 +4,7 @@
 
 mod answer;
 mod cli;
+mod command_agent;
 mod demo;
 mod ops;
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 pub mod amend;
 pub mod append;
+pub mod ask;
 pub mod blame;
 pub mod brief;
+pub mod check;
 pub mod commit;
 pub mod contract;
 pub mod demo;
@@ -11,8 +13,10 @@ pub mod diff;
 pub mod doctor;
 pub mod git;
 pub mod init;
+pub mod learn;
 pub mod lease;
 pub mod links;
+pub mod lint;
 pub mod log;
 pub mod move_file;
 pub mod profile;
@@ -21,9 +25,13 @@ pub mod recall;
 pub mod remove;
 pub mod restore;
 pub mod show;
+pub mod split;
 pub mod status;
+pub mod tension;
+pub mod threads;
 pub mod verify;
 pub mod view;
+pub mod waive;
 pub mod write;
 
 mod asked;
