@@ -3,6 +3,7 @@
 //! A flat assertion where a cause is wanted, a fact without its source, too many links, an unknown level, a link in a
 //! leaf. All are advice.
 
+use quipu_contract::Form;
 use quipu_text::recall::Tier;
 use quipu_text::{Document, Level};
 use serde::Serialize;
@@ -96,7 +97,7 @@ pub fn lint(pages: &[Page], most_links: usize) -> Vec<Lint> {
             }
             continue;
         }
-        for item in document.items() {
+        for item in document.items().iter().filter(|_| page.form != Some(Form::Threads)) {
             lint_item(page, &document, item, &mut found);
         }
     }
@@ -118,7 +119,9 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
     let level = document.level_tags_in(&item.content).first().map(|tag| tag.level);
     let text = plain(source);
     let said = split_key(&text).map_or(text.as_str(), |(_, value)| value);
-    let high = level.is_none_or(|level| level <= Level::Arc);
+    // What happened is told as it happened; what a thread promises has its place in `planted`.
+    let happened = page.form == Some(Form::Chronicle);
+    let high = level.is_none_or(|level| level <= Level::Arc) && !happened;
     if high && says_any(said, ABSOLUTE) && !says_any(&format!("{said} "), CAUSE) {
         found.push(Lint {
             at: at.clone(),

@@ -243,6 +243,11 @@ impl Memory {
     }
 }
 
+/// Whether a fact only names other names.
+pub fn is_alias(fact: &Fact) -> bool {
+    ALIASES.contains(&fact.key.as_str())
+}
+
 /// A line of Markdown without list marker, level tags, links and emphasis.
 pub fn plain(line: &str) -> String {
     let line = line.trim().trim_start_matches(['-', '*', '+', '>']).trim_start();

@@ -14,6 +14,8 @@ pub struct Passage {
     pub tier: Tier,
     pub heading: String,
     pub text: String,
+    /// The line of the page that each line of the text is from: blank ones are left out.
+    pub lines: Vec<usize>,
 }
 
 /// Pages cut into passages, ready to be asked.
@@ -57,6 +59,11 @@ impl Passages {
         Ok(found.collect())
     }
 
+    /// Every passage, in order.
+    pub fn all(&self) -> impl Iterator<Item = &Passage> {
+        self.passages.iter().flatten()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.passages.iter().all(Vec::is_empty)
     }
@@ -66,19 +73,21 @@ impl Passages {
 fn cut(page: &Page) -> Vec<Passage> {
     let clean = crate::claim::blank_comments(&page.text);
     let mut passages: Vec<Passage> = Vec::new();
-    let (mut text, mut from, mut after_blank, mut heading) = (String::new(), 1, false, String::new());
-    let mut close = |text: &mut String, from: usize, heading: &str| {
-        if text.chars().any(char::is_alphanumeric) {
-            let at = Place::new(&page.path, from);
-            passages.push(Passage { at, tier: page.tier, heading: heading.to_owned(), text: text.trim().to_owned() });
+    let (mut text, mut after_blank, mut heading) = (String::new(), false, String::new());
+    let mut lines = Vec::new();
+    let mut close = |text: &mut String, lines: &mut Vec<usize>, heading: &str| {
+        if let (true, Some(from)) = (text.chars().any(char::is_alphanumeric), lines.first()) {
+            let at = Place::new(&page.path, *from);
+            passages.push(Passage { at, tier: page.tier, heading: heading.to_owned(), text: text.clone(), lines: lines.clone() });
         }
         text.clear();
+        lines.clear();
     };
     for (nth, line) in clean.lines().enumerate() {
         let size = text.chars().count();
         let headed = line.starts_with('#');
         if headed || after_blank && size > PASSAGE_CHARS / 2 || size > PASSAGE_CHARS {
-            close(&mut text, from, &heading);
+            close(&mut text, &mut lines, &heading);
         }
         if headed {
             heading = line.trim_start_matches('#').trim().to_owned();
@@ -88,14 +97,13 @@ fn cut(page: &Page) -> Vec<Passage> {
         if after_blank {
             continue;
         }
-        if text.is_empty() {
-            from = nth + 1;
-        } else {
+        if !text.is_empty() {
             text.push('\n');
         }
+        lines.push(nth + 1);
         text.push_str(line.trim());
     }
-    close(&mut text, from, &heading);
+    close(&mut text, &mut lines, &heading);
     passages
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::claim::Claim;
 use crate::judges::{Finding, Sentence, judge, level_name};
-use crate::memory::{Fact, Memory, content};
+use crate::memory::{Fact, Memory, content, is_alias};
 use crate::page::Place;
 use crate::passages::Passages;
 use crate::waiver::finding_id;
@@ -166,7 +166,9 @@ fn from_memory(sentence: &Sentence<'_>, k: usize) -> Vec<Evidence> {
     let memory = sentence.memory;
     let said: BTreeSet<String> = content(sentence.text).into_iter().collect();
     let shared = |text: &str| content(text).iter().collect::<BTreeSet<_>>().into_iter().filter(|word| said.contains(*word)).count();
-    let weight = |fact: &Fact| shared(&fact.text) as f32 + fact.level.map_or(0.0, |level| 0.4 - 0.1 * level as usize as f32);
+    // A short keyed fact decides more than a long one, and costs less.
+    let short = |fact: &Fact| if !fact.key.is_empty() && fact.value.chars().count() <= 12 { 0.5 } else { 0.0 };
+    let weight = |fact: &Fact| shared(&fact.text) as f32 + short(fact) + fact.level.map_or(0.0, |level| 0.4 - 0.1 * level as usize as f32);
     let mut ranked: Vec<(f32, Evidence)> = Vec::new();
     let mut push = |score: f32, fact: &Fact, kind: &'static str| {
         ranked.push((score, Evidence { at: fact.at.clone(), tier: Tier::L1, level: fact.level, text: shortened(&fact.text), kind }));
@@ -175,7 +177,7 @@ fn from_memory(sentence: &Sentence<'_>, k: usize) -> Vec<Evidence> {
     named.extend(sentence.carried.filter(|_| named.is_empty()));
     let mut neighbours = BTreeSet::new();
     for entity in &named {
-        for fact in memory.facts_of(*entity) {
+        for fact in memory.facts_of(*entity).filter(|fact| !is_alias(fact)) {
             push(2.0 + weight(fact), fact, "fact");
             for anchor in &fact.links {
                 neighbours.extend(

@@ -6,6 +6,7 @@
 use quipu_text::{Document, Splice, splice_all};
 
 use crate::graph::Graph;
+use crate::memory::plain;
 use crate::page::Page;
 use crate::rename::Mended;
 
@@ -64,7 +65,7 @@ pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
             let mut cuts = Vec::new();
             for (old, new) in moved.iter().zip(&arcs) {
                 created.push((name(old), promoted(mended.slice(&new.range))));
-                let first = mended.first_sentence(new).map(|sentence| format!(" {sentence}")).unwrap_or_default();
+                let first = mended.first_sentence(new).map(|sentence| format!(" {}", plain(&sentence))).unwrap_or_default();
                 let stub = format!("{}\n- [→ {}]{first}\n\n", mended.slice(&new.heading).trim_end(), name(old));
                 cuts.push(Splice { range: new.range.clone(), text: stub });
             }
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!(text("z.md"), "[→ chronicle/the-fair.md#the-fair]\n");
         assert_eq!(
             text("chronicle.md"),
-            "# Chronicle\n\n## The Fair\n- [→ chronicle/the-fair.md] x [→ chronicle.md#ch02]\n\n## 桥\n\n### ch02\n- y [→ chronicle/the-fair.md#ch01]\n"
+            "# Chronicle\n\n## The Fair\n- [→ chronicle/the-fair.md] x\n\n## 桥\n\n### ch02\n- y [→ chronicle/the-fair.md#ch01]\n"
         );
         assert_eq!(plan_split(&pages, "a.md"), None);
     }

@@ -90,7 +90,8 @@ pub(crate) fn find_in_manuscripts(pages: &[Page], question: &str) -> Result<Opti
     for (passage, _) in passages.nearest(question, PASSAGES)? {
         let page = Page { path: passage.at.path.clone(), tier: Tier::L2, is_memory: true, form: None, text: passage.text.clone() };
         if let Some((sentence, at)) = best_sentence(&page, question) {
-            let place = Place::new(&passage.at.path, passage.at.line + at.line - 1);
+            let line = passage.lines.get(at.line - 1).copied().unwrap_or(passage.at.line);
+            let place = Place::new(&passage.at.path, line);
             if speaks_of(&sentence, question) {
                 return Ok(Some((sentence, place)));
             }

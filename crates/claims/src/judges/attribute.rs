@@ -2,7 +2,7 @@
 
 use super::{Finding, Sentence};
 use crate::memory::Fact;
-use crate::words::{find_all, is_negated, is_quoted, is_unreal, says_any, words};
+use crate::words::{clause_before, find_all, is_negated, is_quoted, is_unreal, says_any, words};
 
 const HAND_KEYS: &[&str] = &["handed", "hand", "dominant hand", "handedness", "writing hand", "惯用手", "利手", "用手"];
 
@@ -123,13 +123,23 @@ fn shown(text: &str) -> Option<(Hand, usize)> {
         ] {
             found.extend(find_all(text, &phrase, true).first().map(|range| (hand, range.start)));
         }
-        let skilled = words(text).iter().any(|word| SKILLS.contains(&word.lower.as_str()));
-        if let (true, Some(range)) = (skilled, find_all(text, &format!("{english} hand"), true).first()) {
+        if let Some(range) = find_all(text, &format!("{english} hand"), true).first() {
             let before = text[..range.start].to_lowercase();
             let with = ["with his ", "with her ", "with their ", "with the ", "with a ", "in his ", "in her ", "using his ", "using her "];
+            // The work is what the clause did before it came to the hand; whoever did it is named before the work.
+            let work = words(clause_before(text, range.start)).into_iter().find(|word| SKILLS.contains(&word.lower.as_str()));
+            let clause_at = range.start - clause_before(text, range.start).len();
             let subject = words(&text[range.end..]).first().is_some_and(|next| SKILLS.contains(&next.lower.as_str()));
-            if with.iter().any(|with| before.ends_with(with)) || subject {
-                found.push((hand, range.start));
+            match work {
+                Some(work) if with.iter().any(|with| before.ends_with(with)) => found.push((hand, clause_at + work.range.start)),
+                _ if subject => found.push((hand, range.start)),
+                // `picked up the pen with his right hand and signed`
+                _ if with.iter().any(|with| before.ends_with(with))
+                    && says_any(clause_before(text, range.start), &["pen", "quill", "brush", "chisel"]) =>
+                {
+                    found.push((hand, range.start));
+                }
+                _ => {}
             }
         }
         for range in find_all(text, &format!("{chinese}手"), false) {
@@ -150,6 +160,15 @@ fn shown(text: &str) -> Option<(Hand, usize)> {
 pub fn judge_hand(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let Some((hand, at)) = shown(sentence.text) else { return };
     if is_unreal(sentence.text) || is_negated(sentence.text, at) || is_quoted(sentence.text, at) || says_any(sentence.text, CAUSES) {
+        return;
+    }
+    // `Otto's brother signed`: the hand is the brother's.
+    let another = sentence.mentions.iter().rfind(|mention| mention.end <= at).is_some_and(|mention| {
+        let between = &sentence.text[mention.end..at];
+        mention.possessive
+            && (words(between).iter().any(|word| word.lower != "s") || between.chars().count() > 2 && between.starts_with('的'))
+    });
+    if another {
         return;
     }
     let Some((facts, sure)) = sentence.facts_at(at) else { return };

@@ -68,14 +68,17 @@ fn shown(text: &str, part: &Part) -> Option<(usize, String, usize)> {
             .take_while(apart)
             .filter(|w| !["and", "with", "of"].contains(&w.lower.as_str()))
             .find_map(|w| Some((kin(&w.lower)?, w.lower.clone())));
-        let verb = words.get(nth + 1).is_some_and(|w| ["were", "was", "are", "is"].contains(&w.lower.as_str()));
-        let right = words[(nth + 1).min(words.len())..]
+        // `The eyes of Otto were green`: the owner stands between.
+        let owned = usize::from(words.get(nth + 1).is_some_and(|w| w.lower == "of")) * 2;
+        let verb = words.get(nth + 1 + owned).is_some_and(|w| ["were", "was", "are", "is"].contains(&w.lower.as_str()));
+        let right = words[(nth + 1 + owned).min(words.len())..]
             .iter()
             .take(5)
             .skip_while(|w| links.contains(&w.lower.as_str()) && kin(&w.lower).is_none())
             .next();
         let right = right.filter(|_| verb).and_then(|w| Some((kin(&w.lower)?, w.lower.clone())));
-        found.extend(left.or(right).map(|(kin, name)| (kin, name, word.range.start)));
+        let at = if owned > 0 { words[(nth + owned).min(words.len() - 1)].range.end } else { word.range.start };
+        found.extend(left.or(right).map(|(kin, name)| (kin, name, at)));
     }
     for noun in part.chinese {
         for (at, _) in text.match_indices(noun) {
@@ -143,6 +146,7 @@ mod tests {
                 ("奥莲抬起头，碧绿的眸子一动不动。", &["colour="]),
                 ("奥莲的头发是金色的。", &["colour!"]),
                 ("奥莲把头发染成金色。", &[]),
+                ("The eyes of Otto were green.", &["colour!"]),
                 ("蓝色的海映在奥莲的眼睛里。", &[]),
             ],
         );

@@ -80,7 +80,11 @@ fn is_age(sentence: &Sentence<'_>, number: &Number) -> bool {
     if after.starts_with('岁') {
         return !before.ends_with('第');
     }
-    if after.trim_start_matches([' ', '-']).starts_with("years old") || after.starts_with("-year-old") || after.starts_with(" year old") {
+    if after.starts_with(" years of age")
+        || after.trim_start_matches([' ', '-']).starts_with("years old")
+        || after.starts_with("-year-old")
+        || after.starts_with(" year old")
+    {
         // `a thirty-year-old whisky`: the number belongs to the noun behind it.
         return !after.trim_start_matches([' ', '-']).starts_with("year") || after.contains("years old") || person_follows(after);
     }
@@ -144,7 +148,7 @@ const VAGUE: &[&str] = &[
     "只有",
 ];
 /// Signs that all of them are meant.
-const WHOLE: &[&str] = &["the", "all", "its", "has", "had", "have", "with", "counts", "numbered", "holds"];
+const WHOLE: &[&str] = &["are", "were", "the", "all", "its", "has", "had", "have", "with", "counts", "numbered", "holds"];
 const WHOLE_ZH: &[&str] = &["共", "有", "全部", "总共", "一共", "这", "那", "整整"];
 
 pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {

@@ -206,6 +206,8 @@ fn acts(text: &str, end: usize) -> bool {
     let after = &text[end..];
     if after.chars().find(|c| !c.is_whitespace()).is_some_and(crate::words::is_han) {
         let near: String = after.chars().take_while(|c| crate::words::is_han(*c)).take(6).collect();
+        let near =
+            ["低声", "轻声", "大声", "慢慢", "忽然", "突然", "默默", "终于"].iter().find_map(|how| near.strip_prefix(how)).unwrap_or(&near);
         let near = near.trim_start_matches(['也', '便', '就', '又', '却', '忽', '然', '缓', '慢', '轻', '地', '才', '正', '已']);
         return ACTS_ZH.iter().any(|act| near.starts_with(act)) && !near.contains('没') && !near.starts_with("来不及");
     }

@@ -71,6 +71,7 @@ fn name_after(sentence: &Sentence<'_>, at: usize) -> Option<String> {
         }
     }
     let rest = text[at..].trim_start_matches([' ', ',', '，']);
+    let rest = ["was ", "is ", "named "].iter().find_map(|verb| rest.strip_prefix(verb)).unwrap_or(rest);
     for sign in ["名叫", "叫做", "叫作", "叫"] {
         if let Some(name) = rest.strip_prefix(sign) {
             let name: String = name.chars().take_while(|c| crate::words::is_han(*c) && !"的在是和与".contains(*c)).take(4).collect();

@@ -56,7 +56,7 @@ impl Operate for Check {
             answer.exit = exit::NO;
         }
         answer = answer.say(format!(
-            "{}: {}, {} consistent, {} unknown; L1 knew of {l1}, missed {}; L2 was needed for {l2}",
+            "{}: {}, {} consistent, {} unknown; L1 knew of {l1}, missed {}; L2 adds to {l2}",
             count(total, "claim"),
             count(checking.conflicts.len(), "conflict"),
             of(Verdict::Consistent),
