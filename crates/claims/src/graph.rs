@@ -77,6 +77,9 @@ pub struct Dense {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Graph {
     pub pages: Vec<String>,
+    /// The tier of each page, none for work in progress.
+    #[serde(skip)]
+    pub tiers: Vec<Option<Tier>>,
     pub edges: Vec<Edge>,
     pub orphans: Vec<Orphan>,
     /// Memory that the index alone leads to.
@@ -89,7 +92,8 @@ impl Graph {
     pub fn of(pages: &[Page], root: Option<&str>, most_links: usize) -> Graph {
         let documents: Vec<Document<'_>> = pages.iter().map(|page| Document::parse(&page.text)).collect();
         let by_path: BTreeMap<&str, usize> = pages.iter().enumerate().map(|(nth, page)| (page.path.as_str(), nth)).collect();
-        let mut graph = Graph { pages: pages.iter().map(|page| page.path.clone()).collect(), ..Graph::default() };
+        let tiers = pages.iter().map(|page| page.is_memory.then_some(page.tier)).collect();
+        let mut graph = Graph { pages: pages.iter().map(|page| page.path.clone()).collect(), tiers, ..Graph::default() };
         for (page, document) in pages.iter().zip(&documents) {
             for link in document.links() {
                 let from_root_first = matches!(link.kind, LinkKind::Arrow | LinkKind::BareArrow | LinkKind::Press | LinkKind::Wiki);

@@ -1,8 +1,11 @@
 //! The link graph as a picture: Graphviz's language, and an SVG that needs nothing else.
 //!
-//! Pages stand in columns by their distance from the root; broken links are dashed, presses have a bar for a head.
+//! Pages stand in columns by their tier or, in a memory without tiers, by their distance from the root; broken links are
+//! dashed, presses have a bar for a head, what the root leads to is drawn lightly.
 
 use std::collections::{BTreeMap, VecDeque};
+
+use quipu_text::recall::Tier;
 
 use crate::graph::{Fate, Graph};
 
@@ -61,9 +64,10 @@ pub fn render_svg(graph: &Graph, root: Option<&str>) -> String {
             let out = x1.max(x2) + 44;
             format!("M{x1} {fy}C{out} {fy} {out} {ty} {x2} {ty}")
         };
+        let faint = if root == Some(from) { 0.25 } else { 0.75 };
         let weight = 1.0 + (count.min(6) as f64 - 1.0) * 0.4;
         svg.push_str(&format!(
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-opacity=\"0.7\" stroke-width=\"{weight:.1}\"{dash} marker-end=\"url(#{head})\"><title>{} → {}: {count}</title></path>\n",
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-opacity=\"{faint}\" stroke-width=\"{weight:.1}\"{dash} marker-end=\"url(#{head})\"><title>{} → {}: {count}</title></path>\n",
             escaped(from),
             escaped(to)
         ));
@@ -89,8 +93,37 @@ pub fn render_svg(graph: &Graph, root: Option<&str>) -> String {
     svg + "</svg>\n"
 }
 
-/// A column for each distance from the root, the unreachable last; rows in the order of the pages.
+/// A column for each tier (or each distance from the root), what is no memory last; rows in the order of the pages.
 fn place<'g>(graph: &'g Graph, root: Option<&'g str>) -> BTreeMap<&'g str, (usize, usize)> {
+    let columns = if graph.tiers.contains(&Some(Tier::L2)) { by_tier(graph, root) } else { by_distance(graph, root) };
+    let last = columns.values().max().map_or(0, |deepest| deepest + 1);
+    let named = graph.pages.iter().map(String::as_str).chain(graph.edges.iter().map(|edge| edge.to.as_str()));
+    let mut rows: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut places = BTreeMap::new();
+    for path in named {
+        if places.contains_key(path) {
+            continue;
+        }
+        let column = columns.get(path).copied().unwrap_or(last);
+        let row = rows.entry(column).or_default();
+        places.insert(path, (20 + column * COLUMN, 20 + *row * ROW));
+        *row += 1;
+    }
+    places
+}
+
+fn by_tier<'g>(graph: &'g Graph, root: Option<&str>) -> BTreeMap<&'g str, usize> {
+    let column = |path: &str, tier: Option<Tier>| match tier {
+        _ if root == Some(path) => Some(0),
+        Some(Tier::L0) => Some(0),
+        Some(Tier::L1) => Some(1),
+        Some(Tier::L2) => Some(2),
+        None => None,
+    };
+    graph.pages.iter().zip(&graph.tiers).filter_map(|(path, tier)| Some((path.as_str(), column(path, *tier)?))).collect()
+}
+
+fn by_distance<'g>(graph: &'g Graph, root: Option<&'g str>) -> BTreeMap<&'g str, usize> {
     let mut depth: BTreeMap<&str, usize> = BTreeMap::new();
     let mut next = VecDeque::new();
     if let Some(root) = root {
@@ -106,20 +139,7 @@ fn place<'g>(graph: &'g Graph, root: Option<&'g str>) -> BTreeMap<&'g str, (usiz
             }
         }
     }
-    let last = depth.values().max().map_or(0, |deepest| deepest + 1);
-    let named = graph.pages.iter().map(String::as_str).chain(graph.edges.iter().map(|edge| edge.to.as_str()));
-    let mut rows: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut places = BTreeMap::new();
-    for path in named {
-        if places.contains_key(path) {
-            continue;
-        }
-        let column = depth.get(path).copied().unwrap_or(last);
-        let row = rows.entry(column).or_default();
-        places.insert(path, (20 + column * COLUMN, 20 + *row * ROW));
-        *row += 1;
-    }
-    places
+    depth
 }
 
 fn short(path: &str) -> String {

@@ -74,8 +74,7 @@ fn shown(text: &str, part: &Part) -> Option<(usize, String, usize)> {
         let right = words[(nth + 1 + owned).min(words.len())..]
             .iter()
             .take(5)
-            .skip_while(|w| links.contains(&w.lower.as_str()) && kin(&w.lower).is_none())
-            .next();
+            .find(|w| !links.contains(&w.lower.as_str()) || kin(&w.lower).is_some());
         let right = right.filter(|_| verb).and_then(|w| Some((kin(&w.lower)?, w.lower.clone())));
         let at = if owned > 0 { words[(nth + owned).min(words.len() - 1)].range.end } else { word.range.start };
         found.extend(left.or(right).map(|(kin, name)| (kin, name, at)));

@@ -9,7 +9,7 @@ const BEFORE_KEYS: &[&str] = &["before", "earlier than", "precedes", "先于", "
 const AFTER_KEYS: &[&str] = &["after", "later than", "follows", "后于", "晚于"];
 
 /// Whether the first happened before the second, by which fact.
-fn known<'m>(memory: &'m Memory, first: usize, second: usize) -> Option<(bool, &'m Fact)> {
+fn known(memory: &Memory, first: usize, second: usize) -> Option<(bool, &Fact)> {
     let says = |from: usize, to: usize| {
         memory.facts_of(from).find_map(|fact| {
             let named = memory.entities[to].names.iter().any(|name| fact.value.contains(name.as_str()));
