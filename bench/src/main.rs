@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run says so and stops")]
 
 mod build_size;
+mod claims;
 mod commits;
 mod layout;
 mod machine;
@@ -20,7 +21,8 @@ use std::process::ExitCode;
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "usage: cargo run --release -p bench -- commits [ROUNDS] | open [COMMITS FILES] | start [FILES] | startup | build-size
-       | recall FOLDER [--no-model] [--keep DIR] | search [SECTIONS…] [--model] [--keep DIR]";
+       | recall FOLDER [--no-model] [--keep DIR] | search [SECTIONS…] [--model] [--keep DIR]
+       | claims FOLDER [--judge command:PROGRAM] | claims synthetic";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["recall", ..] => recall::run(&arguments[1..]),
+        ["claims", rest @ ..] => claims::run(rest),
         ["search", ..] => search::run(&arguments[1..]),
         _ => Err(USAGE.into()),
     };

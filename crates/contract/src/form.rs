@@ -45,10 +45,24 @@ pub enum Form {
     Report,
     /// The state of a review, derived from its reports.
     Panel,
+    /// Path and first line of each file, kept by Quipu.
+    Index,
+    /// Terms with their definitions, and the words that must not stand for them.
+    Glossary,
+    /// Which metaphor belongs to which concept.
+    Metaphors,
+    /// What was planted, when it is due, where it was closed.
+    Threads,
+    /// What has happened, an arc a section and a chapter a subsection.
+    Chronicle,
+    /// Facts offered for memory.
+    Facts,
+    /// Conflicts that someone lets stand.
+    Waivers,
 }
 
 impl Form {
-    pub const ALL: [Form; 18] = [
+    pub const ALL: [Form; 25] = [
         Form::Identity,
         Form::State,
         Form::Todos,
@@ -67,6 +81,13 @@ impl Form {
         Form::Audit,
         Form::Report,
         Form::Panel,
+        Form::Index,
+        Form::Glossary,
+        Form::Metaphors,
+        Form::Threads,
+        Form::Chronicle,
+        Form::Facts,
+        Form::Waivers,
     ];
 
     /// As the contract writes it.
@@ -90,6 +111,13 @@ impl Form {
             Form::Audit => "audit",
             Form::Report => "report",
             Form::Panel => "panel",
+            Form::Index => "index",
+            Form::Glossary => "glossary",
+            Form::Metaphors => "metaphors",
+            Form::Threads => "threads",
+            Form::Chronicle => "chronicle",
+            Form::Facts => "facts",
+            Form::Waivers => "waivers",
         }
     }
 }

@@ -18,6 +18,7 @@ mod guard;
 mod hooks;
 mod keyed;
 mod language;
+mod listing;
 mod manifest;
 mod merge;
 mod order;
@@ -47,6 +48,7 @@ pub use guard::{Finding, GuardRules, find_credentials, find_placeholder, find_sh
 pub use hooks::Fail;
 pub use keyed::{Fact, KeyedError, Was, add_note, facts, merge_keyed, set_fact};
 pub use language::{Language, Said};
+pub use listing::{Listing, first_line};
 pub use manifest::{Manifest, ProfileFile, manifest_schema, profile_schema};
 pub use merge::{Merged, Way, merge_branches};
 pub use outside::{Outside, judge_outside};

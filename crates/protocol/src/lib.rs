@@ -2,10 +2,13 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod asked;
+mod asking;
 mod brief;
 mod change_file;
 mod decisions;
 mod delegation;
+mod checking;
 mod difference;
 mod draft;
 mod eject;
@@ -13,11 +16,16 @@ pub mod experience;
 mod finish;
 pub mod flow;
 mod forms;
+mod gather;
+mod growth;
+mod index_file;
 mod init;
+mod learning;
 mod library;
 mod moment;
 mod naming;
 pub mod panel;
+mod links;
 mod project;
 mod publish;
 mod reading;
@@ -29,18 +37,28 @@ mod todos;
 mod view;
 mod work;
 
+pub use asked::{AskedCounts, asked_counts, note_asked};
+pub use asking::{AskError, Asking, Reader, ask_leaf};
 pub use brief::{Brief, BriefError, BriefOptions, make_brief, render_brief};
 pub use change_file::{ChangeFileError, parse_change};
 pub use decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
 pub use delegation::{Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate, delegate_again, report};
+pub use checking::{
+    CheckError, CheckRequest, Checking, ClaimJudge, Draft, Ruling, Unwaived, check_draft, last_chapter, revoke_waiver, waive, waivers,
+};
 pub use difference::render_difference;
 pub use draft::{Formed, Terms, change_formed, load_formed};
 pub use eject::{EjectError, Ejected, eject_profile};
 pub use finish::{Closed, Finish, Material, Missing, finish, parse_material};
 pub use forms::resolve_form;
+pub use gather::{Gathered, gather};
+pub use growth::{Grown, GrowthError, split_page};
+pub use index_file::refresh_index;
 pub use init::{InitError, Laid, Layout, lay_out};
+pub use learning::{LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal};
 pub use library::{Library, ProfileSummary};
 pub use moment::{now, render_moment};
+pub use links::{MoveError, Moved, link_graph, most_links, move_file};
 pub use project::{Project, ProjectError};
 pub use publish::{HousePress, PublishError, PublishRequest, Publishing, publish};
 pub use quipu_text::recall::Tier;

@@ -5,6 +5,7 @@ use quipu_store::{At, StoreError, Version};
 use quipu_text::{Document, Miss, Section};
 use thiserror::Error;
 
+use crate::index_file::refresh_index;
 use crate::project::Project;
 
 #[derive(Debug, Error)]
@@ -55,6 +56,9 @@ pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<
     };
     let path = ProjectPath::parse(path)?;
     let readable = may_read(project, actor, &path)?;
+    if at.is_none() && project.contract.index_path().as_ref() == Some(&path) {
+        refresh_index(project)?;
+    }
     let (bytes, version) = match at {
         None => project.store.read(&path)?.ok_or_else(|| ReadError::NotFound(path.clone()))?,
         Some(at) => {

@@ -5,6 +5,7 @@
 mod answer;
 mod calls;
 mod cli;
+mod command_agent;
 mod demo;
 mod flow_text;
 mod hook;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, ProjectPath, merge_keyed};
+use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, Listing, ProjectPath, first_line, merge_keyed};
 
 use crate::adopt::{Adopted, Noticed};
 use crate::change::{Change, Expect, Op};
@@ -67,7 +67,11 @@ impl Store {
         if let Some(key) = &change.key
             && let Some(record) = look.find_key(self, key)?
         {
-            let told = |op: &RecordOp| change.ops.iter().chain(&change.beside).any(|o| o.path().as_str() == op.path);
+            let index = contract.index_path();
+            let told = |op: &RecordOp| {
+                change.ops.iter().chain(&change.beside).any(|o| o.path().as_str() == op.path)
+                    || index.as_ref().is_some_and(|i| i.as_str() == op.path)
+            };
             if record.who != Who::from(&change.actor) || !record.ops.iter().all(told) {
                 let what = format!("key `{key}` belongs to commit @{}, which was another change", record.seq);
                 return Err(StoreError::refused(what, "a key of its own for each change"));
@@ -126,6 +130,13 @@ impl Store {
             }
             if let Some(record) = self.judge_op(&contract, change, (op, actor), rule, now, &mut kept)? {
                 ops.push(record);
+            }
+        }
+        if let Some(path) = contract.index_path().filter(|path| !files.contains_key(path)) {
+            let noted = adoptions.iter().map(|(op, _)| op).chain(&ops);
+            if let Some(rows) = changed_rows(&contract, noted) {
+                let now = self.look_at(&mut look, &path, Class::Derived, &mut adoptions, &mut touched)?;
+                ops.extend(self.listed(&contract, &path, now, rows, &mut kept)?);
             }
         }
         let mut records = Vec::new();
@@ -315,6 +326,29 @@ impl Store {
         Ok(Some(record))
     }
 
+    /// The index with the rows of this change, if there is an index and any of them differs.
+    fn listed(
+        &self,
+        contract: &Contract,
+        path: &ProjectPath,
+        mut now: Now,
+        rows: Vec<(String, Option<String>)>,
+        kept: &mut Vec<RecordOp>,
+    ) -> Result<Option<RecordOp>> {
+        if !now.exists() {
+            return Ok(None);
+        }
+        let text = String::from_utf8_lossy(&self.now_content(path, &mut now)?).into_owned();
+        let mut listing = Listing::parse(&text);
+        rows.into_iter().for_each(|(path, first)| listing.set(&path, first));
+        let bytes = listing.render().into_bytes();
+        if bytes == text.as_bytes() {
+            return Ok(None);
+        }
+        let op = Op::Derive { path: path.clone(), bytes, expect: Expect::Any };
+        self.judge_op(contract, &Change::by(&Actor::Runtime), (&op, &Actor::Runtime), contract.rule(path), &mut now, kept)
+    }
+
     fn now_content(&self, path: &ProjectPath, now: &mut Now) -> Result<Vec<u8>> {
         if now.content.is_none() {
             let mut content = match now.journalled.as_ref().filter(|h| !h.gone && now.exists()) {
@@ -385,6 +419,23 @@ impl Store {
         bytes.push(b'\n');
         Ok(bytes)
     }
+}
+
+/// The rows of the index that these operations change.
+fn changed_rows<'o>(contract: &Contract, ops: impl Iterator<Item = &'o RecordOp>) -> Option<Vec<(String, Option<String>)>> {
+    let mut rows = Vec::new();
+    for op in ops {
+        if !ProjectPath::parse(&op.path).is_ok_and(|path| contract.is_listed(&path)) {
+            continue;
+        }
+        match op.op {
+            OpKind::Write => rows.push((op.path.clone(), Some(first_line(&String::from_utf8_lossy(&op.bytes()))))),
+            OpKind::Remove => rows.push((op.path.clone(), None)),
+            // What is added at the end of a file does not change its first line.
+            _ => {}
+        }
+    }
+    (!rows.is_empty()).then_some(rows)
 }
 
 impl Now {

@@ -11,6 +11,7 @@ use quipu_text::Document;
 use quipu_text::recall::{FileText, Section, Tier};
 
 use crate::library::Library;
+use crate::index_file::refresh_index;
 use crate::project::Project;
 
 /// Longer files hold data, not memory.
@@ -24,6 +25,7 @@ pub(super) struct Current {
 
 /// Every file that holds memory: those a rule names, and Markdown that none names.
 pub(super) fn current_files(project: &Project) -> Result<BTreeMap<String, Current>, StoreError> {
+    refresh_index(project)?;
     let survey = project.store.survey()?;
     let mut current = BTreeMap::new();
     for file in survey.files.iter().filter(|f| f.class != Class::Free) {

@@ -21,6 +21,7 @@ use quipu_text::{Counter, Document};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::index_file::refresh_index;
 use crate::project::Project;
 use counts::CountKeeper;
 use pieces::{PieceText, plan_pieces};
@@ -187,6 +188,7 @@ pub fn make_view(project: &Project, request: &ViewRequest, relevance: &dyn Relev
     let (role, actor) = resolve_actor(contract, request)?;
     let binding = contract.actor_binding(&actor);
     let language = request.language.unwrap_or(contract.language);
+    refresh_index(project)?;
     let all = project.store.list()?;
     let (targets, absent) = resolve_pointers(project, role, &binding, &all)?;
     let lacking: Vec<Absent> = absent.iter().filter(|a| a.need == Need::Must && !a.own).cloned().collect();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use quipu_contract::{Actor, Fail, Form, Language, Tokens};
 use quipu_protocol::experience::read_task;
-use quipu_protocol::{Closed, Finish, Project, StartRequest, finish, load_formed, path_of, start};
+use quipu_protocol::{Closed, Finish, Project, StartRequest, finish, load_formed, resolve_form, start};
 use quipu_store::{Change, OpenSession, Options, Who};
 use quipu_text::Counter;
 use serde_json::json;
@@ -87,7 +87,7 @@ fn session_start(call: &Call, cwd: &Path, budget: u64, session: &Session) -> Res
     let counter = Counter::O200k;
     let task = task_at_hand(&project, actor, budget / 2, counter);
     let left = budget.saturating_sub(counter.count(&task).0);
-    let awake = start(&project, actor, &StartRequest { budget: Tokens(left), scene: None, delegation: None, peek })?;
+    let awake = start(&project, actor, &StartRequest { budget: Tokens(left), scene: None, delegation: None, task: None, peek })?;
     let text = task + &awake.text + &calling(&project, actor);
     remember_name(actor);
     Ok(match &call.event {
@@ -167,7 +167,7 @@ fn pre_compact(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Fai
     }
     // What an agent wrote with its own tools becomes part of the journal while someone still knows why.
     let survey = project.store.survey()?;
-    let task = path_of(&project, &session.actor, Form::Task).ok();
+    let task = resolve_form(&project, &session.actor, Form::Task).ok();
     let kept = task.as_ref().and_then(|path| survey.files.iter().find(|f| f.path == path.as_str()));
     let note = json!({"hook": "pre-compact", "trigger": call.source, "task": kept.map(|f| json!({"path": f.path, "version": f.version}))});
     let receipt = project.store.judge(Change::by(&session.actor).why("the context is compacted").note(note.clone()))?.publish()?;

@@ -1,6 +1,7 @@
 use clap::Args;
+use quipu_claims::{Asked, speaks_of};
 use quipu_contract::Pattern;
-use quipu_protocol::{Ask, Tier, recall};
+use quipu_protocol::{Ask, Tier, note_asked, recall};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
@@ -72,6 +73,25 @@ impl Operate for Recall {
         }
         if answer.hits.is_empty() {
             told.exit = exit::NO;
+        }
+        let leaves = project.contract.files.iter().any(|rule| rule.tier.as_deref() == Some("L2"));
+        if leaves && tier.is_none() {
+            let knows = |tier: Tier| {
+                let mut hits = answer.hits.iter().filter(|hit| hit.tier == tier);
+                hits.any(|hit| speaks_of(&format!("{} {}", hit.heading_path.join(" "), hit.snippet), &self.question))
+            };
+            let (l1, l2) = match (knows(Tier::L1), knows(Tier::L2)) {
+                (true, _) => (Asked::Hit, Asked::No),
+                (false, true) => (Asked::Miss, Asked::Hit),
+                (false, false) => (Asked::Miss, Asked::Miss),
+            };
+            note_asked(&project, &[(l1, l2)]);
+            told.json["tiers"] = json!({"L1": l1, "L2": l2});
+            told = told.say(match (l1, l2) {
+                (Asked::Hit, _) => "L1 knows",
+                (_, Asked::Hit) => "L1 missed, L2 answers: quipu learn QUESTION --to PATH#SECTION makes it memory",
+                _ => "neither L1 nor L2 speaks of most of it",
+            });
         }
         Ok(told)
     }

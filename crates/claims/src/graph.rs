@@ -1,0 +1,296 @@
+//! The link graph: which section points where, what is broken, what nothing leads to, what is too dense.
+//!
+//! `[→ …]`, `[⊣ …]` and wikilinks name paths from the root of the project, Markdown links from the folder of
+//! their file; where that names nothing, the other reading is tried. Edges are in the order of the pages.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+
+use quipu_text::recall::Tier;
+use quipu_text::{Document, Level, LinkKind};
+use serde::Serialize;
+
+use crate::page::{Page, Place};
+
+/// Below this likeness a suggested path would mislead.
+const LIKENESS: f64 = 0.6;
+
+/// What a link leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    Fine,
+    /// No such file; the nearest path, if one is near.
+    NoFile(Option<String>),
+    /// The file has no such section; the nearest target, if one is near.
+    NoSection(Option<String>),
+}
+
+/// One link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Edge {
+    pub from: Place,
+    /// The anchor of the section that it stands in.
+    pub section: String,
+    /// The path it names; a guess where there is no such file.
+    pub to: String,
+    pub anchor: Option<String>,
+    /// Whether it presses on what it names.
+    pub presses: bool,
+    pub fate: Fate,
+    #[serde(skip)]
+    pub(crate) target: Range<usize>,
+    #[serde(skip)]
+    pub(crate) from_root: bool,
+}
+
+impl Edge {
+    /// `path#anchor`.
+    pub fn named(&self) -> String {
+        match &self.anchor {
+            Some(anchor) => format!("{}#{anchor}", self.to),
+            None => self.to.clone(),
+        }
+    }
+}
+
+/// A page that no chain of links from the index reaches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Orphan {
+    pub path: String,
+    /// Work in progress is not meant to be reached.
+    pub is_memory: bool,
+}
+
+/// A section with more outgoing links than the contract likes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Dense {
+    pub at: Place,
+    pub section: String,
+    pub links: usize,
+    /// The file that some of its entries could move to, and their lines.
+    pub split: String,
+    pub lines: Vec<usize>,
+}
+
+/// Pages and the links between them.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Graph {
+    pub pages: Vec<String>,
+    /// The tier of each page, none for work in progress.
+    #[serde(skip)]
+    pub tiers: Vec<Option<Tier>>,
+    pub edges: Vec<Edge>,
+    pub orphans: Vec<Orphan>,
+    /// Memory that the index alone leads to.
+    pub unlinked: Vec<String>,
+    pub dense: Vec<Dense>,
+}
+
+impl Graph {
+    /// Reads the links of all pages. `root` is where reachability begins.
+    pub fn of(pages: &[Page], root: Option<&str>, most_links: usize) -> Graph {
+        let documents: Vec<Document<'_>> = pages.iter().map(|page| Document::parse(&page.text)).collect();
+        let by_path: BTreeMap<&str, usize> = pages.iter().enumerate().map(|(nth, page)| (page.path.as_str(), nth)).collect();
+        let tiers = pages.iter().map(|page| page.is_memory.then_some(page.tier)).collect();
+        let mut graph = Graph { pages: pages.iter().map(|page| page.path.clone()).collect(), tiers, ..Graph::default() };
+        for (page, document) in pages.iter().zip(&documents) {
+            for link in document.links() {
+                let from_root_first = matches!(link.kind, LinkKind::Arrow | LinkKind::BareArrow | LinkKind::Press | LinkKind::Wiki);
+                let (to, from_root, found) = resolve(&page.path, &link.path, from_root_first, &by_path);
+                let fate = match (found, &link.anchor) {
+                    // What is no text (a picture) is not among the pages, and cannot be judged.
+                    (None, _) if !to.ends_with(".md") && to.rsplit('/').next().is_some_and(|name| name.contains('.')) => Fate::Fine,
+                    (None, _) => Fate::NoFile(nearest_path(&to, &by_path)),
+                    (Some(_), None) => Fate::Fine,
+                    (Some(nth), Some(anchor)) => match documents[nth].find(anchor) {
+                        Ok(_) => Fate::Fine,
+                        Err(miss) => Fate::NoSection(miss.nearest.first().map(|near| format!("{to}#{near}"))),
+                    },
+                };
+                let section = document.section_at(link.range.start);
+                graph.edges.push(Edge {
+                    from: Place::new(&page.path, link.line),
+                    section: document.anchor_of(section).to_owned(),
+                    to,
+                    anchor: link.anchor.clone(),
+                    presses: link.kind == LinkKind::Press,
+                    fate,
+                    target: link.target.clone(),
+                    from_root,
+                });
+            }
+            if page.tier != Tier::L0 {
+                graph.dense.extend(find_dense(page, document, most_links));
+            }
+        }
+        graph.find_orphans(pages, root);
+        graph
+    }
+
+    pub fn broken(&self) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(|edge| edge.fate != Fate::Fine)
+    }
+
+    pub fn out_of<'g>(&'g self, path: &'g str) -> impl Iterator<Item = &'g Edge> {
+        self.edges.iter().filter(move |edge| edge.from.path == path)
+    }
+
+    pub fn leading_to<'g>(&'g self, path: &'g str) -> impl Iterator<Item = &'g Edge> {
+        self.edges.iter().filter(move |edge| edge.to == path && edge.from.path != path)
+    }
+
+    fn find_orphans(&mut self, pages: &[Page], root: Option<&str>) {
+        let Some(root) = root else { return };
+        let mut out: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for edge in &self.edges {
+            out.entry(&edge.from.path).or_default().insert(&edge.to);
+        }
+        let mut reached = BTreeSet::from([root]);
+        let mut next = VecDeque::from([root]);
+        while let Some(path) = next.pop_front() {
+            for to in out.get(path).into_iter().flatten() {
+                if reached.insert(to) {
+                    next.push_back(to);
+                }
+            }
+        }
+        let led: BTreeSet<&str> = self.edges.iter().filter(|e| e.from.path != root && e.from.path != e.to).map(|e| e.to.as_str()).collect();
+        let orphan = |page: &&Page| !reached.contains(page.path.as_str());
+        let orphans = pages.iter().filter(orphan).map(|page| Orphan { path: page.path.clone(), is_memory: page.is_memory }).collect();
+        let unlinked = pages
+            .iter()
+            .filter(|page| page.is_memory && page.path != root && !orphan(page) && !led.contains(page.path.as_str()))
+            .map(|page| page.path.clone())
+            .collect();
+        (self.orphans, self.unlinked) = (orphans, unlinked);
+    }
+}
+
+/// The page that a link names: its path, whether read from the root, and which page it is.
+fn resolve(from: &str, written: &str, root_first: bool, pages: &BTreeMap<&str, usize>) -> (String, bool, Option<usize>) {
+    if written.is_empty() {
+        return (from.to_owned(), true, pages.get(from).copied());
+    }
+    let rooted = tidy("", written.trim_start_matches('/'));
+    let beside = tidy(from.rsplit_once('/').map_or("", |(folder, _)| folder), written);
+    let order = if root_first { [(&rooted, true), (&beside, false)] } else { [(&beside, false), (&rooted, true)] };
+    for (path, from_root) in order {
+        for candidate in [path.clone(), format!("{path}.md")] {
+            if let Some(nth) = pages.get(candidate.as_str()) {
+                return (candidate, from_root, Some(*nth));
+            }
+        }
+    }
+    (order[0].0.clone(), root_first, None)
+}
+
+/// A path with its `.` and `..` taken away.
+fn tidy(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+fn nearest_path(wanted: &str, pages: &BTreeMap<&str, usize>) -> Option<String> {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let likeness = |path: &str| {
+        let whole = strsim::normalized_damerau_levenshtein(wanted, path);
+        whole.max(if name(wanted) == name(path) { 0.9 } else { 0.0 })
+    };
+    let best = pages.keys().map(|path| (likeness(path), *path)).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)))?;
+    (best.0 >= LIKENESS).then(|| best.1.to_owned())
+}
+
+/// Sections over the bound, with the entries that could live in a file of their own: the lowest levels first,
+/// until what stays is within the bound (one link is spent on the new file).
+fn find_dense(page: &Page, document: &Document<'_>, most: usize) -> Vec<Dense> {
+    let mut dense = Vec::new();
+    for section in document.sections() {
+        let links: Vec<_> =
+            document.links_in(&section.body).iter().filter(|l| !matches!(l.kind, LinkKind::Press | LinkKind::Image)).collect();
+        if links.len() <= most {
+            continue;
+        }
+        let level =
+            |line: usize| document.level_tags_in(&section.body).iter().find(|tag| tag.line == line).map_or(Level::Scene, |t| t.level);
+        let mut lines: Vec<usize> = links.iter().map(|link| link.line).collect();
+        lines.dedup();
+        lines.sort_by_key(|line| (std::cmp::Reverse(level(*line)), std::cmp::Reverse(*line)));
+        let mut moved = Vec::new();
+        let mut stays = links.len() + 1;
+        for line in lines {
+            if stays <= most {
+                break;
+            }
+            stays -= links.iter().filter(|link| link.line == line).count();
+            moved.push(line);
+        }
+        moved.sort_unstable();
+        let anchor = document.anchor_of(section);
+        let stem = page.path.trim_end_matches(".md");
+        let name = if anchor.is_empty() { "more" } else { anchor };
+        dense.push(Dense {
+            at: Place::new(&page.path, section.line),
+            section: anchor.to_owned(),
+            links: links.len(),
+            split: format!("{stem}/{}.md", name.replace(['/', ' '], "-")),
+            lines: moved,
+        });
+    }
+    dense
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn page(path: &str, text: &str) -> Page {
+        let tier = if path.starts_with("manuscripts/") { Tier::L2 } else { Tier::L1 };
+        Page { path: path.into(), tier, is_memory: true, form: None, text: text.into() }
+    }
+
+    #[test]
+    fn links_are_read_from_the_root_or_from_beside() {
+        let pages = [
+            page("a.md", "# A\n[→ b/c.md#one] [c](b/c.md) [x](gone.md) [→ b/c.md#on]\n"),
+            page("b/c.md", "## One\n[back](../a.md) [→ a] [d](d.md)\n![p](p.png)\n"),
+            page("b/d.md", "# D\n"),
+        ];
+        let graph = Graph::of(&pages, Some("a.md"), 5);
+        let told: Vec<(String, &Fate)> = graph.edges.iter().map(|e| (e.named(), &e.fate)).collect();
+        assert_eq!(told[0], ("b/c.md#one".into(), &Fate::Fine));
+        assert_eq!(told[2].1, &Fate::NoFile(None));
+        assert_eq!(told[3].1, &Fate::NoSection(Some("b/c.md#one".into())));
+        assert_eq!(told[5], ("a.md".into(), &Fate::Fine));
+        assert_eq!(told[6].0, "b/d.md");
+        assert_eq!(graph.broken().count(), 2);
+        assert!(graph.orphans.is_empty());
+        assert_eq!(graph.leading_to("a.md").count(), 2);
+    }
+
+    #[test]
+    fn what_nothing_leads_to_is_an_orphan() {
+        let pages = [page("index.md", "- [→ 角色.md] x\n"), page("角色.md", "## 奥托\n"), page("旧稿.md", "[→ 角色.md#奥脱]\n")];
+        let graph = Graph::of(&pages, Some("index.md"), 5);
+        assert_eq!(graph.orphans, [Orphan { path: "旧稿.md".into(), is_memory: true }]);
+        assert_eq!(graph.broken().next().unwrap().fate, Fate::NoSection(Some("角色.md#奥托".into())));
+    }
+
+    #[test]
+    fn dense_sections_are_split_at_their_lowest_facts() {
+        let text = "## Otto\n- [premise] a [→ m.md]\n- [scene] b [→ m.md]\n- [arc] c [→ m.md]\n- d [→ m.md]\n";
+        let graph = Graph::of(&[page("characters.md", text), page("m.md", "")], None, 3);
+        let dense = &graph.dense[0];
+        assert_eq!((dense.links, dense.split.as_str()), (4, "characters/otto.md"));
+        assert_eq!(dense.lines, [3, 5]);
+    }
+}

@@ -1,0 +1,382 @@
+//! Which hand someone uses, and what they do for a living.
+
+use super::{Finding, Sentence};
+use crate::memory::Fact;
+use crate::words::{clause_before, find_all, is_negated, is_quoted, is_unreal, says_any, words};
+
+const HAND_KEYS: &[&str] = &["handed", "hand", "dominant hand", "handedness", "writing hand", "惯用手", "利手", "用手"];
+
+/// What one does with the better hand and seldom with the other.
+const SKILLS: &[&str] = &[
+    "wrote",
+    "write",
+    "writes",
+    "writing",
+    "signed",
+    "sign",
+    "signs",
+    "signing",
+    "drew",
+    "draws",
+    "draw",
+    "sketched",
+    "sketching",
+    "painted",
+    "painting",
+    "threw",
+    "throws",
+    "throw",
+    "hurled",
+    "carved",
+    "carving",
+    "sewed",
+    "stitched",
+    "stitching",
+    "scribbled",
+    "scrawled",
+    "fenced",
+    "fencing",
+    "whittled",
+    "inked",
+    "lettered",
+    "copied",
+    "shaved",
+    "aimed",
+    "fired",
+    "dealt",
+    "brushed",
+    "etched",
+    "penned",
+];
+const SKILLS_ZH: &[&str] = &[
+    "写", "签", "执笔", "握笔", "提笔", "落笔", "画", "描", "掷", "投", "扔", "挥剑", "使剑", "握剑", "持剑", "拔剑", "刻", "雕", "缝",
+    "绣", "切", "抄", "夹菜", "射", "瞄准", "开枪",
+];
+/// A cause on the page for using the other hand.
+const CAUSES: &[&str] = &[
+    "broken",
+    "injured",
+    "bandaged",
+    "sling",
+    "wounded",
+    "burnt",
+    "burned",
+    "numb",
+    "clumsily",
+    "awkwardly",
+    "badly",
+    "practised",
+    "practiced",
+    "learning",
+    "forced",
+    "because",
+    "since",
+    "受伤",
+    "断了",
+    "包扎",
+    "绷带",
+    "吊着",
+    "笨拙",
+    "歪歪扭扭",
+    "练习",
+    "强迫",
+    "因为",
+    "烫伤",
+    "麻木",
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hand {
+    Left,
+    Right,
+}
+
+impl Hand {
+    fn name(self) -> &'static str {
+        if self == Hand::Left { "left" } else { "right" }
+    }
+}
+
+/// The hand that a fact gives someone.
+fn stated(fact: &Fact) -> Option<Hand> {
+    let text = fact.text.to_lowercase();
+    let keyed = HAND_KEYS.contains(&fact.key.as_str());
+    let left = keyed && says_any(&fact.value, &["left", "左"]) || says_any(&text, &["left-handed", "left-hander", "left handed", "左撇子"]);
+    let right = keyed && says_any(&fact.value, &["right", "右"]) || says_any(&text, &["right-handed", "right-hander", "右撇子"]);
+    match (left, right) {
+        (true, false) => Some(Hand::Left),
+        (false, true) => Some(Hand::Right),
+        _ => None,
+    }
+}
+
+/// The hand that a sentence shows at work, and where.
+fn shown(text: &str) -> Option<(Hand, usize)> {
+    let mut found = Vec::new();
+    for (hand, english, chinese) in [(Hand::Left, "left", "左"), (Hand::Right, "right", "右")] {
+        for phrase in [
+            format!("{english}-handed"),
+            format!("{english}-hander"),
+            format!("{english} handed"),
+            format!("{chinese}撇子"),
+            format!("惯用{chinese}手"),
+        ] {
+            found.extend(find_all(text, &phrase, true).first().map(|range| (hand, range.start)));
+        }
+        if let Some(range) = find_all(text, &format!("{english} hand"), true).first() {
+            let before = text[..range.start].to_lowercase();
+            let with = ["with his ", "with her ", "with their ", "with the ", "with a ", "in his ", "in her ", "using his ", "using her "];
+            // The work is what the clause did before it came to the hand; whoever did it is named before the work.
+            let work = words(clause_before(text, range.start)).into_iter().find(|word| SKILLS.contains(&word.lower.as_str()));
+            let clause_at = range.start - clause_before(text, range.start).len();
+            let subject = words(&text[range.end..]).first().is_some_and(|next| SKILLS.contains(&next.lower.as_str()));
+            match work {
+                Some(work) if with.iter().any(|with| before.ends_with(with)) => found.push((hand, clause_at + work.range.start)),
+                _ if subject => found.push((hand, range.start)),
+                // `picked up the pen with his right hand and signed`
+                _ if with.iter().any(|with| before.ends_with(with))
+                    && says_any(clause_before(text, range.start), &["pen", "quill", "brush", "chisel"]) =>
+                {
+                    found.push((hand, range.start));
+                }
+                _ => {}
+            }
+        }
+        for range in find_all(text, &format!("{chinese}手"), false) {
+            let after: String = text[range.end..].chars().take(8).collect();
+            let used =
+                text[..range.start].ends_with(['用', '以', '是', '拿', '使']) || SKILLS_ZH.iter().any(|skill| after.starts_with(skill));
+            if used && SKILLS_ZH.iter().any(|skill| after.contains(skill)) {
+                found.push((hand, range.start));
+            }
+        }
+    }
+    // Both hands at once, or one after the other, prove nothing.
+    let first = *found.first()?;
+    let other = if first.0 == Hand::Left { ["right hand", "右手"] } else { ["left hand", "左手"] };
+    (found.iter().all(|(hand, _)| *hand == first.0) && !says_any(text, &other)).then_some(first)
+}
+
+pub fn judge_hand(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
+    let Some((hand, at)) = shown(sentence.text) else { return };
+    if is_unreal(sentence.text) || is_negated(sentence.text, at) || is_quoted(sentence.text, at) || says_any(sentence.text, CAUSES) {
+        return;
+    }
+    // `Otto's brother signed`: the hand is the brother's.
+    let another = sentence.mentions.iter().rfind(|mention| mention.end <= at).is_some_and(|mention| {
+        let between = &sentence.text[mention.end..at];
+        mention.possessive
+            && (words(between).iter().any(|word| word.lower != "s") || between.chars().count() > 2 && between.starts_with('的'))
+    });
+    if another {
+        return;
+    }
+    let Some((facts, sure)) = sentence.facts_at(at) else { return };
+    let Some((fact, stated)) = facts.iter().find_map(|fact| Some((fact, stated(fact)?))) else { return };
+    let why = format!("memory says {}, the text shows the {} hand at work", stated.name(), hand.name());
+    findings.push(sentence.found("hand", stated != hand, 0.9 * sure, why, fact));
+}
+
+const TRADE_KEYS: &[&str] = &["occupation", "profession", "trade", "job", "works as", "职业", "职务", "行当", "身份"];
+const TRADES: &[&str] = &[
+    "baker",
+    "blacksmith",
+    "smith",
+    "butcher",
+    "carpenter",
+    "cook",
+    "doctor",
+    "surgeon",
+    "nurse",
+    "farmer",
+    "fisherman",
+    "sailor",
+    "captain",
+    "soldier",
+    "teacher",
+    "tailor",
+    "weaver",
+    "potter",
+    "painter",
+    "poet",
+    "judge",
+    "lawyer",
+    "priest",
+    "monk",
+    "merchant",
+    "miller",
+    "mason",
+    "miner",
+    "midwife",
+    "hunter",
+    "innkeeper",
+    "clerk",
+    "printer",
+    "librarian",
+    "shepherd",
+    "cobbler",
+    "shoemaker",
+    "gardener",
+    "clockmaker",
+    "watchmaker",
+    "locksmith",
+    "pilot",
+    "ferryman",
+    "musician",
+    "violinist",
+    "apothecary",
+    "glazier",
+    "cartographer",
+    "archivist",
+    "barber",
+];
+const TRADES_ZH: &[&str] = &[
+    "面包师",
+    "铁匠",
+    "屠夫",
+    "木匠",
+    "厨师",
+    "厨子",
+    "医生",
+    "大夫",
+    "护士",
+    "农夫",
+    "渔夫",
+    "水手",
+    "船长",
+    "士兵",
+    "教师",
+    "裁缝",
+    "织工",
+    "陶匠",
+    "画师",
+    "诗人",
+    "法官",
+    "律师",
+    "牧师",
+    "僧人",
+    "商人",
+    "磨坊主",
+    "石匠",
+    "矿工",
+    "接生婆",
+    "猎人",
+    "店主",
+    "书记员",
+    "印刷工",
+    "图书管理员",
+    "牧羊人",
+    "鞋匠",
+    "园丁",
+    "钟表匠",
+    "锁匠",
+    "摆渡人",
+    "琴师",
+    "药师",
+    "捕快",
+    "镖师",
+    "账房",
+    "说书人",
+];
+
+pub fn judge_trade(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
+    let trade = |text: &str| {
+        let english = words(text).into_iter().find(|word| TRADES.contains(&word.lower.as_str())).map(|word| (word.range.start, word.lower));
+        let chinese = TRADES_ZH.iter().find_map(|trade| text.find(trade).map(|at| (at, (*trade).to_owned())));
+        english.or(chinese)
+    };
+    let Some((at, named)) = trade(sentence.text) else { return };
+    // `Otto, a baker, …`, `Otto was a baker`, `奥托是个面包师`, `身为面包师的奥托` and nothing in between.
+    let before = sentence.text[..at].trim_end().to_lowercase();
+    let Some(mention) = sentence.mentions.iter().rfind(|mention| mention.end <= at && !mention.possessive) else { return };
+    let between = before.get(mention.end..).unwrap_or_default().trim();
+    let links = [
+        "was a",
+        "is a",
+        "was the town's",
+        "worked as a",
+        "works as a",
+        ", a",
+        ", the",
+        "was an",
+        "is an",
+        "是",
+        "是个",
+        "是一名",
+        "是一位",
+        "是名",
+        "是位",
+        "当",
+        "身为",
+    ];
+    if !links.contains(&between)
+        || is_unreal(sentence.text)
+        || is_quoted(sentence.text, at)
+        || says_any(sentence.text, &["once", "had been", "年轻时", "当年", "后来", "former"])
+    {
+        return;
+    }
+    for fact in sentence.memory.facts_of(mention.entity).filter(|fact| TRADE_KEYS.contains(&fact.key.as_str())) {
+        if let Some((_, stated)) = trade(&fact.value) {
+            let why = format!("memory says {stated}, the text {named}");
+            findings.push(sentence.found("trade", stated != named, 0.85, why, fact));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::judges::bench::expect;
+
+    const MEMORY: &str = "# C\n\n## Otto\n- handed: left\n- occupation: clockmaker\n\n## Mara\n- drive: guilt\n\n## 沈砚\n- 别名：守灯人\n- 惯用手：左\n- 职业：钟表匠\n\n## 阿岳\n- [章] 天生的右撇子\n";
+
+    #[test]
+    fn the_wrong_hand_is_caught() {
+        expect(
+            MEMORY,
+            &[
+                ("Otto signed the log with his right hand.", &["hand!"]),
+                ("Otto sat down. He wrote the name with his right hand.", &["hand!"]),
+                ("Otto signed it with his left hand.", &["hand="]),
+                ("沈砚用右手签了名。", &["hand!"]),
+                ("守灯人提起笔，她用右手写下日期。", &["hand!"]),
+                ("阿岳左手执笔，慢慢写下名字。", &["hand!"]),
+                ("阿岳是个左撇子。", &["hand!"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_proves_nothing_is_let_be() {
+        expect(
+            MEMORY,
+            &[
+                ("Otto put his right hand on the rail.", &[]),
+                ("His left arm broken, Otto signed clumsily with his right hand.", &[]),
+                ("Otto watched Mara sign with her right hand.", &[]),
+                ("Otto's brother signed with his right hand.", &[]),
+                ("If Otto signed with his right hand, they would know.", &[]),
+                ("“Otto signs with his right hand,” Mara said.", &[]),
+                ("沈砚右手扶着栏杆。", &[]),
+                ("沈砚左手受伤，只好用右手写字。", &[]),
+                ("沈砚从不用右手写字。", &[]),
+                ("沈砚的弟弟站在一旁，用右手签了名。", &[]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_trade_is_compared_with_a_trade() {
+        expect(
+            MEMORY,
+            &[
+                ("Otto was a baker, and tired.", &["trade!"]),
+                ("Otto, a clockmaker, looked up.", &["trade="]),
+                ("Otto was a fool.", &[]),
+                ("Otto had once been a baker.", &[]),
+                ("沈砚是个铁匠。", &["trade!"]),
+                ("沈砚去找铁匠。", &[]),
+            ],
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Ages, and how many there are of a thing.
+
+use super::{Finding, Sentence};
+use crate::words::{Number, clause_before, has_han, is_negated, is_quoted, is_unreal, numbers, says_any, stem, words};
+
+const AGE_KEYS: &[&str] = &["age", "aged", "years old", "年龄", "年纪", "岁数"];
+/// Another time than now.
+const ELSEWHEN: &[&str] = &[
+    "when",
+    "at the age",
+    "had been",
+    "as a boy",
+    "as a girl",
+    "as a child",
+    "ago",
+    "since",
+    "until",
+    "later",
+    "by the time",
+    "before",
+    "after",
+    "will be",
+    "looked",
+    "seemed",
+    "felt",
+    "had turned",
+    "younger",
+    "older",
+    "nearly",
+    "almost",
+    "about",
+    "over",
+    "under",
+    "那年",
+    "时候",
+    "小时候",
+    "当年",
+    "曾",
+    "以前",
+    "后来",
+    "年后",
+    "看上去",
+    "像是",
+    "将满",
+    "不到",
+    "快",
+    "近",
+    "约",
+    "多",
+    "之前",
+    "比",
+    "才",
+    "早在",
+    "起",
+];
+
+pub fn judge_age(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
+    let text = sentence.text;
+    for number in numbers(text) {
+        if !is_age(sentence, &number) || is_quoted(text, number.range.start) || is_unreal(text) || says_any(text, ELSEWHEN) {
+            continue;
+        }
+        let Some((facts, sure)) = sentence.facts_at(number.range.start) else { continue };
+        for fact in facts.iter().filter(|fact| AGE_KEYS.contains(&fact.key.as_str())) {
+            // `31 in ch03` is an age at a time, and time goes on.
+            let bare = fact.value.trim_end_matches("years old").trim_end_matches("years").trim().trim_end_matches('岁').trim();
+            if let [stated] = numbers(bare).as_slice()
+                && stated.range.len() == bare.len()
+            {
+                let why = format!("memory says {}, the text {}", stated.value, number.value);
+                findings.push(sentence.found("age", stated.value != number.value, 0.85 * sure, why, fact));
+            }
+        }
+    }
+}
+
+/// Whether a number is someone's age: `34 years old`, `34-year-old`, `aged 34`, `Otto, 34,`, `Otto was 34.`, `34岁`.
+fn is_age(sentence: &Sentence<'_>, number: &Number) -> bool {
+    let (before, after) = (&sentence.text[..number.range.start], &sentence.text[number.range.end..]);
+    if after.starts_with('岁') {
+        return !before.ends_with('第');
+    }
+    if after.starts_with(" years of age")
+        || after.trim_start_matches([' ', '-']).starts_with("years old")
+        || after.starts_with("-year-old")
+        || after.starts_with(" year old")
+    {
+        // `a thirty-year-old whisky`: the number belongs to the noun behind it.
+        return !after.trim_start_matches([' ', '-']).starts_with("year") || after.contains("years old") || person_follows(after);
+    }
+    let ends =
+        after.trim_start().is_empty() || after.starts_with([',', '.', ';', ' ']) && !after.trim_start().starts_with(char::is_alphanumeric);
+    let named = sentence.mentions.iter().any(|mention| {
+        let between = before.get(mention.end..).unwrap_or("…").trim();
+        !mention.possessive && matches!(between, "," | "was" | "is" | "turned" | ", aged" | "was aged" | "had just turned")
+    });
+    let pronoun = ["he was", "she was", "he is", "she is", "aged"].iter().any(|lead| before.trim_end().to_lowercase().ends_with(lead));
+    ends && (named || pronoun)
+}
+
+fn person_follows(after: &str) -> bool {
+    let next = words(after).into_iter().find(|word| !["year", "old"].contains(&word.lower.as_str()));
+    next.is_some_and(|word| {
+        word.capital || ["man", "woman", "boy", "girl", "keeper", "captain", "widow", "widower"].contains(&word.lower.as_str())
+    })
+}
+
+const VAGUE: &[&str] = &[
+    "about",
+    "nearly",
+    "almost",
+    "over",
+    "more than",
+    "fewer than",
+    "at least",
+    "some",
+    "around",
+    "half",
+    "another",
+    "roughly",
+    "first",
+    "last",
+    "remaining",
+    "left",
+    "of them",
+    "of the",
+    "more",
+    "since",
+    "new",
+    "约",
+    "近",
+    "大约",
+    "多",
+    "余",
+    "几乎",
+    "至少",
+    "不到",
+    "超过",
+    "前",
+    "后",
+    "第",
+    "又",
+    "另外",
+    "其中",
+    "每",
+    "剩",
+    "还",
+    "只有",
+];
+/// Signs that all of them are meant.
+const WHOLE: &[&str] = &["are", "were", "the", "all", "its", "has", "had", "have", "with", "counts", "numbered", "holds"];
+const WHOLE_ZH: &[&str] = &["共", "有", "全部", "总共", "一共", "这", "那", "整整"];
+
+pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
+    let text = sentence.text;
+    for mention in &sentence.mentions {
+        for fact in sentence.memory.facts_of(mention.entity).filter(|fact| !fact.key.is_empty() && !AGE_KEYS.contains(&fact.key.as_str())) {
+            let found = numbers(&fact.value);
+            let [stated] = found.as_slice() else { continue };
+            let dated = !super::date::find_dates(&fact.value).is_empty();
+            // A count is a number and at most its unit.
+            if dated || fact.value.chars().count() > stated.range.len() + 12 || stated.range.start != 0 {
+                continue;
+            }
+            let stated = stated.value;
+            for number in numbers(text).iter().filter(|number| counts(text, number, &fact.key)) {
+                if is_quoted(text, number.range.start) || is_unreal(text) || is_negated(text, number.range.start) {
+                    continue;
+                }
+                let why = format!("memory says {stated} {}, the text {}", fact.key, number.value);
+                findings.push(sentence.found("count", stated != number.value, 0.8, why, fact));
+            }
+        }
+    }
+    findings.dedup_by(|a, b| a.judge == "count" && a == b);
+}
+
+/// Whether a number says how many of `key` there are in all.
+fn counts(text: &str, number: &Number, key: &str) -> bool {
+    let (before, after) = (clause_before(text, number.range.start), &text[number.range.end..]);
+    if has_han(key) {
+        // 二百一十四级台阶
+        let unit: String = after.chars().take(4 + key.chars().count()).collect();
+        let near = unit.find(key).is_some_and(|at| unit[..at].chars().count() <= 3);
+        let tail: String = before.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect();
+        return near
+            && WHOLE_ZH.iter().any(|sign| tail.contains(sign))
+            && !says_any(&tail, VAGUE)
+            && !after.starts_with(['多', '余', '几']);
+    }
+    let noun = words(key).last().map(|word| stem(&word.lower).to_owned()).unwrap_or_default();
+    let near = words(after).iter().take(2).any(|word| stem(&word.lower) == noun);
+    let leads: Vec<String> = words(before).into_iter().rev().take(2).map(|word| word.lower).collect();
+    let behind = says_any(after, &["in all", "altogether", "in total"]);
+    near && (behind || leads.iter().any(|lead| WHOLE.contains(&lead.as_str())))
+        && !leads.iter().any(|lead| VAGUE.contains(&lead.as_str()))
+        && !before.to_lowercase().trim_end().ends_with("of the")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::judges::bench::expect;
+
+    const MEMORY: &str =
+        "# C\n\n## Otto\n- age: 31\n\n## The Tower\n- steps: 214\n- built: 1880\n\n## 沈砚\n- 年龄：三十一岁\n\n## 灯塔\n- 台阶：214级\n";
+
+    #[test]
+    fn ages_are_compared_at_one_time() {
+        expect(
+            MEMORY,
+            &[
+                ("Otto, 34, had never left.", &["age!"]),
+                ("Otto was thirty-four years old.", &["age!"]),
+                ("Otto was thirty-one.", &["age="]),
+                ("Otto was twelve when the bridge fell.", &[]),
+                ("Otto poured a thirty-year-old whisky.", &[]),
+                ("Otto had waited 34 years.", &[]),
+                ("沈砚今年三十四岁。", &["age!"]),
+                ("沈砚三十一岁了。", &["age="]),
+                ("沈砚十二岁那年，桥塌了。", &[]),
+            ],
+        );
+    }
+
+    #[test]
+    fn counts_are_compared_where_all_are_meant() {
+        expect(
+            MEMORY,
+            &[
+                ("The Tower has two hundred and ten steps.", &["count!"]),
+                ("She climbed the 214 steps of The Tower.", &["count="]),
+                ("In The Tower she climbed forty steps and stopped.", &[]),
+                ("The Tower has about two hundred steps.", &[]),
+                ("灯塔共有二百一十级台阶。", &["count!"]),
+                ("灯塔里，他爬了四十级台阶就停下。", &[]),
+            ],
+        );
+    }
+}

@@ -1,0 +1,260 @@
+//! The dead do nothing, and the absent do nothing here.
+
+use super::{Finding, Sentence};
+use crate::memory::Fact;
+use crate::threads::chapter_number;
+use crate::words::{has_han, is_quoted, is_unreal, says_any, words};
+
+const STATUS_KEYS: &[&str] = &["status", "fate", "state", "状态", "结局", "生死"];
+const DEATH_KEYS: &[&str] = &["died", "death", "dies", "死于", "卒于", "去世"];
+const ABSENT_KEYS: &[&str] = &["absent", "away", "whereabouts", "不在", "离场", "下落"];
+const DEAD: &[&str] = &["dead", "died", "deceased", "killed", "drowned", "死", "已故", "身亡", "去世", "溺亡", "阵亡"];
+const AWAY: &[&str] = &["absent", "abroad", "away", "missing", "imprisoned", "in prison", "失踪", "离开", "远行", "在外", "被囚", "出海"];
+
+/// What brings back the past, or what stands for the dead.
+const PAST: &[&str] = &[
+    "had",
+    "remember",
+    "remembered",
+    "remembers",
+    "recalled",
+    "memory",
+    "memories",
+    "ghost",
+    "grave",
+    "tomb",
+    "portrait",
+    "photograph",
+    "picture",
+    "letter",
+    "voice of",
+    "once",
+    "years ago",
+    "before",
+    "back then",
+    "used to",
+    "dream",
+    "dreamed",
+    "dreamt",
+    "thought of",
+    "story",
+    "statue",
+    "body",
+    "corpse",
+    "funeral",
+    "buried",
+    "mourned",
+    "when",
+    "记得",
+    "想起",
+    "回忆",
+    "梦",
+    "坟",
+    "墓",
+    "遗像",
+    "遗",
+    "生前",
+    "曾",
+    "当年",
+    "那年",
+    "鬼魂",
+    "亡魂",
+    "灵位",
+    "画像",
+    "信",
+    "尸",
+    "葬",
+    "从前",
+    "以前",
+    "小时候",
+    "往事",
+    "照片",
+    "故事",
+];
+
+const ACTS: &[&str] = &[
+    "said",
+    "says",
+    "asked",
+    "answered",
+    "replied",
+    "shouted",
+    "whispered",
+    "laughed",
+    "smiled",
+    "nodded",
+    "walked",
+    "ran",
+    "came",
+    "went",
+    "sat",
+    "stood",
+    "rose",
+    "took",
+    "gave",
+    "opened",
+    "closed",
+    "shut",
+    "lit",
+    "poured",
+    "drank",
+    "ate",
+    "pulled",
+    "pushed",
+    "threw",
+    "picked",
+    "handed",
+    "turned",
+    "looked",
+    "watched",
+    "climbed",
+    "knocked",
+    "entered",
+    "left",
+    "signed",
+    "wrote",
+    "cut",
+    "tied",
+    "rowed",
+    "held",
+    "lifted",
+    "raised",
+    "put",
+    "set",
+    "crossed",
+    "waved",
+    "stepped",
+    "shook",
+    "called",
+    "bowed",
+    "leaned",
+    "reached",
+    "drew",
+    "carried",
+    "cooked",
+    "sang",
+    "slept",
+    "woke",
+];
+const ACTS_ZH: &[&str] = &[
+    "说", "问", "答", "喊", "笑", "点头", "点了", "走", "跑", "来到", "坐", "站", "拿", "递", "打开", "推", "拉", "关上", "倒", "喝", "吃",
+    "扔", "举", "转身", "看", "爬", "敲", "写", "签", "切", "系", "划", "抱", "挥", "伸", "放下", "睡", "醒", "低头", "抬头", "把", "提",
+    "接过", "叹",
+];
+
+enum Gone {
+    Dead,
+    Away,
+}
+
+/// Why someone cannot act in this chapter, by which fact.
+fn gone<'m>(sentence: &Sentence<'m>, entity: usize) -> Option<(Gone, &'m Fact)> {
+    sentence.memory.facts_of(entity).find_map(|fact| {
+        let key = fact.key.as_str();
+        let opening = fact.value.split([',', '，', ';', '；', '(', '（', '。']).next().unwrap_or_default();
+        let dead = STATUS_KEYS.contains(&key)
+            && says_any(opening, DEAD)
+            && !says_any(opening, &["not", "believed", "presumed", "未死", "没死", "以为", "疑", "生死"])
+            || DEATH_KEYS.contains(&key) && !fact.value.is_empty();
+        let away = STATUS_KEYS.contains(&key) && says_any(opening, AWAY) || ABSENT_KEYS.contains(&key) && !fact.value.is_empty();
+        let span: Vec<u64> = chapters(&fact.value);
+        let within = match (sentence.chapter, span.as_slice()) {
+            (_, []) => true,
+            (None, _) => false,
+            // Dead from that chapter's end on; away from the first chapter named to the last.
+            (Some(now), [from]) => now > *from || away && now == *from,
+            (Some(now), [from, .., to]) => (*from..=*to).contains(&now),
+        };
+        let whose = if dead {
+            Some(Gone::Dead)
+        } else if away {
+            Some(Gone::Away)
+        } else {
+            None
+        };
+        whose.filter(|_| within).map(|gone| (gone, fact))
+    })
+}
+
+/// The chapters that a value names, in order.
+fn chapters(value: &str) -> Vec<u64> {
+    let spaced = value.replace(['–', '—', '-', '至', '到', '~'], " ");
+    spaced.split([' ', ',', '，', '、']).filter_map(chapter_number).collect()
+}
+
+pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
+    let text = sentence.text;
+    if is_unreal(text) || says_any(text, PAST) {
+        return;
+    }
+    for mention in sentence.mentions.iter().filter(|mention| !mention.possessive && !is_quoted(text, mention.start)) {
+        if !acts(text, mention.end) || is_object(text, mention.start) {
+            continue;
+        }
+        let Some((gone, fact)) = gone(sentence, mention.entity) else { continue };
+        let name = &sentence.memory.entities[mention.entity].name;
+        let (what, sure) = match gone {
+            Gone::Dead => ("dead", 0.85),
+            Gone::Away => ("not here", 0.75),
+        };
+        findings.push(sentence.found("presence", true, sure, format!("{name} is {what}, and acts"), fact));
+    }
+}
+
+/// Whether a verb of doing stands right behind a name.
+fn acts(text: &str, end: usize) -> bool {
+    let after = &text[end..];
+    if after.chars().find(|c| !c.is_whitespace()).is_some_and(crate::words::is_han) {
+        let near: String = after.chars().take_while(|c| crate::words::is_han(*c)).take(6).collect();
+        let near =
+            ["低声", "轻声", "大声", "慢慢", "忽然", "突然", "默默", "终于"].iter().find_map(|how| near.strip_prefix(how)).unwrap_or(&near);
+        let near = near.trim_start_matches(['也', '便', '就', '又', '却', '忽', '然', '缓', '慢', '轻', '地', '才', '正', '已']);
+        return ACTS_ZH.iter().any(|act| near.starts_with(act)) && !near.contains('没') && !near.starts_with("来不及");
+    }
+    let skipped = ["then", "slowly", "quietly", "only", "just", "himself", "herself", "suddenly", "quickly", "never", "softly"];
+    let next = words(after).into_iter().take(3).find(|word| !skipped.contains(&word.lower.as_str()));
+    let joined = after.trim_start().starts_with(char::is_alphanumeric);
+    joined && next.is_some_and(|word| ACTS.contains(&word.lower.as_str()))
+}
+
+/// Whether a name is the object of what stands before it: `about Tom said nothing more`, `谁也不信沈舟说`.
+fn is_object(text: &str, start: usize) -> bool {
+    let before = text[..start].trim_end();
+    if has_han(before) {
+        return before.ends_with(['像', '如', '替', '为', '对', '把', '被', '给', '跟', '和', '与', '听', '信', '讲']);
+    }
+    let last = words(before).into_iter().last().map(|word| word.lower).unwrap_or_default();
+    ["of", "about", "for", "to", "like", "as", "what", "how", "that", "whom", "than", "by", "from", "where", "the", "a", "way"]
+        .contains(&last.as_str())
+        && !before.ends_with([',', '.', ';', '”', '"'])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::judges::bench::expect;
+
+    #[test]
+    fn the_dead_do_not_act() {
+        let memory = "# C\n\n## Tom\n- status: dead, drowned off the rock\n\n## Hale\n- absent: ch04–ch09\n\n## Ines\n- died: ch12\n\n## 沈舟\n- 状态：已死\n\n## 郝督察\n- 不在：ch08至ch10\n";
+        expect(
+            memory,
+            &[
+                ("Tom opened the door.", &["presence!"]),
+                ("She turned, and Tom slowly nodded.", &["presence!"]),
+                ("Hale lit the lamp.", &["presence!"]),
+                ("沈舟推开门。", &["presence!"]),
+                ("郝督察笑了。", &["presence!"]),
+                // The draft is of chapter nine: she still lives.
+                ("Ines opened the door.", &[]),
+                ("She remembered how Tom opened doors.", &[]),
+                ("Tom's door opened.", &[]),
+                ("“Tom opened the door,” she said.", &[]),
+                ("She spoke to Tom, as ever, and got no answer.", &[]),
+                ("Tom had opened the door that night.", &[]),
+                ("她想起沈舟推开门的样子。", &[]),
+                ("沈舟的门开着。", &[]),
+                ("梦里沈舟笑了。", &[]),
+            ],
+        );
+    }
+}

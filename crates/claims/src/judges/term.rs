@@ -1,0 +1,58 @@
+//! Terms: a word that the glossary forbids.
+
+use super::{Finding, Sentence};
+use crate::words::find_all;
+
+pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
+    let text = sentence.text;
+    for term in &sentence.memory.terms {
+        // A forbidden word may be part of the right one: `灯塔` in `大灯塔`.
+        let right = find_all(text, &term.name, true);
+        let others: Vec<_> = sentence
+            .memory
+            .terms
+            .iter()
+            .filter(|other| other.name != term.name)
+            .flat_map(|other| find_all(text, &other.name, true))
+            .collect();
+        for avoided in &term.avoid {
+            let proper = avoided.starts_with(char::is_uppercase);
+            let covered =
+                |at: &std::ops::Range<usize>| right.iter().chain(&others).any(|range| range.start <= at.start && at.end <= range.end);
+            if find_all(text, avoided, !proper).iter().any(|at| !covered(at)) {
+                findings.push(Finding {
+                    judge: "term",
+                    conflict: true,
+                    confidence: 0.9,
+                    why: format!("`{avoided}` must not stand for `{}`", term.name),
+                    at: term.at.clone(),
+                    evidence: term.text.clone(),
+                    level: None,
+                });
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::judges::bench::expect;
+
+    #[test]
+    fn forbidden_terms_are_found_as_words() {
+        let memory = "| term | definition | avoid |\n|---|---|---|\n| lease | a right | lock, mutex |\n| lock file | another thing | |\n\n| 术语 | 定义 | 勿用 |\n|---|---|---|\n| 大灯塔 | 岛上的灯 | 灯塔、灯楼 |\n";
+        expect(
+            memory,
+            &[
+                ("The writer takes a lock for an hour.", &["term!"]),
+                ("The writer takes a lease.", &[]),
+                ("The clock ticked.", &[]),
+                ("The lock file is there.", &[]),
+                ("她登上灯楼。", &["term!"]),
+                ("她登上大灯塔。", &[]),
+                ("她登上灯塔。", &["term!"]),
+            ],
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! What the pages of a memory say of each other: links between them, and whether a new text can stand beside them.
+//!
+//! Pure: pages in, values out; no I/O, no clock. A page is a text with its path, tier and form. Whoever
+//! calls decides which pages there are and who may see them.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod claim;
+mod graph;
+mod graph_picture;
+mod judges;
+mod learn;
+mod lint;
+mod memory;
+mod page;
+mod passages;
+mod query;
+mod rename;
+mod split;
+mod tension;
+mod tension_picture;
+mod threads;
+mod waiver;
+mod words;
+
+pub use claim::{Claim, cut_claims};
+pub use graph::{Dense, Edge, Fate, Graph, Orphan};
+pub use graph_picture::{render_dot, render_svg};
+pub use judges::Finding;
+pub use learn::{Proposal, best_sentence, read_proposals, speaks_of, with_entry};
+pub use lint::{Lint, lint};
+pub use memory::{Entity, Fact, Memory, Mention, Metaphor, Rule, Term};
+pub use page::{Page, Place};
+pub use passages::{Passage, Passages};
+pub use query::{Asked, Bounds, Checked, Evidence, Judged, Verdict, check};
+pub use rename::{Mended, plan_rename};
+pub use split::{Split, plan_split};
+pub use tension::{Press, Pressed, read_tension, threshold};
+pub use tension_picture::{render_bars, render_tension_svg};
+pub use threads::{Standing, Thread, chapter_number};
+pub use waiver::{Waiver, finding_id, read_waivers, render_revocation, render_waiver};

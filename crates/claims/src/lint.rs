@@ -1,0 +1,170 @@
+//! Lint: facts that will not serve a reader later.
+//!
+//! A flat assertion where a cause is wanted, a fact without its source, too many links, an unknown level, a link in a
+//! leaf. All are advice.
+
+use quipu_contract::Form;
+use quipu_text::recall::Tier;
+use quipu_text::{Document, Level};
+use serde::Serialize;
+
+use crate::claim::blank_comments;
+use crate::graph::Graph;
+use crate::memory::{plain, split_key};
+use crate::page::{Page, Place};
+use crate::words::says_any;
+
+/// One piece of advice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Lint {
+    pub at: Place,
+    /// `flat`, `source`, `dense`, `level` or `leaf`.
+    pub rule: &'static str,
+    pub what: String,
+}
+
+const ABSOLUTE: &[&str] = &[
+    "never",
+    "always",
+    "hates",
+    "loves",
+    "does not",
+    "doesn't",
+    "cannot stand",
+    "is brave",
+    "is lonely",
+    "is stubborn",
+    "is kind",
+    "is cruel",
+    "绝不",
+    "从不",
+    "总是",
+    "永远",
+    "讨厌",
+    "不会",
+    "一向",
+    "很勇敢",
+    "很孤独",
+    "很固执",
+    "很善良",
+];
+const CAUSE: &[&str] = &[
+    "because",
+    "so that",
+    "so ",
+    "since",
+    "for fear",
+    "guilt",
+    "in order",
+    "out of",
+    "lest",
+    "therefore",
+    "after",
+    "learnt",
+    "learned",
+    "owing",
+    "due to",
+    "until",
+    "except",
+    "因为",
+    "所以",
+    "由于",
+    "为了",
+    "因此",
+    "愧疚",
+    "免得",
+    "自从",
+    "学会",
+    "怕",
+    "于是",
+    "以致",
+    "直到",
+    "除非",
+];
+/// As close as this, a bracketed word was meant as a level.
+const LIKENESS: f64 = 0.6;
+
+/// Advice for all pages, in their order.
+pub fn lint(pages: &[Page], most_links: usize) -> Vec<Lint> {
+    let mut found = Vec::new();
+    for page in pages.iter().filter(|page| page.is_memory && page.tier != Tier::L0) {
+        let clean = blank_comments(&page.text);
+        let document = Document::parse(&clean);
+        if page.tier == Tier::L2 {
+            for link in document.links() {
+                let what = "a manuscript is a leaf and carries no links".to_owned();
+                found.push(Lint { at: Place::new(&page.path, link.line), rule: "leaf", what });
+            }
+            continue;
+        }
+        for item in document.items().iter().filter(|_| page.form != Some(Form::Threads)) {
+            lint_item(page, &document, item, &mut found);
+        }
+    }
+    for dense in Graph::of(pages, None, most_links).dense {
+        let lines = dense.lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let what = format!("{} links in one section; move the entries of lines {lines} to {}", dense.links, dense.split);
+        found.push(Lint { at: dense.at, rule: "dense", what });
+    }
+    found.sort_by(|a, b| (&a.at, a.rule).cmp(&(&b.at, b.rule)));
+    found
+}
+
+fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, found: &mut Vec<Lint>) {
+    let at = Place::new(&page.path, item.line);
+    let source = document.slice(&item.content);
+    if source.trim_start().starts_with('_') {
+        return;
+    }
+    let level = document.level_tags_in(&item.content).first().map(|tag| tag.level);
+    let text = plain(source);
+    let said = split_key(&text).map_or(text.as_str(), |(_, value)| value);
+    // What happened is told as it happened; what a thread promises has its place in `planted`.
+    let happened = page.form == Some(Form::Chronicle);
+    let high = level.is_none_or(|level| level <= Level::Arc) && !happened;
+    if high && says_any(said, ABSOLUTE) && !says_any(&format!("{said} "), CAUSE) {
+        found.push(Lint {
+            at: at.clone(),
+            rule: "flat",
+            what: format!("a verdict without its cause: `{}`; say what makes it so", cut(said)),
+        });
+    }
+    // A premise is the author's own; what happened has a place where it happened.
+    if level.is_some_and(|level| level > Level::Premise) && document.links_in(&item.content).is_empty() {
+        found.push(Lint { at: at.clone(), rule: "source", what: format!("no link to where it is written: `{}`", cut(&text)) });
+    }
+    if let Some((word, _)) = source.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'))
+        && Level::parse(word).is_none()
+        && word.chars().count() > 1
+        && !word.contains([' ', '→', '⊣', '[', '/', '.'])
+        && !source.contains(&format!("[{word}]("))
+    {
+        let names = ["premise", "arc", "chapter", "scene", "前提", "弧", "章", "场景"];
+        let near = names
+            .into_iter()
+            .max_by(|a, b| strsim::normalized_damerau_levenshtein(a, word).total_cmp(&strsim::normalized_damerau_levenshtein(b, word)));
+        if let Some(near) = near.filter(|near| strsim::normalized_damerau_levenshtein(near, &word.to_lowercase()) >= LIKENESS) {
+            found.push(Lint { at, rule: "level", what: format!("`[{word}]` is no level; `[{near}]` is") });
+        }
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().count() <= 50 { text.to_owned() } else { text.chars().take(50).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_names_the_line() {
+        let text = "# C\n\n## Otto\n- [premise] never leaves the island\n- [premise] never leaves the island, because Karen drowned leaving it\n- [arc] trusts Mara\n- [chaptr] lied [→ m.md]\n- [link](m.md) is fine\n- [弧] 从不信任官府\n";
+        let page = |path: &str, tier, text: &str| Page { path: path.into(), tier, is_memory: true, form: None, text: text.into() };
+        let told: Vec<(usize, &str)> = lint(&[page("c.md", Tier::L1, text), page("m.md", Tier::L2, "see [→ c.md]\n")], 5)
+            .iter()
+            .map(|l| (l.at.line, l.rule))
+            .collect();
+        assert_eq!(told, [(4, "flat"), (6, "source"), (7, "level"), (9, "flat"), (9, "source"), (1, "leaf")]);
+    }
+}

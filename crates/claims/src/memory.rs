@@ -1,0 +1,353 @@
+//! What memory states, taken out of its pages: entities with their names, facts, rules, terms, metaphors, threads.
+//!
+//! A section of an L1 page is an entity; its entries are facts, keyed where they begin with a key and a colon. A
+//! table with a column `term` holds terms, one with `concept` and `metaphor` metaphors, whatever file they are in.
+
+use std::collections::BTreeMap;
+
+use quipu_contract::Form;
+use quipu_text::recall::Tier;
+use quipu_text::{Document, Level};
+use serde::Serialize;
+
+use crate::claim::blank_comments;
+use crate::page::{Page, Place};
+use crate::threads::{Thread, read_threads};
+use crate::words::{find_all, has_han, words};
+
+/// Someone or something that memory knows by name.
+#[derive(Debug, Clone)]
+pub struct Entity {
+    pub name: String,
+    /// The name, aliases, and parts of the name that no one else has.
+    pub names: Vec<String>,
+    pub at: Place,
+}
+
+/// One entry of memory.
+#[derive(Debug, Clone)]
+pub struct Fact {
+    pub entity: Option<usize>,
+    /// In small letters; empty where the entry has no key.
+    pub key: String,
+    pub value: String,
+    /// The whole entry without marks.
+    pub text: String,
+    pub at: Place,
+    pub level: Option<Level>,
+    /// Entities that its links name.
+    pub links: Vec<String>,
+    /// Whether it has a link to its source.
+    pub has_source: bool,
+}
+
+/// What must not happen: the words that would betray it.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub patterns: Vec<String>,
+    pub text: String,
+    pub at: Place,
+    pub level: Option<Level>,
+}
+
+/// A term and the words that must not stand for it.
+#[derive(Debug, Clone)]
+pub struct Term {
+    pub name: String,
+    pub avoid: Vec<String>,
+    pub text: String,
+    pub at: Place,
+}
+
+/// A concept and its image.
+#[derive(Debug, Clone)]
+pub struct Metaphor {
+    pub concept: String,
+    pub image: String,
+    pub at: Place,
+}
+
+/// Everything the judges look at.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    pub entities: Vec<Entity>,
+    pub facts: Vec<Fact>,
+    pub rules: Vec<Rule>,
+    pub terms: Vec<Term>,
+    pub metaphors: Vec<Metaphor>,
+    pub threads: Vec<Thread>,
+}
+
+/// Who stands where in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mention {
+    pub entity: usize,
+    pub start: usize,
+    pub end: usize,
+    pub possessive: bool,
+}
+
+const ALIASES: &[&str] = &["aliases", "alias", "also known as", "aka", "别名", "又名", "又称", "化名", "绰号"];
+const AVOID: &[&str] = &["avoid", "not", "forbidden", "instead of", "never", "do not use", "勿用", "禁用", "不用", "不得", "避免", "误作"];
+
+impl Memory {
+    pub fn of(pages: &[Page]) -> Memory {
+        let mut memory = Memory::default();
+        for page in pages.iter().filter(|page| page.tier == Tier::L1 && page.is_memory) {
+            let clean = blank_comments(&page.text);
+            let document = Document::parse(&clean);
+            if page.form == Some(Form::Threads) {
+                memory.threads.extend(read_threads(page, &document));
+                continue;
+            }
+            memory.read_tables(page, &document);
+            for section in document.sections() {
+                let entity = (section.level >= 2).then(|| {
+                    let at = Place::new(&page.path, section.line);
+                    memory.entities.push(Entity { name: section.title.clone(), names: vec![section.title.clone()], at });
+                    memory.entities.len() - 1
+                });
+                memory.read_entries(page, &document, &clean[section.body.clone()], section.line + usize::from(section.level > 0), entity);
+            }
+        }
+        memory.name_parts();
+        memory
+    }
+
+    /// The entries of a section, a line each.
+    fn read_entries(&mut self, page: &Page, document: &Document<'_>, body: &str, first_line: usize, entity: Option<usize>) {
+        for (nth, raw) in body.lines().enumerate() {
+            let line = first_line + nth;
+            let trimmed = raw.trim();
+            if trimmed.is_empty() || trimmed.starts_with(['|', '_', '#', '`']) || trimmed.chars().all(|c| "-=* ".contains(c)) {
+                continue;
+            }
+            let Some(range) = document.lines().range(line, document.text().len()) else { continue };
+            let level = document.level_tags_in(&range).first().map(|tag| tag.level);
+            let links = document.links_in(&range);
+            let text = plain(trimmed);
+            let (key, value) = split_key(&text).unwrap_or(("", &text));
+            let at = Place::new(&page.path, line);
+            if let Some((_, patterns)) = split_ban(&text) {
+                self.rules.push(Rule { patterns, text: text.clone(), at: at.clone(), level });
+            }
+            let key = key.to_lowercase();
+            if let (Some(entity), true) = (entity, ALIASES.contains(&key.as_str())) {
+                self.entities[entity].names.extend(listed(value));
+            }
+            if let (Some(entity), true) = (entity, AVOID.contains(&key.as_str())) {
+                let name = self.entities[entity].name.clone();
+                self.terms.push(Term { name, avoid: listed(value), text: text.clone(), at: at.clone() });
+            }
+            self.facts.push(Fact {
+                entity,
+                key,
+                value: value.trim().to_owned(),
+                text: text.clone(),
+                at,
+                level,
+                has_source: !links.is_empty(),
+                links: links.iter().filter_map(|link| link.anchor.clone()).collect(),
+            });
+        }
+    }
+
+    fn read_tables(&mut self, page: &Page, document: &Document<'_>) {
+        let named = |row: &quipu_text::Row, names: &[&str]| {
+            document
+                .record(row)
+                .find(|(header, _)| names.contains(&header.trim().to_lowercase().as_str()))
+                .map(|(_, cell)| cell.text.trim().to_owned())
+        };
+        let mut metaphors: BTreeMap<String, Metaphor> = BTreeMap::new();
+        for row in document.rows_in(&(0..document.text().len())) {
+            let at = Place::new(&page.path, row.line);
+            let text = row.cells.iter().map(|cell| cell.text.trim()).filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" | ");
+            if let Some(name) = named(row, &["term", "术语", "名称", "name"]).filter(|name| !name.is_empty()) {
+                let avoid = named(row, AVOID).map(|avoid| listed(&avoid)).unwrap_or_default();
+                self.terms.push(Term { name: name.clone(), avoid, text: text.clone(), at: at.clone() });
+                self.facts.push(Fact {
+                    entity: None,
+                    key: String::new(),
+                    value: text.clone(),
+                    text,
+                    at,
+                    level: None,
+                    links: Vec::new(),
+                    has_source: true,
+                });
+            } else if let (Some(concept), Some(image)) =
+                (named(row, &["concept", "概念"]), named(row, &["metaphor", "image", "比喻", "意象"]))
+            {
+                // A later row for a concept takes the place of the one before; a dash retires it.
+                match image.as_str() {
+                    "" | "—" | "-" => metaphors.remove(&concept),
+                    _ => metaphors.insert(concept.clone(), Metaphor { concept, image, at }),
+                };
+            }
+        }
+        self.metaphors.extend(metaphors.into_values());
+    }
+
+    /// `Mara` for Mara Dunn and `素裳` for 李素裳, where that can be no one else.
+    fn name_parts(&mut self) {
+        let mut parts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (nth, entity) in self.entities.iter().enumerate() {
+            if has_han(&entity.name) {
+                let chars: Vec<char> = entity.name.chars().collect();
+                if chars.len() == 3 {
+                    parts.entry(chars[1..].iter().collect()).or_default().push(nth);
+                }
+            } else if entity.name.split(' ').count() >= 2 && entity.name.split(' ').all(|part| part.starts_with(char::is_uppercase)) {
+                for part in entity.name.split(' ').filter(|part| part.chars().count() > 2) {
+                    parts.entry(part.to_owned()).or_default().push(nth);
+                }
+            }
+        }
+        let whole: Vec<String> = self.entities.iter().map(|entity| entity.name.clone()).collect();
+        for (part, owners) in parts {
+            if let ([owner], false) = (owners.as_slice(), whole.contains(&part)) {
+                self.entities[*owner].names.push(part);
+            }
+        }
+    }
+
+    /// Who is named in a sentence, in order; a longer name hides a shorter one inside it.
+    pub fn mentions(&self, text: &str) -> Vec<Mention> {
+        let mut found: Vec<Mention> = Vec::new();
+        for (nth, entity) in self.entities.iter().enumerate() {
+            for name in &entity.names {
+                let lower = !name.starts_with(char::is_uppercase) && !has_han(name);
+                for range in find_all(text, name, lower) {
+                    let after = &text[range.end..];
+                    let possessive =
+                        after.starts_with("'s") || after.starts_with("’s") || after.starts_with('的') || after.starts_with("' ");
+                    found.push(Mention { entity: nth, start: range.start, end: range.end, possessive });
+                }
+            }
+        }
+        found.sort_by_key(|m| (m.start, std::cmp::Reverse(m.end)));
+        let mut kept: Vec<Mention> = Vec::new();
+        for mention in found {
+            if kept.last().is_none_or(|last| mention.start >= last.end) {
+                kept.push(mention);
+            }
+        }
+        kept
+    }
+
+    pub fn facts_of(&self, entity: usize) -> impl Iterator<Item = &Fact> {
+        let name = &self.entities[entity].name;
+        // One name may head a section in several files: a character and the arc named after them.
+        self.facts.iter().filter(move |fact| fact.entity.is_some_and(|owner| owner == entity || self.entities[owner].name == *name))
+    }
+}
+
+/// Whether a fact only names other names.
+pub fn is_alias(fact: &Fact) -> bool {
+    ALIASES.contains(&fact.key.as_str())
+}
+
+/// A line of Markdown without list marker, level tags, links and emphasis.
+pub fn plain(line: &str) -> String {
+    let line = line.trim().trim_start_matches(['-', '*', '+', '>']).trim_start();
+    let line = line.strip_prefix("[ ]").or_else(|| line.strip_prefix("[x]")).unwrap_or(line);
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some(open) = rest.find('[') {
+        let Some(close) = rest[open..].find(']').map(|at| open + at) else { break };
+        let inner = &rest[open + 1..close];
+        text.push_str(&rest[..open]);
+        rest = &rest[close + 1..];
+        if Level::parse(inner).is_some() || inner.starts_with(['→', '⊣']) {
+            continue;
+        }
+        text.push_str(inner.trim_start_matches('['));
+        // `[text](target)`: the text stays.
+        if let Some(target) = rest.strip_prefix('(') {
+            rest = target.split_once(')').map_or("", |(_, after)| after);
+        }
+    }
+    text.push_str(rest);
+    text.replace("**", "").replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `key: value`, where the key is short.
+pub fn split_key(text: &str) -> Option<(&str, &str)> {
+    let (at, sign) =
+        text.char_indices().find(|(at, c)| *c == '：' || *c == ':' && text[at + 1..].chars().next().is_none_or(char::is_whitespace))?;
+    let key = text[..at].trim();
+    let short = if has_han(key) { key.chars().count() <= 12 } else { key.split(' ').count() <= 4 && key.len() <= 32 };
+    let clean = !key.is_empty() && !key.contains(['。', '，', '.', ',', ';', '；', '“', '"', '!', '?']);
+    (short && clean).then(|| (key, text[at + sign.len_utf8()..].trim()))
+}
+
+/// The words after `must not:`.
+fn split_ban(text: &str) -> Option<(String, Vec<String>)> {
+    let lower = text.to_lowercase();
+    let (at, sign) = ["must not", "不得出现", "禁止出现"].into_iter().find_map(|sign| lower.find(sign).map(|at| (at, sign)))?;
+    if lower.len() != text.len() {
+        return None;
+    }
+    let after = text[at + sign.len()..].trim_start();
+    let list = after.strip_prefix(':').or_else(|| after.strip_prefix('：'))?;
+    let patterns: Vec<String> = listed(list);
+    (!patterns.is_empty()).then(|| (text[..at].trim().to_owned(), patterns))
+}
+
+/// A list in one line: `a, b; c`, `甲、乙，丙`.
+pub fn listed(text: &str) -> Vec<String> {
+    let parts = text.split([',', '，', '、', ';', '；', '/']);
+    parts
+        .map(|part| part.trim().trim_matches(['"', '“', '”', '.', '。', '「', '」']).trim().to_owned())
+        .filter(|part| !part.is_empty())
+        .collect()
+}
+
+/// The content words of a text: what is left without the smallest words; pairs of Han characters.
+pub fn content(text: &str) -> Vec<String> {
+    const SMALL: &[&str] = &[
+        "the", "a", "an", "of", "and", "or", "to", "in", "on", "at", "for", "with", "is", "was", "were", "are", "be", "been", "who",
+        "what", "that", "this", "it", "its", "his", "her", "he", "she", "they", "had", "has", "have", "which", "by", "from", "as", "did",
+        "do", "does", "why", "how", "when", "where", "else", "can",
+    ];
+    let mut found: Vec<String> = words(text).into_iter().map(|w| w.lower).filter(|w| !SMALL.contains(&w.as_str())).collect();
+    let han: Vec<char> = text.chars().collect();
+    for pair in han.windows(2) {
+        if pair.iter().all(|c| crate::words::is_han(*c)) && !pair.iter().any(|c| "的了是在和与把被".contains(*c)) {
+            found.push(pair.iter().collect());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_become_entities_and_entries_facts() {
+        let text = "# C\n\n## Mara Dunn [arc]\n- aliases: the keeper, Mad Mara\n- handed: left\n- [premise] drive: guilt [→ manuscripts/ch02.md#watch]\n\n## 李素裳\n- 惯用手：左\n\n## Hard rules\n- No radio here. must not: radioed, called by radio [→ m.md]\n";
+        let page = Page { path: "c.md".into(), tier: Tier::L1, is_memory: true, form: None, text: text.into() };
+        let memory = Memory::of(&[page]);
+        assert_eq!(memory.entities[0].names, ["Mara Dunn", "the keeper", "Mad Mara", "Dunn", "Mara"]);
+        assert_eq!(memory.entities[1].names, ["李素裳", "素裳"]);
+        let handed = memory.facts.iter().find(|f| f.key == "handed").unwrap();
+        assert_eq!((handed.value.as_str(), handed.at.line), ("left", 5));
+        let drive = memory.facts.iter().find(|f| f.key == "drive").unwrap();
+        assert_eq!((drive.level, drive.text.as_str(), drive.has_source), (Some(Level::Premise), "drive: guilt", true));
+        assert_eq!(memory.rules[0].patterns, ["radioed", "called by radio"]);
+        let mentions = memory.mentions("Mara Dunn saw 素裳 and the keeper's lamp");
+        assert_eq!(mentions.iter().map(|m| (m.entity, m.possessive)).collect::<Vec<_>>(), [(0, false), (1, false), (0, true)]);
+    }
+
+    #[test]
+    fn tables_hold_terms_and_metaphors() {
+        let text = "| term | definition | avoid |\n|---|---|---|\n| lease | a right | lock, mutex |\n\n| 概念 | 比喻 |\n|---|---|\n| 租约 | 借书 |\n| 租约 | 停车票 |\n";
+        let page = Page { path: "g.md".into(), tier: Tier::L1, is_memory: true, form: None, text: text.into() };
+        let memory = Memory::of(&[page]);
+        assert_eq!(memory.terms[0].avoid, ["lock", "mutex"]);
+        assert_eq!(memory.metaphors.len(), 1);
+        assert_eq!((memory.metaphors[0].image.as_str(), memory.metaphors[0].at.line), ("停车票", 8));
+    }
+}

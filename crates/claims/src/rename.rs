@@ -1,0 +1,102 @@
+//! What a rename of one page changes in the others: the bytes of the links that name it, and nothing else.
+
+use quipu_text::{Splice, splice_all};
+
+use crate::graph::{Fate, Graph};
+use crate::page::{Page, Place};
+
+/// A page whose links are mended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mended {
+    pub path: String,
+    pub text: String,
+    /// The links that were rewritten.
+    pub links: Vec<Place>,
+}
+
+/// The pages that have to change when `old` becomes `new`; `old` itself is among them, under its old path, if its
+/// own links have to.
+pub fn plan_rename(pages: &[Page], old: &str, new: &str) -> Vec<Mended> {
+    let graph = Graph::of(pages, None, usize::MAX);
+    let mut mended = Vec::new();
+    for page in pages {
+        let mut splices: Vec<Splice> = Vec::new();
+        let mut links = Vec::new();
+        for edge in graph.out_of(&page.path).filter(|edge| !matches!(edge.fate, Fate::NoFile(_))) {
+            let written = &page.text[edge.target.clone()];
+            if written.starts_with('#') || splices.iter().any(|s| s.range == edge.target) {
+                continue;
+            }
+            let here = if page.path == old { new } else { &page.path };
+            let to = if edge.to == old { new } else { &edge.to };
+            // A link that still says the right thing is left as its author wrote it.
+            if edge.to != old && (edge.from_root || page.path != old || folder(old) == folder(new)) {
+                continue;
+            }
+            let path = if edge.from_root { to.to_owned() } else { beside(here, to) };
+            let anchor = written.split_once('#').map(|(_, anchor)| format!("#{anchor}")).unwrap_or_default();
+            let text = spelled(written, &path) + &anchor;
+            if text != written {
+                splices.push(Splice { range: edge.target.clone(), text });
+                links.push(edge.from.clone());
+            }
+        }
+        if let (false, Ok(text)) = (splices.is_empty(), splice_all(&page.text, &splices)) {
+            mended.push(Mended { path: page.path.clone(), text, links });
+        }
+    }
+    mended
+}
+
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// A path in the spelling of the one it replaces: without `.md`, or with blanks encoded.
+fn spelled(written: &str, path: &str) -> String {
+    let old = written.split('#').next().unwrap_or(written);
+    let path = if old.ends_with(".md") { path.to_owned() } else { path.trim_end_matches(".md").to_owned() };
+    if old.contains("%20") || (old.contains('%') && path.contains(' ')) { path.replace(' ', "%20") } else { path }
+}
+
+/// A path as written from another file's folder.
+fn beside(from: &str, to: &str) -> String {
+    let mut base: Vec<&str> = folder(from).split('/').filter(|part| !part.is_empty()).collect();
+    let mut parts: Vec<&str> = to.split('/').collect();
+    while base.first().is_some_and(|first| parts.len() > 1 && *first == parts[0]) {
+        base.remove(0);
+        parts.remove(0);
+    }
+    let mut path = "../".repeat(base.len());
+    path.push_str(&parts.join("/"));
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quipu_text::recall::Tier;
+
+    fn page(path: &str, text: &str) -> Page {
+        Page { path: path.into(), tier: Tier::L1, is_memory: true, form: None, text: text.into() }
+    }
+
+    #[test]
+    fn every_notation_follows_a_rename() {
+        let pages = [
+            page("a.md", "[→ 角色.md#奥托] and [c](角色.md) `[→ 角色.md]` [[角色#奥托|x]]\n[r][r]\n\n[r]: 角色.md\n"),
+            page("notes/b.md", "[c](../角色.md#奥托)\n"),
+            page("角色.md", "## 奥托\n[b](notes/b.md) [self](#奥托) [→ a.md]\n"),
+        ];
+        let mended = plan_rename(&pages, "角色.md", "人物/角色.md");
+        let told: Vec<(&str, &str)> = mended.iter().map(|m| (m.path.as_str(), m.text.as_str())).collect();
+        assert_eq!(
+            told,
+            [
+                ("a.md", "[→ 人物/角色.md#奥托] and [c](人物/角色.md) `[→ 角色.md]` [[人物/角色#奥托|x]]\n[r][r]\n\n[r]: 人物/角色.md\n"),
+                ("notes/b.md", "[c](../人物/角色.md#奥托)\n"),
+                ("角色.md", "## 奥托\n[b](../notes/b.md) [self](#奥托) [→ a.md]\n"),
+            ]
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! The index of a project: path and first line of each file, sorted.
+//!
+//! A contract has one if a derived file has the form `index`. One row changes when one file does, so the
+//! index can be kept in the commit that changes what it lists. Text before the first row is kept.
+
+use std::collections::BTreeMap;
+
+use crate::class::Class;
+use crate::contract::Contract;
+use crate::form::Form;
+use crate::path::ProjectPath;
+
+const ROW: &str = "- [→ ";
+/// A first line longer than this is cut: the index is read whole, every time.
+const LINE_CHARS: usize = 120;
+
+/// An index as text, row by row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    head: String,
+    rows: BTreeMap<String, String>,
+}
+
+impl Listing {
+    pub fn parse(text: &str) -> Listing {
+        let mut listing = Listing::default();
+        for line in text.lines() {
+            match line.strip_prefix(ROW).and_then(|rest| rest.split_once(']')) {
+                Some((path, first)) => {
+                    listing.rows.insert(path.to_owned(), first.trim().to_owned());
+                }
+                None if listing.rows.is_empty() => {
+                    listing.head.push_str(line);
+                    listing.head.push('\n');
+                }
+                None => {}
+            }
+        }
+        listing
+    }
+
+    /// The same head over other rows.
+    pub fn with_rows(&self, rows: impl IntoIterator<Item = (String, String)>) -> Listing {
+        Listing { head: self.head.clone(), rows: rows.into_iter().collect() }
+    }
+
+    /// Sets the first line of a file, or takes the file out.
+    pub fn set(&mut self, path: &str, first: Option<String>) {
+        match first {
+            Some(first) => self.rows.insert(path.to_owned(), first),
+            None => self.rows.remove(path),
+        };
+    }
+
+    pub fn render(&self) -> String {
+        let mut text = self.head.trim_end().to_owned();
+        text.push_str(if text.is_empty() { "" } else { "\n\n" });
+        for (path, first) in &self.rows {
+            text.push_str(format!("{ROW}{path}] {first}").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// What a file says first: its first heading or line, without markup, behind front matter.
+pub fn first_line(text: &str) -> String {
+    let text = text.trim_start_matches('\u{feff}');
+    let body = match text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---")) {
+        Some((_, after)) => after.trim_start_matches('-'),
+        None => text,
+    };
+    let line = body.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with("<!--")).unwrap_or_default();
+    let line = line.trim_start_matches('#').trim();
+    if line.chars().count() <= LINE_CHARS {
+        return line.to_owned();
+    }
+    line.chars().take(LINE_CHARS).chain(['…']).collect()
+}
+
+impl Contract {
+    /// The file that lists the others, if the contract has one.
+    pub fn index_path(&self) -> Option<ProjectPath> {
+        let rule = self.of_form(Form::Index).find(|rule| rule.class == Class::Derived)?;
+        ProjectPath::parse(rule.path.as_literal()?).ok()
+    }
+
+    /// Whether the index lists a file: memory of a tier, and text that no rule names.
+    pub fn is_listed(&self, path: &ProjectPath) -> bool {
+        let text = [".md", ".txt"].iter().any(|ending| path.as_str().ends_with(ending));
+        text && self.rule(path).is_none_or(|rule| rule.tier.is_some() && rule.form != Some(Form::Index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stay_sorted_and_the_head_stays() {
+        let mut listing = Listing::parse("# 索引\n\nKept.\n\n- [→ b.md] B\n- [→ a.md] A\n");
+        listing.set("aa.md", Some("新文件".into()));
+        listing.set("b.md", None);
+        assert_eq!(listing.render(), "# 索引\n\nKept.\n\n- [→ a.md] A\n- [→ aa.md] 新文件\n");
+        assert_eq!(Listing::parse(&listing.render()).render(), listing.render());
+    }
+
+    #[test]
+    fn the_first_line_is_the_heading_or_the_first_words() {
+        assert_eq!(first_line("\u{feff}\n## 角色\nx"), "角色");
+        assert_eq!(first_line("---\na: 1\n---\n\n# Title\n"), "Title");
+        assert_eq!(first_line("<!-- x -->\nOtto tied a knot.\n"), "Otto tied a knot.");
+        assert_eq!(first_line(""), "");
+        assert_eq!(first_line(&"字".repeat(200)).chars().count(), LINE_CHARS + 1);
+    }
+}

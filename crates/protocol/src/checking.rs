@@ -1,0 +1,219 @@
+//! The constraint query over a project, and the waivers that silence what someone has looked at.
+
+use std::collections::BTreeMap;
+
+use quipu_claims::{
+    Bounds, Checked, Evidence, Judged, Memory, Page, Passages, Verdict, Waiver, chapter_number, check, cut_claims, read_waivers,
+    render_revocation, render_waiver,
+};
+use quipu_contract::{Actor, Form, ProjectPath};
+use quipu_store::{Change, LeaseToken, Receipt, StoreError};
+use quipu_text::recall::{Damage, Tier};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::asked::note_asked;
+use crate::gather::gather;
+use crate::project::Project;
+use crate::reading::{ReadError, read_pointer};
+
+#[derive(Debug, Error)]
+pub enum CheckError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the manuscripts cannot be searched: {0}")]
+    Search(#[from] Damage),
+    #[error("the judge failed on line {line}: {what}")]
+    Judge { line: usize, what: String },
+    #[error("no waiver `{0}` holds")]
+    NoWaiver(String),
+    #[error("a waiver needs a reason")]
+    NoReason,
+}
+
+/// What is checked.
+#[derive(Debug, Clone, Copy)]
+pub enum Draft<'a> {
+    File(&'a str),
+    Claim(&'a str),
+}
+
+/// What someone else says of a claim, by the evidence alone.
+#[derive(Debug, Clone, Serialize)]
+pub struct Ruling {
+    pub verdict: Verdict,
+    pub reason: String,
+    /// Which piece of evidence decides, counted from 0.
+    pub evidence: Option<usize>,
+    pub confidence: f32,
+}
+
+/// Whoever can judge a claim: a program, an agent.
+pub trait ClaimJudge {
+    fn name(&self) -> &str;
+    fn rule(&self, claim: &str, evidence: &[Evidence]) -> Result<Ruling, String>;
+}
+
+pub struct CheckRequest<'a> {
+    pub draft: Draft<'a>,
+    pub k: usize,
+    pub judge: Option<&'a dyn ClaimJudge>,
+}
+
+/// A conflict that no waiver covers.
+#[derive(Debug, Clone, Serialize)]
+pub struct Unwaived {
+    pub id: String,
+    /// Where it is said, as file:line.
+    pub at: String,
+    pub claim: String,
+    /// Where memory says otherwise.
+    pub against: String,
+    pub evidence: String,
+    pub tier: &'static str,
+    pub level: Option<&'static str>,
+    pub confidence: f32,
+    pub judge: String,
+    pub why: String,
+}
+
+/// What the query found.
+#[derive(Debug, Serialize)]
+pub struct Checking {
+    pub path: Option<String>,
+    pub conflicts: Vec<Unwaived>,
+    pub waived: Vec<Waiver>,
+    pub claims: Vec<Checked>,
+}
+
+/// Checks a draft, or one claim, against the pages that the actor may read.
+pub fn check_draft(project: &Project, actor: &Actor, request: &CheckRequest<'_>) -> Result<Checking, CheckError> {
+    let (path, text) = match request.draft {
+        Draft::Claim(text) => (None, text.to_owned()),
+        Draft::File(pointer) => {
+            let reading = read_pointer(project, actor, pointer, None)?;
+            // Blank lines in front keep the line numbers of a section.
+            let lead = "\n".repeat(reading.line - 1);
+            (Some(reading.path.as_str().to_owned()), lead + &String::from_utf8_lossy(&reading.bytes))
+        }
+    };
+    let mut pages = gather(project, actor)?.pages;
+    pages.retain(|page| Some(&page.path) != path.as_ref());
+    let memory = Memory::of(&pages);
+    let passages = Passages::of(pages.iter().filter(|page| page.tier == Tier::L2))?;
+    let chapter = path.as_deref().and_then(chapter_number).or_else(|| actor.unit().and_then(|unit| chapter_number(unit.as_str())));
+    let bounds = Bounds { k: request.k, chapter, ..Bounds::default() };
+    let mut claims = check(&memory, &passages, &cut_claims(&text), &bounds);
+    note_asked(project, &claims.iter().map(|claim| (claim.l1, claim.l2)).collect::<Vec<_>>());
+
+    let held: BTreeMap<String, Waiver> = waivers(project)?.into_iter().map(|waiver| (waiver.id.clone(), waiver)).collect();
+    let here = path.clone().unwrap_or_else(|| "claim".to_owned());
+    let (mut conflicts, mut waived) = (Vec::new(), Vec::new());
+    for checked in &mut claims {
+        for judged in checked.findings.iter().filter(|judged| judged.finding.conflict) {
+            match held.get(&judged.id) {
+                Some(waiver) => waived.push(waiver.clone()),
+                None => conflicts.push(told(&here, checked, judged)),
+            }
+        }
+        checked.findings.retain(|judged| !held.contains_key(&judged.id));
+        if checked.verdict == Verdict::Conflict && checked.findings.is_empty() {
+            checked.verdict = Verdict::Unknown;
+        }
+        if let (Some(judge), Verdict::Unknown, false) = (request.judge, checked.verdict, checked.evidence.is_empty()) {
+            let line = checked.claim.line;
+            let ruling = judge.rule(&checked.claim.text, &checked.evidence).map_err(|what| CheckError::Judge { line, what })?;
+            checked.verdict = ruling.verdict;
+            if let (Verdict::Conflict, Some(evidence)) = (ruling.verdict, checked.evidence.get(ruling.evidence.unwrap_or(0))) {
+                let id = quipu_claims::finding_id(&checked.claim.text, &evidence.text);
+                match held.get(&id) {
+                    Some(waiver) => waived.push(waiver.clone()),
+                    None => conflicts.push(Unwaived {
+                        id,
+                        at: format!("{here}:{line}"),
+                        claim: checked.claim.text.clone(),
+                        against: evidence.at.to_string(),
+                        evidence: evidence.text.clone(),
+                        tier: tier_name(evidence.tier),
+                        level: evidence.level.map(|level| level.name()),
+                        confidence: ruling.confidence,
+                        judge: judge.name().to_owned(),
+                        why: ruling.reason.clone(),
+                    }),
+                }
+            }
+        }
+    }
+    Ok(Checking { path, conflicts, waived, claims })
+}
+
+fn told(here: &str, checked: &Checked, judged: &Judged) -> Unwaived {
+    Unwaived {
+        id: judged.id.clone(),
+        at: format!("{here}:{}", checked.claim.line),
+        claim: checked.claim.text.clone(),
+        against: judged.finding.at.to_string(),
+        evidence: judged.finding.evidence.clone(),
+        tier: tier_name(judged.tier),
+        level: judged.finding.level.map(|level| level.name()),
+        confidence: judged.finding.confidence,
+        judge: judged.finding.judge.to_owned(),
+        why: judged.finding.why.clone(),
+    }
+}
+
+pub(crate) fn tier_name(tier: Tier) -> &'static str {
+    match tier {
+        Tier::L0 => "L0",
+        Tier::L1 => "L1",
+        Tier::L2 => "L2",
+    }
+}
+
+/// The file of a form, if the contract names one by a plain path, or the usual name.
+pub(crate) fn file_of(project: &Project, form: Form, usual: &str) -> ProjectPath {
+    let named = project.contract.of_form(form).find_map(|rule| ProjectPath::parse(rule.path.as_literal()?).ok());
+    named.unwrap_or_else(|| ProjectPath::parse(usual).expect("the usual names are plain paths"))
+}
+
+fn waiver_file(project: &Project) -> ProjectPath {
+    file_of(project, Form::Waivers, "waivers.md")
+}
+
+/// The waivers that hold.
+pub fn waivers(project: &Project) -> Result<Vec<Waiver>, StoreError> {
+    let path = waiver_file(project);
+    let text = project.store.read(&path)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    Ok(read_waivers(path.as_str(), &text))
+}
+
+/// Lets a conflict stand, for a reason.
+pub fn waive(project: &Project, actor: &Actor, id: &str, why: &str, about: &str, lease: Option<LeaseToken>) -> Result<Receipt, CheckError> {
+    if why.trim().is_empty() {
+        return Err(CheckError::NoReason);
+    }
+    add(project, actor, render_waiver(id, why, about), lease)
+}
+
+/// Takes a waiver back.
+pub fn revoke_waiver(project: &Project, actor: &Actor, id: &str, why: &str, lease: Option<LeaseToken>) -> Result<Receipt, CheckError> {
+    if !waivers(project)?.iter().any(|waiver| waiver.id == id) {
+        return Err(CheckError::NoWaiver(id.to_owned()));
+    }
+    add(project, actor, render_revocation(id, why), lease)
+}
+
+fn add(project: &Project, actor: &Actor, line: String, lease: Option<LeaseToken>) -> Result<Receipt, CheckError> {
+    let path = waiver_file(project);
+    let head = if project.store.read(&path)?.is_some() { "" } else { "# Waivers\n\n" };
+    let mut change = Change::by(actor).append(&path, format!("{head}{line}"));
+    change.lease = lease;
+    Ok(project.store.judge(change)?.publish()?)
+}
+
+/// The last chapter that is final.
+pub fn last_chapter(pages: &[Page]) -> Option<u64> {
+    pages.iter().filter(|page| page.tier == Tier::L2).filter_map(|page| chapter_number(&page.path)).max()
+}

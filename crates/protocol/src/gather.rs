@@ -1,0 +1,73 @@
+//! The pages of a project that an actor may see, for questions about all of them.
+
+use quipu_claims::Page;
+use quipu_contract::{Actor, Class, Form, ProjectPath, Readable};
+use quipu_store::{StoreError, Version};
+use quipu_text::Document;
+use quipu_text::recall::Tier;
+
+use crate::index_file::refresh_index;
+use crate::project::Project;
+use crate::reading::{ReadError, may_read};
+
+/// Longer files hold data, not memory.
+const LARGEST: usize = 8 << 20;
+
+/// A page with the version and class it was read at.
+#[derive(Debug, Clone)]
+pub struct Gathered {
+    pub pages: Vec<Page>,
+    /// For each page, in the same order.
+    pub versions: Vec<(Version, Class)>,
+}
+
+/// Every Markdown page that the actor may read. Of a page of which it may read only sections, the rest is blank.
+pub fn gather(project: &Project, actor: &Actor) -> Result<Gathered, ReadError> {
+    refresh_index(project)?;
+    let mut gathered = Gathered { pages: Vec::new(), versions: Vec::new() };
+    for path in project.store.list()? {
+        if !path.as_str().ends_with(".md") && project.contract.rule(&path).and_then(|rule| rule.tier.as_ref()).is_none() {
+            continue;
+        }
+        let Ok(readable) = may_read(project, actor, &path) else { continue };
+        if let Some((page, version)) = load_page(project, &path, readable)? {
+            gathered.versions.push((version, project.contract.class(&path)));
+            gathered.pages.push(page);
+        }
+    }
+    Ok(gathered)
+}
+
+fn load_page(project: &Project, path: &ProjectPath, readable: Readable) -> Result<Option<(Page, Version)>, StoreError> {
+    let Some((bytes, version)) = project.store.read(path)? else { return Ok(None) };
+    let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
+    if text.len() > LARGEST {
+        return Ok(None);
+    }
+    let text = match readable {
+        Readable::Whole => text,
+        Readable::Sections(sections) => only_sections(&text, &sections),
+    };
+    let rule = project.contract.rule(path);
+    let tier = match rule.and_then(|rule| rule.tier.as_deref()) {
+        Some("L0") => Tier::L0,
+        Some("L2") => Tier::L2,
+        _ => Tier::L1,
+    };
+    let page = Page {
+        path: path.as_str().to_owned(),
+        tier,
+        is_memory: rule.is_none_or(|rule| rule.tier.is_some() || matches!(rule.form, Some(Form::Glossary | Form::Metaphors))),
+        form: rule.and_then(|rule| rule.form),
+        text,
+    };
+    Ok(Some((page, version)))
+}
+
+/// The text with everything outside the named sections blank, line for line.
+fn only_sections(text: &str, sections: &[String]) -> String {
+    let document = Document::parse(text);
+    let shown: Vec<_> = sections.iter().filter_map(|name| document.find(name).ok()).map(|section| section.range.clone()).collect();
+    let visible = |at: usize| shown.iter().any(|range| range.contains(&at));
+    text.char_indices().filter(|(at, c)| *c == '\n' || visible(*at)).map(|(_, c)| c).collect()
+}

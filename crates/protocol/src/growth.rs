@@ -1,0 +1,81 @@
+//! A page that outgrew its bound: split at its sections, links kept, in one commit.
+
+use quipu_claims::plan_split;
+use quipu_contract::{Actor, Class, ProjectPath};
+use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError};
+use quipu_text::Counter;
+use thiserror::Error;
+
+use crate::gather::gather;
+use crate::project::Project;
+use crate::reading::ReadError;
+
+/// The variable that bounds a page: `chronicle_tokens` for `chronicle.md`.
+const BOUND: &str = "_tokens";
+
+#[derive(Debug, Error)]
+pub enum GrowthError {
+    #[error("`{0}` is not there")]
+    NotFound(ProjectPath),
+    #[error("`{0}` has fewer than two sections to part")]
+    Whole(ProjectPath),
+    #[error("files with a link into `{path}` may not be edited: {pages}")]
+    Fixed { path: ProjectPath, pages: String },
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What a split did, or why there was none.
+#[derive(Debug)]
+pub enum Grown {
+    Within { tokens: u64, bound: u64 },
+    Split { receipt: Box<Receipt>, created: Vec<String>, mended: Vec<String> },
+}
+
+/// Splits a page that is over its bound, or at once if `now`.
+pub fn split_page(
+    project: &Project,
+    actor: &Actor,
+    path: &ProjectPath,
+    now: bool,
+    lease: Option<LeaseToken>,
+) -> Result<Grown, GrowthError> {
+    let gathered = gather(project, actor)?;
+    let Some(page) = gathered.pages.iter().find(|page| page.path == path.as_str()) else { return Err(GrowthError::NotFound(path.clone())) };
+    let name = path.as_str().trim_end_matches(".md").rsplit('/').next().unwrap_or_default().to_owned() + BOUND;
+    let bound = project.contract.vars.get(&name).and_then(|var| var.value.as_ref()?.parse().ok()).unwrap_or(u64::MAX);
+    let tokens = Counter::O200k.count(&page.text).0;
+    if tokens <= bound && !now {
+        return Ok(Grown::Within { tokens, bound });
+    }
+    let split = plan_split(&gathered.pages, path.as_str()).ok_or_else(|| GrowthError::Whole(path.clone()))?;
+    let mut change = Change::by(actor).why(format!("{path} is split by its sections"));
+    // The page is shorter afterwards, and that is meant.
+    (change.lease, change.force) = (lease, true);
+    let (mut fixed, mut mended) = (Vec::new(), Vec::new());
+    for page in split.changed {
+        let nth = gathered.pages.iter().position(|p| p.path == page.path).expect("a mended page was gathered");
+        let (version, class) = &gathered.versions[nth];
+        match class {
+            Class::Derived => {}
+            Class::Sealed | Class::Append | Class::Record => fixed.push(format!("`{}` ({})", page.path, class.as_str())),
+            _ => {
+                mended.extend(page.links.iter().map(ToString::to_string));
+                change =
+                    change.write(&ProjectPath::parse(&page.path).map_err(ReadError::Path)?, page.text, Expect::Version(version.clone()));
+            }
+        }
+    }
+    if !fixed.is_empty() {
+        return Err(GrowthError::Fixed { path: path.clone(), pages: fixed.join(", ") });
+    }
+    let mut created = Vec::new();
+    for (path, text) in split.created {
+        change = change.create(&ProjectPath::parse(&path).map_err(ReadError::Path)?, text);
+        created.push(path);
+    }
+    let receipt = project.store.judge(change)?.publish()?;
+    Ok(Grown::Split { receipt: Box::new(receipt), created, mended })
+}

@@ -1,0 +1,161 @@
+//! Memory grows by being asked: what L1 lacks is looked for in L2, offered as a fact, and becomes memory on acceptance.
+
+use quipu_claims::{Asked, Page, Passages, Place, Proposal, best_sentence, read_proposals, speaks_of, with_entry};
+use quipu_contract::{Actor, BadPath, Form, ProjectPath};
+use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError};
+use quipu_text::recall::{Damage, Error, Tier};
+use quipu_text::{Document, Level, SpliceError};
+use thiserror::Error;
+
+use crate::asked::note_asked;
+use crate::checking::file_of;
+use crate::gather::gather;
+use crate::project::Project;
+use crate::reading::ReadError;
+
+/// So many passages are looked at for the sentence that answers.
+const PASSAGES: usize = 8;
+
+#[derive(Debug, Error)]
+pub enum LearnError {
+    #[error("neither memory nor the manuscripts speak of that")]
+    Unknown,
+    #[error("no proposal `{0}`")]
+    NoProposal(String),
+    #[error("the fact cannot be put there: {0}")]
+    Splice(#[from] SpliceError),
+    #[error(transparent)]
+    Path(#[from] BadPath),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the manuscripts cannot be searched: {0}")]
+    Search(#[from] Damage),
+    #[error("the manuscripts cannot be searched: {0}")]
+    Recall(#[from] Error),
+}
+
+/// What is to be learnt.
+pub struct Wanted<'a> {
+    pub question: &'a str,
+    /// `path#section` of the memory file that should know it.
+    pub to: &'a str,
+    pub level: Level,
+    /// The fact in someone's own words; without it the sentence that was found.
+    pub text: Option<&'a str>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Learned {
+    /// Memory knows it already.
+    Known { text: String, at: Place },
+    /// A manuscript does; the fact is offered.
+    Proposed { proposal: Proposal, sentence: String, at: Place, receipt: Box<Receipt> },
+}
+
+/// Looks for an answer in memory, then in the manuscripts.
+pub fn learn(project: &Project, actor: &Actor, wanted: &Wanted<'_>, lease: Option<LeaseToken>) -> Result<Learned, LearnError> {
+    let pages = gather(project, actor)?.pages;
+    let memory = pages.iter().filter(|page| page.tier == Tier::L1 && page.is_memory);
+    if let Some((text, at)) =
+        memory.filter_map(|page| best_sentence(page, wanted.question)).find(|(text, _)| speaks_of(text, wanted.question))
+    {
+        note_asked(project, &[(Asked::Hit, Asked::No)]);
+        return Ok(Learned::Known { text, at });
+    }
+    let Some((sentence, at)) = find_in_manuscripts(&pages, wanted.question)? else {
+        note_asked(project, &[(Asked::Miss, Asked::Miss)]);
+        return Err(LearnError::Unknown);
+    };
+    note_asked(project, &[(Asked::Miss, Asked::Hit)]);
+    let source = section_of(&pages, &at);
+    let proposal = Proposal::new(wanted.text.unwrap_or(&sentence), wanted.level, &source, wanted.to);
+    let path = proposal_file(project);
+    let before = text_of(project, &path)?.unwrap_or_else(|| "# Learned\n\n".to_owned());
+    let mut known = read_proposals(&before);
+    known.retain(|other| other.id == proposal.id);
+    let text = if known.is_empty() { before.clone() + &proposal.render() } else { before };
+    let mut change = Change::by(actor).write(&path, text, Expect::Any);
+    change.lease = lease;
+    let receipt = project.store.judge(change)?.publish()?;
+    Ok(Learned::Proposed { proposal, sentence, at, receipt: Box::new(receipt) })
+}
+
+/// The sentence of the manuscripts that answers, with its place.
+pub(crate) fn find_in_manuscripts(pages: &[Page], question: &str) -> Result<Option<(String, Place)>, LearnError> {
+    let passages = Passages::of(pages.iter().filter(|page| page.tier == Tier::L2))?;
+    let mut best: Option<(String, Place)> = None;
+    for (passage, _) in passages.nearest(question, PASSAGES)? {
+        let page = Page { path: passage.at.path.clone(), tier: Tier::L2, is_memory: true, form: None, text: passage.text.clone() };
+        if let Some((sentence, at)) = best_sentence(&page, question) {
+            let line = passage.lines.get(at.line - 1).copied().unwrap_or(passage.at.line);
+            let place = Place::new(&passage.at.path, line);
+            if speaks_of(&sentence, question) {
+                return Ok(Some((sentence, place)));
+            }
+            best.get_or_insert((sentence, place));
+        }
+    }
+    Ok(best)
+}
+
+/// `path#section` of a place.
+fn section_of(pages: &[Page], at: &Place) -> String {
+    let Some(page) = pages.iter().find(|page| page.path == at.path) else { return at.path.clone() };
+    let document = Document::parse(&page.text);
+    let offset = document.lines().range(at.line, page.text.len()).map_or(0, |range| range.start);
+    match document.anchor_of(document.section_at(offset)) {
+        "" => at.path.clone(),
+        anchor => format!("{}#{anchor}", at.path),
+    }
+}
+
+fn proposal_file(project: &Project) -> ProjectPath {
+    file_of(project, Form::Facts, "learned.md")
+}
+
+fn text_of(project: &Project, path: &ProjectPath) -> Result<Option<String>, StoreError> {
+    Ok(project.store.read(path)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// The facts that wait to be accepted.
+pub fn proposals(project: &Project) -> Result<Vec<Proposal>, LearnError> {
+    Ok(text_of(project, &proposal_file(project))?.map(|text| read_proposals(&text)).unwrap_or_default())
+}
+
+/// Puts a fact into memory and takes it off the list, in one commit.
+pub fn accept_proposal(project: &Project, actor: &Actor, id: &str, lease: Option<LeaseToken>) -> Result<(Proposal, Receipt), LearnError> {
+    let (proposal, mut change) = taken_off(project, actor, id)?;
+    let (path, section) = proposal.to.split_once('#').map_or((proposal.to.as_str(), None), |(path, section)| (path, Some(section)));
+    let path = ProjectPath::parse(path)?;
+    change = match project.store.read(&path)? {
+        Some((bytes, version)) => {
+            let text = with_entry(&String::from_utf8_lossy(&bytes), section, &proposal.entry)?;
+            change.write(&path, text, Expect::Version(version))
+        }
+        None => change.create(&path, with_entry(&format!("# {}\n", path.as_str().trim_end_matches(".md")), section, &proposal.entry)?),
+    };
+    change.lease = lease;
+    let receipt = project.store.judge(change.why(format!("learnt {id}")))?.publish()?;
+    Ok((proposal, receipt))
+}
+
+/// Takes a fact off the list.
+pub fn reject_proposal(project: &Project, actor: &Actor, id: &str, lease: Option<LeaseToken>) -> Result<(Proposal, Receipt), LearnError> {
+    let (proposal, mut change) = taken_off(project, actor, id)?;
+    change.lease = lease;
+    let receipt = project.store.judge(change.why(format!("rejected {id}")))?.publish()?;
+    Ok((proposal, receipt))
+}
+
+fn taken_off(project: &Project, actor: &Actor, id: &str) -> Result<(Proposal, Change), LearnError> {
+    let path = proposal_file(project);
+    let text = text_of(project, &path)?.unwrap_or_default();
+    let proposal = read_proposals(&text).into_iter().find(|p| p.id == id).ok_or_else(|| LearnError::NoProposal(id.to_owned()))?;
+    let kept: String = text.split_inclusive('\n').enumerate().filter(|(nth, _)| nth + 1 != proposal.line).map(|(_, line)| line).collect();
+    let mut change = Change::by(actor).write(&path, kept, Expect::Any);
+    change.force = true;
+    Ok((proposal, change))
+}

@@ -1,0 +1,104 @@
+//! The link graph of a project, and a rename that keeps it whole.
+
+use quipu_claims::{Graph, plan_rename};
+use quipu_contract::{Actor, Class, ProjectPath};
+use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, StoreError};
+use thiserror::Error;
+
+use crate::gather::gather;
+use crate::project::Project;
+use crate::reading::ReadError;
+
+/// Above this many links a section is dense, unless the contract's `max_links` says otherwise.
+const MOST_LINKS: usize = 5;
+
+/// Where a reader begins if the contract names no index.
+const ROOTS: [&str; 3] = ["index.md", "README.md", "PROJECT.md"];
+
+/// The links between the pages that the actor may read, and the page where reading begins.
+pub fn link_graph(project: &Project, actor: &Actor) -> Result<(Graph, Option<String>), ReadError> {
+    let pages = gather(project, actor)?.pages;
+    let index = project.contract.index_path().map(|path| path.as_str().to_owned());
+    let root = index.or_else(|| ROOTS.into_iter().find(|root| pages.iter().any(|page| page.path == *root)).map(str::to_owned));
+    let graph = Graph::of(&pages, root.as_deref(), most_links(project));
+    Ok((graph, root))
+}
+
+/// How many links a section may have.
+pub fn most_links(project: &Project) -> usize {
+    project.contract.vars.get("max_links").and_then(|var| var.value.as_ref()?.parse().ok()).unwrap_or(MOST_LINKS)
+}
+
+#[derive(Debug, Error)]
+pub enum MoveError {
+    #[error("`{0}` is not there")]
+    NotFound(ProjectPath),
+    #[error("`{0}` is there already")]
+    Exists(ProjectPath),
+    #[error("{} with a link to `{path}` may not be edited: {}", if .pages.len() == 1 { "a file" } else { "files" }, render_pages(.pages))]
+    Fixed { path: ProjectPath, pages: Vec<(String, Class)> },
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn render_pages(pages: &[(String, Class)]) -> String {
+    pages.iter().map(|(path, class)| format!("`{path}` ({class})", class = class.as_str())).collect::<Vec<_>>().join(", ")
+}
+
+/// What a move did.
+#[derive(Debug)]
+pub struct Moved {
+    pub receipt: Receipt,
+    /// The links that were rewritten, as file:line.
+    pub mended: Vec<String>,
+    /// Pages that keep a link to the old path because their class forbids an edit.
+    pub left: Vec<(String, Class)>,
+}
+
+/// Renames a file and mends every link to it, in one commit.
+pub fn move_file(
+    project: &Project,
+    actor: &Actor,
+    old: &ProjectPath,
+    new: &ProjectPath,
+    leave: bool,
+    lease: Option<LeaseToken>,
+) -> Result<Moved, MoveError> {
+    // Links of pages that the actor does not see must be mended too: the store judges whether it may.
+    let gathered = gather(project, &Actor::Person)?;
+    let Some((bytes, version)) = project.store.read(old)? else { return Err(MoveError::NotFound(old.clone())) };
+    crate::reading::may_read_whole(project, actor, old)?;
+    if project.store.read(new)?.is_some() {
+        return Err(MoveError::Exists(new.clone()));
+    }
+    let mut change = Change::by(actor).why(format!("move {old} to {new}"));
+    change.lease = lease;
+    let (mut mended, mut left, mut moved_text) = (Vec::new(), Vec::new(), bytes);
+    for page in plan_rename(&gathered.pages, old.as_str(), new.as_str()) {
+        if page.path == old.as_str() {
+            mended.extend(page.links.iter().map(ToString::to_string));
+            moved_text = page.text.into_bytes();
+            continue;
+        }
+        let nth = gathered.pages.iter().position(|p| p.path == page.path).expect("a mended page was gathered");
+        let (version, class) = &gathered.versions[nth];
+        match class {
+            // The index follows by itself, in the same commit.
+            Class::Derived => {}
+            Class::Sealed | Class::Append | Class::Record => left.push((page.path, *class)),
+            _ => {
+                let path = ProjectPath::parse(&page.path).map_err(ReadError::Path)?;
+                mended.extend(page.links.iter().map(ToString::to_string));
+                change = change.write(&path, page.text, Expect::Version(version.clone()));
+            }
+        }
+    }
+    if !left.is_empty() && !leave {
+        return Err(MoveError::Fixed { path: old.clone(), pages: left });
+    }
+    change = change.create(new, moved_text).op(Op::Remove { path: old.clone(), expect: Expect::Version(version) });
+    let receipt = project.store.judge(change)?.publish()?;
+    Ok(Moved { receipt, mended, left })
+}

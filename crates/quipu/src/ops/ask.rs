@@ -1,0 +1,55 @@
+use clap::Args;
+use quipu_protocol::{AskError, ask_leaf};
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::command_agent::{CommandAgent, depth};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Ask {
+    /// The one text that is read
+    #[arg(value_name = "PATH[#SECTION]")]
+    pointer: String,
+    /// What is asked of it
+    question: String,
+    /// Who reads it: command:PROGRAM; without it, the sentence nearest to the question
+    #[arg(long, value_name = "AGENT")]
+    by: Option<String>,
+}
+
+impl Operate for Ask {
+    const NAME: &'static str = "ask";
+    const ABOUT: &'static str = "One question to one text: one sentence comes back, with its line";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let agent = self.by.as_deref().map(CommandAgent::parse).transpose()?;
+        let project = session.project()?;
+        let read = |text: &str, line: usize, question: &str| match &agent {
+            Some(agent) => agent.read(text, line, question),
+            None => Err("no reader".into()),
+        };
+        let reader = agent.as_ref().map(|agent| (agent.name(), &read as quipu_protocol::Reader<'_>));
+        let asking = ask_leaf(&project, &session.actor, &self.pointer, &self.question, depth(), reader)?;
+        let text = format!("{} ({})\n", asking.answer, asking.at);
+        let mut answer = Answer::new(json!(asking), text);
+        if agent.is_none() {
+            answer = answer.say("quoted, not understood: --by command:PROGRAM lets a program read it");
+        }
+        Ok(answer)
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Failure {
+        let what = error.to_string();
+        match error {
+            AskError::TooDeep(_) => Failure::new(exit::REFUSED, what, "answer, or say that it is not there"),
+            AskError::Silent(pointer) => Failure::new(exit::NO, what, format!("quipu recall \"…\"; or quipu read {pointer}")),
+            AskError::Reader(_) => Failure::new(exit::AGENT, what, "run without --by: the nearest sentence is quoted"),
+            AskError::Path(error) => error.into(),
+            AskError::Read(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+use clap::Args;
+use quipu_protocol::{MoveError, move_file};
+use serde_json::json;
+
+use super::receipt;
+use crate::answer::{Answer, Failure, count, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Move {
+    /// The file
+    old: String,
+    /// Its new path
+    new: String,
+    /// Go on although files that may not be edited will keep a link to the old path
+    #[arg(long)]
+    leave: bool,
+}
+
+impl Operate for Move {
+    const NAME: &'static str = "move";
+    const ABOUT: &'static str = "Rename a file and mend every link to it, in one commit";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let (old, new) = (Session::path(&self.old)?, Session::path(&self.new)?);
+        let project = session.project()?;
+        let moved = move_file(&project, &session.actor, &old, &new, self.leave, session.lease.clone())?;
+        let told = receipt::answer(&moved.receipt);
+        let mut text = format!("{old} → {new}\n");
+        moved.mended.iter().for_each(|place| text.push_str(&format!("  mended  {place}\n")));
+        moved.left.iter().for_each(|(path, class)| text.push_str(&format!("  left    {path} ({})\n", class.as_str())));
+        let left: Vec<&String> = moved.left.iter().map(|(path, _)| path).collect();
+        let mut answer = Answer::new(json!({"receipt": told.json, "mended": moved.mended, "left": left}), text);
+        answer.talk = told.talk;
+        Ok(answer.say(format!("{} mended", count(moved.mended.len(), "link"))))
+    }
+}
+
+impl From<MoveError> for Failure {
+    fn from(error: MoveError) -> Failure {
+        let what = error.to_string();
+        match error {
+            MoveError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu status --files"),
+            MoveError::Exists(path) => Failure::new(exit::REFUSED, what, format!("quipu remove {path}; or another name")),
+            MoveError::Fixed { .. } => Failure::new(exit::REFUSED, what, "quipu move OLD NEW --leave     (those links will be broken)"),
+            MoveError::Read(error) => error.into(),
+            MoveError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+use clap::Args;
+use quipu_protocol::{Grown, GrowthError, split_page};
+use serde_json::json;
+
+use super::receipt;
+use crate::answer::{Answer, Failure, count, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Split {
+    /// The file, such as chronicle.md; its bound is the variable named after it (chronicle_tokens)
+    path: String,
+    /// Split it although it is within its bound
+    #[arg(long)]
+    now: bool,
+}
+
+impl Operate for Split {
+    const NAME: &'static str = "split";
+    const ABOUT: &'static str = "Split a file over its bound by its sections, all links kept, in one commit";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let path = Session::path(&self.path)?;
+        let project = session.project()?;
+        match split_page(&project, &session.actor, &path, self.now, session.lease.clone())? {
+            Grown::Within { tokens, bound } => Ok(Answer::new(json!({"split": false, "tokens": tokens, "bound": bound}), "")
+                .say(format!("{path} has {tokens} tokens and may have {bound}"))),
+            Grown::Split { receipt, created, mended } => {
+                let told = receipt::answer(&receipt);
+                let mut text: String = created.iter().map(|path| format!("created {path}\n")).collect();
+                mended.iter().for_each(|place| text.push_str(&format!("mended  {place}\n")));
+                let mut answer = Answer::new(json!({"split": true, "created": created, "mended": mended, "receipt": told.json}), text);
+                answer.talk = told.talk;
+                Ok(answer.say(format!("{} mended", count(mended.len(), "link"))))
+            }
+        }
+    }
+}
+
+impl From<GrowthError> for Failure {
+    fn from(error: GrowthError) -> Failure {
+        let what = error.to_string();
+        match error {
+            GrowthError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu status --files"),
+            GrowthError::Whole(_) => Failure::new(exit::REFUSED, what, "give it `##` sections: one for each arc"),
+            GrowthError::Fixed { .. } => Failure::new(exit::REFUSED, what, "a person may amend them first: quipu amend PATH --why \"…\""),
+            GrowthError::Read(error) => error.into(),
+            GrowthError::Store(error) => error.into(),
+        }
+    }
+}
