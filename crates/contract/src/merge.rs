@@ -240,7 +240,7 @@ mod tests {
         let base = r#"{"metadata":{"total_created":2,"last_review":"2026-01-01T00:00:00Z"}}"#;
         let ours = r#"{"metadata":{"total_created":3,"last_review":"2026-01-03T00:00:00Z"}}"#;
         let theirs = r#"{"metadata":{"total_created":5,"last_review":"2026-01-02T00:00:00Z"}}"#;
-        let merged = merge_branches(Class::State, "s.json", base, ours, theirs);
+        let merged = merge_branches(way(Class::State, "s.json"), base, ours, theirs);
         assert_eq!(merged.conflicts, Vec::<String>::new());
         let value: Value = serde_json::from_str(&merged.text).unwrap();
         assert_eq!(

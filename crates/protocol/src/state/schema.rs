@@ -40,7 +40,7 @@ pub(crate) fn check_state(contract: &Contract, path: &ProjectPath, text: &str) -
         return fault(node, "`last_update` is no moment".into(), "2026-01-31T12:00:00Z, or null");
     }
     if let Some(progress) = root.get("progress") {
-        check_progress(progress).or_else(|(node, what, allowed)| fault(&node, what, allowed))?;
+        check_progress(progress).or_else(|(node, what, allowed)| fault(node, what, allowed))?;
     }
     if let Some(orders) = root.get("delegations") {
         if !matches!(orders.shape, Shape::List(_)) {
@@ -55,31 +55,27 @@ pub(crate) fn check_state(contract: &Contract, path: &ProjectPath, text: &str) -
     Ok(())
 }
 
-type Fault = (Node, String, &'static str);
+type Fault<'n> = (&'n Node, String, &'static str);
 
-fn check_progress(progress: &Node) -> Result<(), Fault> {
+fn check_progress(progress: &Node) -> Result<(), Fault<'_>> {
     const ALLOWED: &str = "{\"completed\": [], \"in_progress\": \"\", \"blocked\": [], \"next_steps\": []}";
     if !matches!(progress.shape, Shape::Object(_)) {
-        return Err((progress.clone(), "`progress` is not an object".into(), ALLOWED));
+        return Err((progress, "`progress` is not an object".into(), ALLOWED));
     }
     for key in ["completed", "blocked", "next_steps"] {
         let Some(list) = progress.get(key) else { continue };
         if !matches!(list.shape, Shape::List(_)) {
-            return Err((list.clone(), format!("`{key}` is not a list"), ALLOWED));
+            return Err((list, format!("`{key}` is not a list"), ALLOWED));
         }
     }
     if let Some(node) = progress.get("in_progress")
         && !is_text_or_null(node)
     {
-        return Err((node.clone(), "`in_progress` is not a text".into(), "a text, or null"));
+        return Err((node, "`in_progress` is not a text".into(), "a text, or null"));
     }
     for item in progress.get("blocked").map(Node::items).unwrap_or_default() {
         if as_text(item).is_none() && item.get("item").and_then(as_text).is_none() {
-            return Err((
-                item.clone(),
-                "a block says neither its `item` nor is it a text".into(),
-                "{\"item\": …, \"reason\": …, \"since\": …}",
-            ));
+            return Err((item, "a block says neither its `item` nor is it a text".into(), "{\"item\": …, \"reason\": …, \"since\": …}"));
         }
     }
     Ok(())
