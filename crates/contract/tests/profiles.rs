@@ -106,5 +106,12 @@ fn everything_a_person_reads_is_said_in_both_languages() {
 
 #[test]
 fn relay_and_worldlog_live_together() {
-    resolve(&["relay".into(), "worldlog".into()], Language::En).unwrap();
+    let alone = resolve(&["worldlog".into()], Language::En).unwrap();
+    assert!(alone.roles["agent"].also.is_empty(), "a role that is not there is no fault");
+    let both = resolve(&["relay".into(), "worldlog".into()], Language::En).unwrap();
+    let agent = &both.roles["agent"];
+    assert_eq!(agent.also, ["main"]);
+    let writes = |role: &str, path: &str| both.roles[role].writes.iter().any(|w| w.path.as_str() == path);
+    assert!(writes("agent", "state.json") && writes("agent", "world_state.md"));
+    assert!(writes("main", "state.json") && !writes("main", "world_state.md"), "only the role that says so");
 }

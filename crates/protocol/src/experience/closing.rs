@@ -222,8 +222,8 @@ mod tests {
                 "## Environment\n\n- python: 3.12\n\n### History\n\n- python: 3.11 (until {NOW})\n\n## Agent activity\n\n- otto: 2026-01-02_debug_undefined_add, finished {NOW}\n"
             )
         );
-        let twice = merge_world(&after, &[WorldChange::parse("python=3.13").unwrap()], "otto", "s2", NOW, Language::En).unwrap();
+        let twice = merge_world(&after, &[WorldChange::parse("python=3.13").unwrap()], "otto", Some("s2"), NOW, Language::En).unwrap();
         assert_eq!(twice.matches("### History").count(), 1, "{twice}");
-        assert_eq!(merge_world(before, &[], "otto", "s", NOW, Language::En).unwrap(), before);
+        assert_eq!(merge_world(before, &[], "otto", Some("s"), NOW, Language::En).unwrap(), before);
     }
 }
