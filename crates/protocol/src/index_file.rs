@@ -25,7 +25,10 @@ pub fn refresh_index(project: &Project) -> Result<(), StoreError> {
     let text = listing.render();
     let edited = project.store.on_disk(&path)?.is_some_and(|bytes| bytes != text.as_bytes());
     if now.as_deref() != Some(text.as_str()) || edited {
-        project.store.judge(Change::by(&Actor::Runtime).op(Op::Derive { path, bytes: text.into_bytes(), expect: quipu_store::Expect::Any }))?.publish()?;
+        project
+            .store
+            .judge(Change::by(&Actor::Runtime).op(Op::Derive { path, bytes: text.into_bytes(), expect: quipu_store::Expect::Any }))?
+            .publish()?;
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use quipu_store::StoreError;
 use quipu_text::Document;
 use quipu_text::recall::{FileText, Section, Tier};
 
-use crate::library::Library;
 use crate::index_file::refresh_index;
+use crate::library::Library;
 use crate::project::Project;
 
 /// Longer files hold data, not memory.
