@@ -36,7 +36,7 @@ impl<'s> Door<'s> {
     pub fn answer(&mut self, line: &str) -> Option<Value> {
         let request = match Request::parse(line) {
             Ok(request) => request,
-            Err((id, fault)) => return Some(render_fault(&id, fault)),
+            Err(told) => return Some(render_fault(&told.0, told.1)),
         };
         let id = request.id.clone()?;
         let result = request.check().and_then(|()| self.result(&request));

@@ -44,11 +44,11 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn parse(line: &str) -> Result<Request, (Value, Fault)> {
-        let value: Value = serde_json::from_str(line).map_err(|e| (Value::Null, Fault::new(Fault::PARSE, e.to_string())))?;
+    pub fn parse(line: &str) -> Result<Request, Box<(Value, Fault)>> {
+        let value: Value = serde_json::from_str(line).map_err(|e| Box::new((Value::Null, Fault::new(Fault::PARSE, e.to_string()))))?;
         let id = value.get("id").cloned();
         let shown = id.clone().filter(|id| id.is_string() || id.is_number()).unwrap_or(Value::Null);
-        let bad = |what: &str| (shown.clone(), Fault::new(Fault::REQUEST, what));
+        let bad = |what: &str| Box::new((shown.clone(), Fault::new(Fault::REQUEST, what)));
         if value.get("jsonrpc") != Some(&json!("2.0")) {
             return Err(bad("no JSON-RPC 2.0"));
         }
@@ -56,7 +56,7 @@ impl Request {
         let params = match value.get("params") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(params)) => params.clone(),
-            Some(_) => return Err((shown, Fault::new(Fault::PARAMS, "params are no object"))),
+            Some(_) => return Err(Box::new((shown, Fault::new(Fault::PARAMS, "params are no object")))),
         };
         Ok(Request { id, method, params })
     }
