@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::rc::Rc;
 
 use quipu_contract::{Actor, ActorName, Binding, Builtin, Contract, Each, Pattern, ProjectPath, Role, Step, Unit, UnitId};
 use serde::Serialize;
@@ -102,7 +103,8 @@ pub fn plan_turns(contract: &Contract) -> Vec<Planned<'_>> {
             turns.push(planned(contract, step, unit));
         }
     }
-    let waits: Vec<_> = turns.iter().map(|t| plan_waits(contract, t, &turns)).collect();
+    let order = Order::of(contract, &turns);
+    let waits: Vec<_> = turns.iter().map(|t| plan_waits(contract, t, &order)).collect();
     let begun: BTreeSet<String> = turns.iter().map(|t| t.turn.step.clone()).collect();
     for (turn, waits) in turns.iter_mut().zip(waits) {
         turn.waits = waits;
@@ -148,25 +150,56 @@ fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> P
     Planned { turn, step, role, binding, outputs, waits: Vec::new(), without: Vec::new() }
 }
 
-fn plan_waits(contract: &Contract, turn: &Planned<'_>, all: &[Planned<'_>]) -> Vec<(usize, Wait)> {
+/// Units that are worked on at a time.
+type Batches = Vec<Vec<UnitId>>;
+
+/// What every turn's waits are looked up in, made once: a flow is derived after each turn, and has hundreds.
+struct Order<'c> {
+    /// The turns of each step, with their units.
+    by_step: BTreeMap<&'c str, Vec<(usize, Option<UnitId>)>>,
+    /// For each step the one that ends its batch, and the batches.
+    endings: BTreeMap<&'c str, (&'c Step, Rc<Batches>)>,
+}
+
+impl<'c> Order<'c> {
+    fn of(contract: &'c Contract, turns: &[Planned<'c>]) -> Order<'c> {
+        let mut by_step: BTreeMap<&str, Vec<(usize, Option<UnitId>)>> = BTreeMap::new();
+        for (index, planned) in turns.iter().enumerate() {
+            by_step.entry(&planned.step.name).or_default().push((index, planned.turn.unit.clone()));
+        }
+        let mut endings = BTreeMap::new();
+        for ending in contract.steps.iter().filter(|s| s.batch.is_some()) {
+            let batches = Rc::new(plan_batches(&contract.units_of(ending), ending.batch.unwrap_or(1)));
+            for step in &contract.steps {
+                // The step that ends a batch, if this one comes before it or is it.
+                if step.name == ending.name || comes_before(contract, &step.name, &ending.name) {
+                    endings.entry(step.name.as_str()).or_insert_with(|| (ending, Rc::clone(&batches)));
+                }
+            }
+        }
+        Order { by_step, endings }
+    }
+
+    /// The turns of a step that concern a unit: its own, and those for the whole.
+    fn find(&self, step: &str, unit: Option<&UnitId>) -> Vec<usize> {
+        let turns = self.by_step.get(step).map(Vec::as_slice).unwrap_or_default();
+        let same = |other: &Option<UnitId>| unit.is_none() || other.is_none() || other.as_ref() == unit;
+        turns.iter().filter(|(_, other)| same(other)).map(|(index, _)| *index).collect()
+    }
+}
+
+fn plan_waits(contract: &Contract, turn: &Planned<'_>, order: &Order<'_>) -> Vec<(usize, Wait)> {
     let mut waits: BTreeMap<usize, Wait> = BTreeMap::new();
-    let find = |step: &str, unit: Option<&UnitId>| -> Vec<usize> {
-        let same = |t: &Planned<'_>| t.turn.step == step && (unit.is_none() || t.turn.unit.is_none() || t.turn.unit.as_ref() == unit);
-        all.iter().enumerate().filter(|(_, t)| same(t)).map(|(i, _)| i).collect()
-    };
+    let find = |step: &str, unit: Option<&UnitId>| order.find(step, unit);
     for earlier in &turn.step.after {
         waits.extend(find(earlier, turn.turn.unit.as_ref()).into_iter().map(|i| (i, Wait::Strict)));
     }
     let Some(unit) = &turn.turn.unit else { return waits.into_iter().collect() };
     let needs = contract.units.iter().find(|u| u.id == *unit).map(|u| u.needs.clone()).unwrap_or_default();
-    // The step that ends a batch, if this one comes before it or is it.
-    let ending =
-        contract.steps.iter().find(|s| s.batch.is_some() && (s.name == turn.step.name || comes_before(contract, &turn.step.name, &s.name)));
-    let Some(ending) = ending else {
+    let Some((ending, batches)) = order.endings.get(turn.step.name.as_str()) else {
         waits.extend(needs.iter().flat_map(|need| find(&turn.step.name, Some(need))).map(|i| (i, Wait::Strict)));
         return waits.into_iter().collect();
     };
-    let batches = plan_batches(&contract.units_of(ending), ending.batch.unwrap_or(1));
     let at = batches.iter().position(|b| b.contains(unit)).unwrap_or(0);
     let mut soft = Vec::new();
     if let Some(before) = at.checked_sub(1).and_then(|i| batches.get(i)) {
