@@ -21,6 +21,7 @@ pub mod knowledge;
 pub mod lease;
 pub mod log;
 pub mod mcp;
+pub mod memory_tool;
 pub mod metrics;
 pub mod profile;
 pub mod publish;
