@@ -11,6 +11,7 @@ mod flow_text;
 mod hook;
 mod integrate;
 mod mcp;
+mod memory;
 mod ops;
 mod performers;
 mod progress;

@@ -132,5 +132,6 @@ pub const TABLE: &[Operation] = &[
     row::<ops::integrate::Integrate>(),
     row::<ops::mcp::Mcp>(),
     row::<ops::hook::Hook>(),
+    row::<ops::memory_tool::MemoryTool>(),
     row::<ops::demo::Demo>(),
 ];

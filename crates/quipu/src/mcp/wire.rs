@@ -16,7 +16,7 @@ const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 pub struct Fault {
     pub code: i64,
     pub message: String,
-    pub data: Option<Value>,
+    pub data: Option<Box<Value>>,
 }
 
 impl Fault {
@@ -81,7 +81,7 @@ impl Request {
             Some(STATELESS) | None => Ok(()),
             Some(other) => {
                 let mut fault = Fault::new(Fault::VERSION, format!("revision {other} is not spoken"));
-                fault.data = Some(json!({"supported": [STATELESS], "requested": other}));
+                fault.data = Some(Box::new(json!({"supported": [STATELESS], "requested": other})));
                 Err(fault)
             }
         }
@@ -108,7 +108,7 @@ pub fn render_result(request: &Request, mut result: Value) -> Value {
 pub fn render_fault(id: &Value, fault: Fault) -> Value {
     let mut error = json!({"code": fault.code, "message": fault.message});
     if let Some(data) = fault.data {
-        error["data"] = data;
+        error["data"] = *data;
     }
     json!({"jsonrpc": "2.0", "id": id, "error": error})
 }

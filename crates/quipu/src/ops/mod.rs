@@ -26,6 +26,7 @@ pub mod links;
 pub mod lint;
 pub mod log;
 pub mod mcp;
+pub mod memory_tool;
 pub mod metrics;
 pub mod move_file;
 pub mod profile;

@@ -1,0 +1,283 @@
+//! The commands.
+
+use std::path::Path;
+
+use quipu_contract::{Actor, ProjectPath};
+use quipu_protocol::{Project, ReadError, may_read_whole};
+use quipu_store::{Change, Expect, LeaseToken, Op, StoreError, Version};
+use serde::Deserialize;
+
+use super::place::resolve;
+use super::text::{line_at, numbered, places, size, snippet};
+use crate::answer::Failure;
+
+/// A longer file has no line numbers that the tool could print.
+const MOST_LINES: usize = 999_999;
+/// So deep a folder is shown.
+const DEEPEST: usize = 2;
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    View {
+        path: String,
+        #[serde(default)]
+        view_range: Option<Vec<i64>>,
+    },
+    Create {
+        path: String,
+        file_text: String,
+    },
+    StrReplace {
+        path: String,
+        old_str: String,
+        #[serde(default)]
+        new_str: String,
+    },
+    Insert {
+        path: String,
+        insert_line: i64,
+        insert_text: String,
+    },
+    Delete {
+        path: String,
+    },
+    Rename {
+        old_path: String,
+        new_path: String,
+    },
+}
+
+/// What the model is told instead of a result.
+#[derive(Debug)]
+pub struct ToolError(pub String);
+
+impl From<StoreError> for ToolError {
+    fn from(error: StoreError) -> ToolError {
+        ToolError(Failure::from(error).render())
+    }
+}
+
+type Told = Result<String, ToolError>;
+
+/// Carries out a command in a folder of a project.
+pub fn perform(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, folder: &ProjectPath, command: &Command) -> Told {
+    let memory = Memory { project, actor, lease, folder };
+    match command {
+        Command::View { path, view_range } => memory.view(path, view_range.as_deref()),
+        Command::Create { path, file_text } => memory.create(path, file_text),
+        Command::StrReplace { path, old_str, new_str } => memory.replace(path, old_str, new_str),
+        Command::Insert { path, insert_line, insert_text } => memory.insert(path, *insert_line, insert_text),
+        Command::Delete { path } => memory.delete(path),
+        Command::Rename { old_path, new_path } => memory.rename(old_path, new_path),
+    }
+}
+
+struct Memory<'m> {
+    project: &'m Project,
+    actor: &'m Actor,
+    lease: Option<&'m LeaseToken>,
+    folder: &'m ProjectPath,
+}
+
+fn fail<T>(text: String) -> Result<T, ToolError> {
+    Err(ToolError(text))
+}
+
+impl Memory<'_> {
+    fn on_disk(&self, place: Option<&ProjectPath>) -> std::path::PathBuf {
+        self.project.store.root().join(place.unwrap_or(self.folder).as_str())
+    }
+
+    fn view(&self, path: &str, range: Option<&[i64]>) -> Told {
+        let place = resolve(self.folder, path)?;
+        let disk = self.on_disk(place.as_ref());
+        // The folder itself is always there, even before the first memory.
+        if disk.is_dir() || place.is_none() {
+            let mut lines = vec![format!("{}\t{path}", size(length(&disk)))];
+            self.list(&disk, path, 1, &mut lines);
+            let head = format!("Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:");
+            return Ok(format!("{head}\n{}", lines.join("\n")));
+        }
+        let (text, _) = self.read(path)?;
+        let lines: Vec<&str> = text.split('\n').collect();
+        if lines.len() > MOST_LINES {
+            return fail(format!("File {path} exceeds maximum line limit of 999,999 lines."));
+        }
+        let (first, last) = match range {
+            Some([first, last]) => {
+                let first = usize::try_from(*first).unwrap_or(0).max(1) - 1;
+                let last = match last {
+                    -1 => lines.len(),
+                    last if *last < 0 => lines.len().saturating_sub(usize::try_from(last.unsigned_abs()).unwrap_or(usize::MAX)),
+                    last => usize::try_from(*last).unwrap_or(usize::MAX).min(lines.len()),
+                };
+                (first, last)
+            }
+            _ => (0, lines.len()),
+        };
+        let shown = lines.get(first..last).unwrap_or_default();
+        Ok(format!("Here's the content of {path} with line numbers:\n{}", numbered(first + 1, shown)))
+    }
+
+    fn list(&self, folder: &Path, shown: &str, depth: usize, lines: &mut Vec<String>) {
+        let mut entries: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().collect();
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let shown = format!("{shown}/{name}");
+            if name.starts_with('.') {
+                continue;
+            }
+            if entry.path().is_dir() {
+                lines.push(format!("{}\t{shown}/", size(length(&entry.path()))));
+                if depth < DEEPEST {
+                    self.list(&entry.path(), &shown, depth + 1, lines);
+                }
+            } else if self.may_see(&entry.path()) {
+                lines.push(format!("{}\t{shown}", size(length(&entry.path()))));
+            }
+        }
+    }
+
+    /// What a role may not read it does not see either.
+    fn may_see(&self, file: &Path) -> bool {
+        let relative = file.strip_prefix(self.project.store.root()).ok().and_then(Path::to_str);
+        let path = relative.and_then(|p| ProjectPath::parse(p).ok());
+        path.is_some_and(|path| may_read_whole(self.project, self.actor, &path).is_ok())
+    }
+
+    fn read(&self, path: &str) -> Result<(String, Version), ToolError> {
+        let missing = || ToolError(format!("The path {path} does not exist. Please provide a valid path."));
+        let Some(place) = resolve(self.folder, path)?.filter(|place| !self.on_disk(Some(place)).is_dir()) else {
+            return fail(format!("The path {path} is not a file."));
+        };
+        may_read_whole(self.project, self.actor, &place).map_err(|error: ReadError| ToolError(Failure::from(error).render()))?;
+        let (bytes, version) = self.project.store.read(&place)?.ok_or_else(missing)?;
+        let text = String::from_utf8(bytes).map_err(|_| ToolError(format!("Unsupported file type for {path}")))?;
+        Ok((text, version))
+    }
+
+    fn create(&self, path: &str, text: &str) -> Told {
+        let exists = || ToolError(format!("File {path} already exists"));
+        let place = resolve(self.folder, path)?.filter(|place| !self.on_disk(Some(place)).exists()).ok_or_else(exists)?;
+        self.commit("memory: create", vec![Op::Create { path: place, bytes: text.as_bytes().to_vec() }])?;
+        Ok(format!("File created successfully at: {path}"))
+    }
+
+    fn replace(&self, path: &str, old: &str, new: &str) -> Told {
+        let (text, version) = self.read(path)?;
+        let found = places(&text, old);
+        let count = if old.is_empty() { found.len() } else { text.matches(old).count() };
+        if count == 0 {
+            return fail(format!("No replacement was performed, old_str `{old}` did not appear verbatim in {path}."));
+        }
+        if count > 1 {
+            let lines = found.iter().map(|at| line_at(&text, *at).to_string()).collect::<Vec<_>>().join(", ");
+            let what = format!("No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}.");
+            return fail(format!("{what} Please ensure it is unique"));
+        }
+        let after = text.replace(old, new);
+        self.put(path, &text, &after, version)?;
+        let told = "The memory file has been edited. Here is the snippet showing the change (with line numbers):";
+        Ok(format!("{told}\n{}", snippet(&after, line_at(&text, found[0]))))
+    }
+
+    fn insert(&self, path: &str, at: i64, new: &str) -> Told {
+        let (text, version) = self.read(path)?;
+        let mut lines: Vec<&str> = text.split('\n').collect();
+        if lines.last() == Some(&"") {
+            lines.pop();
+        }
+        let Some(index) = usize::try_from(at).ok().filter(|at| *at <= lines.len()) else {
+            return fail(format!("Invalid `insert_line` parameter: {at}. It should be within the range [0, {}].", lines.len()));
+        };
+        lines.insert(index, new.trim_end_matches('\n'));
+        let mut after = lines.join("\n");
+        if !after.ends_with('\n') {
+            after.push('\n');
+        }
+        self.put(path, &text, &after, version)?;
+        Ok(format!("The file {path} has been edited."))
+    }
+
+    fn delete(&self, path: &str) -> Told {
+        let Some(place) = resolve(self.folder, path)? else {
+            return fail("Cannot delete the /memories directory itself".into());
+        };
+        if !self.on_disk(Some(&place)).exists() {
+            return fail(format!("The path {path} does not exist"));
+        }
+        let remove = |path| Op::Remove { path, expect: Expect::Any };
+        self.commit("memory: delete", self.files(&place)?.into_iter().map(remove).collect())?;
+        clear(&self.on_disk(Some(&place)));
+        Ok(format!("Successfully deleted {path}"))
+    }
+
+    fn rename(&self, old: &str, new: &str) -> Told {
+        let Some(from) = resolve(self.folder, old)? else {
+            return fail("Cannot rename the /memories directory itself".into());
+        };
+        let exists = || ToolError(format!("The destination {new} already exists"));
+        let to = resolve(self.folder, new)?.filter(|to| !self.on_disk(Some(to)).exists()).ok_or_else(exists)?;
+        if !self.on_disk(Some(&from)).exists() {
+            return fail(format!("The path {old} does not exist"));
+        }
+        let mut ops = Vec::new();
+        for path in self.files(&from)? {
+            let target = format!("{to}{}", path.as_str().strip_prefix(from.as_str()).unwrap_or_default());
+            let target = ProjectPath::parse(&target).map_err(|e| ToolError(e.to_string()))?;
+            let bytes = self.project.store.read(&path)?.map(|(bytes, _)| bytes).unwrap_or_default();
+            ops.push(Op::Create { path: target, bytes });
+            ops.push(Op::Remove { path, expect: Expect::Any });
+        }
+        self.commit("memory: rename", ops)?;
+        clear(&self.on_disk(Some(&from)));
+        Ok(format!("Successfully renamed {old} to {new}"))
+    }
+
+    /// The file, or every file of the folder.
+    fn files(&self, place: &ProjectPath) -> Result<Vec<ProjectPath>, ToolError> {
+        if !self.on_disk(Some(place)).is_dir() {
+            return Ok(vec![place.clone()]);
+        }
+        let below = format!("{place}/");
+        Ok(self.project.store.list()?.into_iter().filter(|path| path.as_str().starts_with(&below)).collect())
+    }
+
+    /// What only adds at the end is an append where the contract wants that, and a replacement elsewhere.
+    fn put(&self, path: &str, before: &str, after: &str, version: Version) -> Result<(), ToolError> {
+        let Some(place) = resolve(self.folder, path)? else { return Ok(()) };
+        if let Some(added) = after.strip_prefix(before).filter(|added| !added.is_empty()) {
+            let bytes = added.as_bytes().to_vec();
+            if self.commit("memory: add", vec![Op::Append { path: place.clone(), bytes }]).is_ok() {
+                return Ok(());
+            }
+        }
+        let bytes = after.as_bytes().to_vec();
+        self.commit("memory: edit", vec![Op::Write { path: place, bytes, expect: Expect::Version(version) }])
+    }
+
+    fn commit(&self, why: &str, ops: Vec<Op>) -> Result<(), ToolError> {
+        let mut change = Change::by(self.actor).why(why);
+        // The tool has no way to say that a loss is meant; every older version is kept.
+        (change.ops, change.lease, change.force) = (ops, self.lease.cloned(), true);
+        if change.ops.is_empty() {
+            return Ok(());
+        }
+        self.project.store.judge(change)?.publish()?;
+        Ok(())
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |found| found.len())
+}
+
+/// Removes folders that hold nothing any more.
+fn clear(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().filter(|e| e.path().is_dir()) {
+        clear(&entry.path());
+    }
+    let _ = std::fs::remove_dir(folder);
+}

@@ -1,0 +1,41 @@
+//! `memory-tool`: Anthropic's memory tool, kept by the contract.
+
+use std::io::Read;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, exit};
+use crate::memory::{Command, ToolError, perform};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct MemoryTool {
+    /// The folder of the project that is `/memories`
+    #[arg(long, value_name = "DIR", default_value = "memories")]
+    under: String,
+}
+
+impl Operate for MemoryTool {
+    const NAME: &'static str = "memory-tool";
+    const ABOUT: &'static str = "Carry out a command of Anthropic's memory tool: its JSON on stdin, its text on stdout";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let mut text = String::new();
+        std::io::stdin().lock().read_to_string(&mut text).map_err(|e| Failure::new(exit::IO, format!("cannot read stdin: {e}"), ""))?;
+        let mend = r#"{"command": "view", "path": "/memories"}; or create, str_replace, insert, delete, rename"#;
+        let command: Command =
+            serde_json::from_str(&text).map_err(|e| Failure::usage(format!("no command of the memory tool: {e}"), mend))?;
+        let project = session.project()?;
+        let folder = Session::path(self.under.trim_end_matches('/'))?;
+        match perform(&project, &session.actor, session.lease.as_ref(), &folder, &command) {
+            Ok(told) => Ok(Answer::new(json!({"content": told, "is_error": false}), told)),
+            Err(ToolError(told)) => {
+                let mut answer = Answer::new(json!({"content": told, "is_error": true}), told);
+                answer.exit = exit::NO;
+                Ok(answer)
+            }
+        }
+    }
+}
