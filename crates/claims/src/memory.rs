@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::claim::blank_comments;
 use crate::page::{Page, Place};
 use crate::threads::{Thread, read_threads};
-use crate::words::{find_all, has_han, words};
+use crate::words::{find_all, has_han, lowered, words};
 
 /// Someone or something that memory knows by name.
 #[derive(Debug, Clone)]
@@ -284,11 +284,8 @@ pub fn split_key(text: &str) -> Option<(&str, &str)> {
 
 /// The words after `must not:`.
 fn split_ban(text: &str) -> Option<(String, Vec<String>)> {
-    let lower = text.to_lowercase();
+    let lower = lowered(text);
     let (at, sign) = ["must not", "不得出现", "禁止出现"].into_iter().find_map(|sign| lower.find(sign).map(|at| (at, sign)))?;
-    if lower.len() != text.len() {
-        return None;
-    }
     let after = text[at + sign.len()..].trim_start();
     let list = after.strip_prefix(':').or_else(|| after.strip_prefix('：'))?;
     let patterns: Vec<String> = listed(list);

@@ -219,6 +219,7 @@ mod tests {
     use super::*;
     use crate::claim::cut_claims;
     use crate::page::Page;
+    use proptest::prelude::*;
 
     fn page(path: &str, tier: Tier, text: &str) -> Page {
         Page { path: path.into(), tier, is_memory: true, form: None, text: text.into() }
@@ -242,5 +243,79 @@ mod tests {
         assert_eq!(checked[0].findings[0].finding.at, Place::new("characters.md", 4));
         assert_eq!((checked[1].verdict, checked[1].l1, checked[1].l2), (Verdict::Unknown, Asked::Miss, Asked::Hit));
         assert_eq!(checked[1].evidence[0].at, Place::new("manuscripts/ch01.md", 5));
+    }
+
+    /// Pieces that judges, parsers and slices could trip over.
+    fn soup() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "Otto",
+            "奥托",
+            "'s ",
+            "的",
+            " right hand",
+            "用右手写",
+            "İ",
+            "ß",
+            "\u{feff}",
+            "\n",
+            "\n\n## ",
+            "- ",
+            "- handed: left\n",
+            "- 年龄：三十一岁\n",
+            "- must not: ",
+            "must not：",
+            "[→ ",
+            "]",
+            "[⊣ #",
+            "| term | avoid |\n|---|---|\n| a | b |\n",
+            "“",
+            "”",
+            "\"",
+            "1911年",
+            "14 November",
+            " was 34.",
+            "之前",
+            " before ",
+            "eyes",
+            "蓝",
+            "眼睛",
+            ", ",
+            "。",
+            ". ",
+            "<!-- ",
+            "-->",
+            "第",
+            "章",
+            "ch",
+            "9",
+            "🦀",
+            "é",
+            " mother ",
+            "母亲",
+            " born in ",
+            "生于",
+            "大",
+            "—",
+            "：",
+            ": ",
+        ]);
+        prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_fail(memory in soup(), draft in soup()) {
+            let pages = [page("a.md", Tier::L1, &format!("## Otto\n- handed: left\n- age: 31\n\n## 奥托\n{memory}")), page("m.md", Tier::L2, &memory)];
+            let passages = Passages::of(pages.iter().filter(|p| p.tier == Tier::L2)).unwrap();
+            let claims = cut_claims(&draft);
+            let checked = check(&Memory::of(&pages), &passages, &claims, &Bounds { chapter: Some(3), ..Bounds::default() });
+            prop_assert_eq!(checked.len(), claims.len());
+            let lines = draft.lines().count().max(1);
+            prop_assert!(claims.iter().all(|claim| (1..=lines).contains(&claim.line)));
+            crate::lint::lint(&pages, 5);
+            crate::tension::read_tension(&pages);
+            crate::split::plan_split(&pages, "a.md");
+            crate::rename::plan_rename(&pages, "a.md", "b/c.md");
+        }
     }
 }

@@ -53,15 +53,24 @@ pub fn words(text: &str) -> Vec<Word> {
     words
 }
 
+/// The text in small letters, byte for byte in the same places: letters whose small form is longer stay as they are.
+pub fn lowered(text: &str) -> String {
+    let small = |c: char| {
+        let mut lower = c.to_lowercase();
+        match (lower.next(), lower.next()) {
+            (Some(one), None) if one.len_utf8() == c.len_utf8() => one,
+            _ => c,
+        }
+    };
+    text.chars().map(small).collect()
+}
+
 /// Where a name or term stands in a text: whole words in English, characters in Chinese.
 pub fn find_all(text: &str, term: &str, any_case: bool) -> Vec<Range<usize>> {
     if term.is_empty() {
         return Vec::new();
     }
-    let (haystack, needle) = if any_case { (text.to_lowercase(), term.to_lowercase()) } else { (text.to_owned(), term.to_owned()) };
-    if haystack.len() != text.len() {
-        return Vec::new();
-    }
+    let (haystack, needle) = if any_case { (lowered(text), lowered(term)) } else { (text.to_owned(), term.to_owned()) };
     let spaced = |c: char| c.is_alphanumeric() && !is_han(c);
     let bounded = |range: &Range<usize>| {
         let before = haystack[..range.start].chars().next_back();
