@@ -81,8 +81,8 @@ impl Store {
             let _held = self.apply_lock.acquire()?;
             let (kept, _) = self.heads()?.kept()?;
             // Where a running process knows how far files are in place, only what lies behind can be lost.
-            let from = self.live()?.known().applied.map_or(kept, |placed| placed.max(kept));
-            self.redo_lost(self.paths_since(from)?)?;
+            let placed = self.live()?.known().applied;
+            self.redo_lost(self.paths_since(kept)?, placed)?;
             self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))?;
             let heads = self.heads()?;
             heads.set_kept(end, &self.boot)?;
@@ -101,7 +101,7 @@ impl Store {
         }
         let paths = self.paths_since(kept)?;
         let _held = self.apply_lock.acquire()?;
-        self.redo_lost(paths)?;
+        self.redo_lost(paths, None)?;
         self.heads()?.set_boot(&self.boot)
     }
 
@@ -117,7 +117,7 @@ impl Store {
 
     /// Writes a file anew if what stands there is what a crash leaves: nothing, a beginning of the
     /// newest text, or an earlier version of it. Anything else is someone's edit and stays.
-    fn redo_lost(&self, paths: BTreeSet<String>) -> Result<()> {
+    fn redo_lost(&self, paths: BTreeSet<String>, placed: Option<Position>) -> Result<()> {
         for text in paths {
             let Ok(path) = ProjectPath::parse(&text) else { continue };
             let Some(head) = self.heads()?.head(&text)? else { continue };
@@ -127,7 +127,8 @@ impl Store {
                 continue;
             }
             // A file that was written after Quipu last wrote it was edited, not lost.
-            let edited = found.as_ref().zip(head.stamp).is_some_and(|((_, stamp), ours)| stamp.mtime_ns > ours.mtime_ns);
+            let edited = found.as_ref().zip(head.stamp).is_some_and(|((_, stamp), ours)| stamp.mtime_ns > ours.mtime_ns)
+                || placed.is_some_and(|placed| head.at < placed);
             let io = || format!("cannot redo `{path}`");
             if head.gone {
                 // Written after the removal was journalled: someone has made it again.
