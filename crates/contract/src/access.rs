@@ -18,6 +18,59 @@ pub struct Denial {
     pub place: Place,
 }
 
+/// What is not about one file, and not for everyone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Privilege {
+    /// Making the contract, and setting up what holds agents to it.
+    MakeRules,
+    /// Opening or closing a gate.
+    Decide,
+    /// Looking at everything: all files, all commits, what others saw and scored.
+    SeeAll,
+    /// Running a flow.
+    RunFlow,
+}
+
+/// Why an actor has not a privilege, and what it can do instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withheld {
+    pub what: String,
+    pub mend: String,
+}
+
+impl Actor {
+    /// Someone who named neither a role nor an agent. A unit alone says what is meant, not who asks.
+    pub fn is_person(&self) -> bool {
+        match self {
+            Actor::Person => true,
+            Actor::Agent { role, agent, .. } => role.is_none() && agent.is_none(),
+            Actor::Runtime => false,
+        }
+    }
+
+    /// People have every privilege. An agent never makes rules nor decides; in a role it sees its own
+    /// pointers and does its own step, nothing else.
+    pub fn may(&self, privilege: Privilege) -> Result<(), Withheld> {
+        let withheld = |what: String, mend: String| Err(Withheld { what, mend });
+        match (privilege, self.role()) {
+            (Privilege::MakeRules, _) if !self.is_person() => {
+                withheld("the contract, and what holds agents to it, is for people".into(), "ask a person".into())
+            }
+            (Privilege::Decide, _) if !self.is_person() => {
+                withheld("a gate is for people: agents do not open it".into(), "ask a person".into())
+            }
+            (Privilege::SeeAll, Some(role)) => withheld(
+                format!("role `{role}` sees its own pointers, not the whole project"),
+                format!("quipu contract show --role {role}"),
+            ),
+            (Privilege::RunFlow, Some(role)) => {
+                withheld(format!("role `{role}` does one step of a flow, it does not run it"), "leave --as out".into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// How much of a file a role may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readable {
@@ -139,4 +192,30 @@ fn unsaid<'p>(pointers: impl Iterator<Item = &'p Pattern>, path: &ProjectPath, b
 
 fn join(paths: &[String]) -> String {
     paths.iter().map(|p| format!("`{p}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::ActorName;
+    use crate::unit::UnitId;
+
+    #[test]
+    fn privileges_by_who_asks() {
+        use Privilege::{Decide, MakeRules, RunFlow, SeeAll};
+        let name = |text: &str| ActorName::parse(text).ok();
+        let unit_only = Actor::Agent { role: None, unit: UnitId::parse("ch01").ok(), agent: None };
+        let agent = Actor::Agent { role: None, unit: None, agent: name("otto") };
+        let role = Actor::Agent { role: name("writer"), unit: None, agent: name("otto") };
+        for (actor, allowed) in [
+            (Actor::Person, vec![MakeRules, Decide, SeeAll, RunFlow]),
+            (unit_only, vec![MakeRules, Decide, SeeAll, RunFlow]),
+            (agent, vec![SeeAll, RunFlow]),
+            (role, vec![]),
+        ] {
+            for privilege in [MakeRules, Decide, SeeAll, RunFlow] {
+                assert_eq!(actor.may(privilege).is_ok(), allowed.contains(&privilege), "{actor:?} {privilege:?}");
+            }
+        }
+    }
 }

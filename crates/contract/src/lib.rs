@@ -35,7 +35,7 @@ mod scene;
 mod tokens;
 mod unit;
 
-pub use access::{Denial, Grant, Readable};
+pub use access::{Denial, Grant, Privilege, Readable, Withheld};
 pub use actor::{Actor, ActorName, BadName};
 pub use budget::{Budget, Budgets};
 pub use class::{Act, Class, Refusal};

@@ -1,6 +1,6 @@
 //! What an operation returns, whichever door it was called through.
 
-use quipu_contract::{BadPath, Fault, Faults, Place};
+use quipu_contract::{BadPath, Fault, Faults, Place, Withheld};
 use quipu_protocol::flow::{FlowError, GateError, ReplayError};
 use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError, WorkError};
 use quipu_store::StoreError;
@@ -306,6 +306,12 @@ impl From<FlowError> for Failure {
     }
 }
 
+impl From<Withheld> for Failure {
+    fn from(withheld: Withheld) -> Failure {
+        Failure::new(exit::REFUSED, withheld.what, withheld.mend)
+    }
+}
+
 impl From<GateError> for Failure {
     fn from(error: GateError) -> Failure {
         let what = error.to_string();
@@ -313,6 +319,7 @@ impl From<GateError> for Failure {
             GateError::Unknown(_) => Failure::new(exit::NOT_FOUND, what, "quipu contract show"),
             GateError::NeedsUnit(_) => Failure::usage(what, "--unit UNIT"),
             GateError::NotWaiting { .. } => Failure::new(exit::REFUSED, what, "quipu status"),
+            GateError::Withheld(withheld) => withheld.into(),
             GateError::NoGate(_) => Failure::new(exit::REFUSED, what, "quipu run --step STEP --again"),
             GateError::Flow(error) => error.into(),
             GateError::Store(error) => error.into(),

@@ -1,6 +1,6 @@
 //! A person's word: approving or rejecting at a gate, or overruling an objection.
 
-use quipu_contract::{Actor, Builtin, Each, ProjectPath};
+use quipu_contract::{Actor, Builtin, Each, Privilege, ProjectPath, Withheld};
 use quipu_store::{Expect, Op, Receipt, StoreError};
 use thiserror::Error;
 
@@ -24,6 +24,8 @@ pub enum GateError {
     NotWaiting { turn: Turn, state: &'static str, why: Vec<String> },
     #[error("`{0}` is no gate: it can be overruled, not rejected")]
     NoGate(Turn),
+    #[error("{}", .0.what)]
+    Withheld(Withheld),
     #[error(transparent)]
     Flow(#[from] FlowError),
     #[error(transparent)]
@@ -31,7 +33,14 @@ pub enum GateError {
 }
 
 /// Notes a person's decision. Approving a gate whose file is not there makes it from the first file that the gate reads.
-pub fn decide_gate(project: &Project, turn: &Turn, ruling: Ruling, why: Option<&str>) -> Result<(Receipt, Vec<String>), GateError> {
+pub fn decide_gate(
+    project: &Project,
+    actor: &Actor,
+    turn: &Turn,
+    ruling: Ruling,
+    why: Option<&str>,
+) -> Result<(Receipt, Vec<String>), GateError> {
+    actor.may(Privilege::Decide).map_err(GateError::Withheld)?;
     let memory = Memory::default();
     let (flow, _) = flow_now(project, &memory)?;
     let each = turn.unit.is_none() && project.contract.step(&turn.step).is_some_and(|s| s.each == Each::Unit);

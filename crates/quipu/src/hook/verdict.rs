@@ -9,7 +9,7 @@ use quipu_store::{Change, Expect, Op, Options, StoreError};
 
 use super::call::Deed;
 use super::{edit, patch};
-use crate::answer::{Failure, exit};
+use crate::answer::Failure;
 use crate::session::Session;
 
 /// Who judges, for whom.
@@ -38,14 +38,12 @@ impl<'s> Judge<'s> {
         if text.is_empty() {
             return Ok(None);
         }
-        if text == ".quipu" || text.starts_with(".quipu/") {
-            let what = format!("`{text}` is the journal: Quipu alone writes it");
-            return Ok(Some(Failure::new(exit::REFUSED, what, "quipu log, quipu restore PATH     (what the journal is good for)")));
-        }
         let path = match ProjectPath::parse(&text) {
             Ok(path) => path,
-            // A spelling that only pretends to be another path is no way around.
-            Err(error @ (BadPath::NotNormal { .. } | BadPath::OddCharacter(_))) => return Ok(Some(error.into())),
+            // Quipu's own folder, and a spelling that only pretends to be another path. What is git's stays git's.
+            Err(error @ (BadPath::Reserved { folder: ".quipu", .. } | BadPath::NotNormal { .. } | BadPath::OddCharacter(_))) => {
+                return Ok(Some(error.into()));
+            }
             Err(_) => return Ok(None),
         };
         if !self.projects.contains_key(&root) {

@@ -2,7 +2,7 @@ use clap::Args;
 use quipu_protocol::flow::{Ruling, Turn, decide_gate};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -43,12 +43,9 @@ impl Operate for Reject {
 }
 
 fn decide(session: &Session, gate: &str, ruling: Ruling, why: Option<&str>) -> Result<Answer, Failure> {
-    if session.actor.role().is_some() || session.actor.agent().is_some() {
-        return Err(Failure::new(exit::REFUSED, "a gate is for people: agents do not open it", "ask a person"));
-    }
     let project = session.project()?;
     let turn = Turn { step: gate.to_owned(), unit: session.actor.unit().cloned() };
-    let (receipt, made) = decide_gate(&project, &turn, ruling, why)?;
+    let (receipt, made) = decide_gate(&project, &session.actor, &turn, ruling, why)?;
     let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };
     let mut text = format!("{verb} {turn}\n");
     for path in &made {

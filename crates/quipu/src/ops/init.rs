@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use quipu_contract::{Actor, Language};
+use quipu_contract::{Language, Privilege};
 use quipu_protocol::{Layout, lay_out};
 use quipu_store::Options;
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -34,9 +34,7 @@ impl Operate for Init {
     const ABOUT: &'static str = "Lay out a project, or join a folder that holds such files already";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        if session.actor != Actor::Person {
-            return Err(Failure::new(exit::REFUSED, "a contract is made by a person", "quipu init     (without --as, --unit or --agent)"));
-        }
+        session.actor.may(Privilege::MakeRules)?;
         let mut vars = BTreeMap::new();
         for pair in &self.var {
             let Some((name, value)) = pair.split_once('=') else {

@@ -1,7 +1,7 @@
 //! `integrate`: the files that an agent host wants.
 
 use clap::Args;
-use quipu_contract::Actor;
+use quipu_contract::Privilege;
 use quipu_protocol::{Project, render_difference};
 use serde_json::json;
 
@@ -36,10 +36,7 @@ impl Operate for Integrate {
         let Some(host) = hosts.iter().find(|h| h.name == *name) else {
             return Err(Failure::new(exit::NOT_FOUND, format!("no host `{name}` is known"), "quipu integrate     (lists them)"));
         };
-        if session.actor != Actor::Person {
-            let what = "what holds an agent to the contract is for people to set up";
-            return Err(Failure::new(exit::REFUSED, what, format!("ask a person for: quipu integrate {name}")));
-        }
+        session.actor.may(Privilege::MakeRules)?;
         let root = Project::find_root(&session.folder)?;
         let contract = Project::load_contract(&root)?;
         let planned = plan(&root, &contract, host, self.remove)?;

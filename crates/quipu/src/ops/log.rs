@@ -1,4 +1,5 @@
 use clap::Args;
+use quipu_contract::Privilege;
 use quipu_protocol::may_read_whole;
 use serde_json::json;
 
@@ -22,9 +23,7 @@ impl Operate for Log {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let Some(path) = &self.path else {
-            if let Some(role) = session.actor.role() {
-                return Err(Failure::new(exit::REFUSED, format!("role `{role}` sees the history of its own files only"), "quipu log PATH"));
-            }
+            session.actor.may(Privilege::SeeAll)?;
             let entries = project.store.log(self.most)?;
             let who: Vec<String> = entries.iter().map(|e| e.who.to_string()).collect();
             let width = width(&who);

@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_contract::Language;
+use quipu_contract::{Language, Privilege};
 use quipu_protocol::{Library, Project, eject_profile};
 use serde_json::json;
 
@@ -68,9 +68,7 @@ impl Operate for ProfileEject {
     const ABOUT: &'static str = "Copy a built-in profile into the project, to be changed";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        if session.actor != quipu_contract::Actor::Person {
-            return Err(Failure::new(exit::REFUSED, "a profile is part of the contract: only a person may eject it", "ask a person"));
-        }
+        session.actor.may(Privilege::MakeRules)?;
         let root = Project::find_root(&session.folder)?;
         let ejected = eject_profile(&root, &self.name)?;
         let text = ejected.files.iter().map(|f| format!("{f}\n")).collect::<String>();

@@ -1,4 +1,5 @@
 use clap::Args;
+use quipu_contract::Privilege;
 use quipu_protocol::flow::replay;
 use serde_json::json;
 
@@ -21,13 +22,7 @@ impl Operate for Replay {
     const ABOUT: &'static str = "What a run saw: its brief, and every text with its version";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        if let Some(role) = session.actor.role() {
-            return Err(Failure::new(
-                exit::REFUSED,
-                format!("role `{role}` sees its own view, not the runs"),
-                format!("quipu view {role}"),
-            ));
-        }
+        session.actor.may(Privilege::SeeAll)?;
         let project = session.project()?;
         let found = replay(&project, &self.asked)?;
         let (fact, note) = (&found.fact, &found.fact.note);

@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_contract::{Form, ProjectPath};
+use quipu_contract::{Form, Privilege, ProjectPath};
 use quipu_protocol::flow::{Memory, flow_now, refresh_panel};
 use quipu_protocol::panel::{PanelView, panel_view};
 use serde_json::json;
@@ -17,16 +17,14 @@ impl Operate for ReviewStatus {
     const ABOUT: &'static str = "Who is done, with which score; averages, conflicts and the verdict";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        if let Some(role) = session.actor.role() {
-            return Err(Failure::new(
-                exit::REFUSED,
-                format!("role `{role}` forms its own opinion: the scores of others are not for it"),
-                "ask a person",
-            ));
-        }
+        session.actor.may(Privilege::SeeAll)?;
         let project = session.project()?;
         if project.contract.of_form(Form::Report).next().is_none() {
-            return Err(Failure::new(exit::NOT_FOUND, "the contract has no reports to look at", "quipu init --profile review"));
+            return Err(Failure::new(
+                exit::NOT_FOUND,
+                "the contract has no reports to look at",
+                "quipu profile list     (one of them has a panel)",
+            ));
         }
         let memory = Memory::default();
         if !project.store.is_read_only() {

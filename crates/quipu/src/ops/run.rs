@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_contract::{Contract, UnitId};
+use quipu_contract::{Contract, Privilege, UnitId};
 use quipu_protocol::flow::{Choice, Engine, Memory, State, Usage, estimate_flow, flow_now};
 use quipu_protocol::{HousePress, Project};
 use quipu_store::Options;
@@ -49,13 +49,7 @@ impl Operate for Run {
     const ABOUT: &'static str = "Run the flow: every step that can be done, for UNIT, FIRST-LAST or all, by --agent";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        if let Some(role) = session.actor.role() {
-            return Err(Failure::new(
-                exit::REFUSED,
-                format!("role `{role}` does one step of a flow, it does not run it"),
-                "leave --as out",
-            ));
-        }
+        session.actor.may(Privilege::RunFlow)?;
         let root = Project::find_root(&session.folder)?;
         let project = Project::open(&root, Options::default())?;
         let choice = self.choice(session, &project.contract)?;

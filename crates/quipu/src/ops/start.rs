@@ -64,7 +64,10 @@ fn offer(around: &Surroundings) -> Answer {
         }
     } else if let Some(folder) = &around.joinable {
         text.push_str(&format!("There are files of a project in {}, and no contract yet. To join them:\n", folder.display()));
-        text.push_str(&format!("  quipu init {} --profile relay     (what is there stays as it is)\n", folder.display()));
+        text.push_str(&format!(
+            "  quipu init {} --profile NAME     (what is there stays as it is; quipu profile list)\n",
+            folder.display()
+        ));
     } else {
         text.push_str("There is no project here. To begin one:\n");
         for profile in Library::summaries(quipu_contract::Language::En) {

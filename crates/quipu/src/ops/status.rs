@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use quipu_contract::Class;
+use quipu_contract::{Class, Privilege};
 use quipu_protocol::flow::{Memory, flow_now};
 use serde_json::json;
 
@@ -26,13 +26,7 @@ impl Operate for Status {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        if let Some(role) = session.actor.role() {
-            return Err(Failure::new(
-                exit::REFUSED,
-                format!("role `{role}` sees its own pointers, not the whole project"),
-                format!("quipu contract show --role {role}"),
-            ));
-        }
+        session.actor.may(Privilege::SeeAll)?;
         let mut survey = project.store.survey()?;
         let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
         let names = project.contract.profiles.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use quipu_contract::{Language, ProjectPath, Step, UnitId};
+use quipu_contract::{Actor, Language, ProjectPath, Step, UnitId};
 use quipu_protocol::flow::{
     Choice, Engine, Event, Flow, Memory, Press, Ruling, Scripted, State, Stop, Summary, Turn, decide_gate, flow_now,
 };
@@ -134,11 +134,11 @@ impl Stage {
     }
 
     pub fn approve(&self, step: &str, unit: Option<&str>) {
-        decide_gate(&self.open(), &turn(step, unit), Ruling::Approved, None).unwrap();
+        decide_gate(&self.open(), &Actor::Person, &turn(step, unit), Ruling::Approved, None).unwrap();
     }
 
     pub fn reject(&self, step: &str, why: &str) {
-        decide_gate(&self.open(), &turn(step, None), Ruling::Rejected, Some(why)).unwrap();
+        decide_gate(&self.open(), &Actor::Person, &turn(step, None), Ruling::Rejected, Some(why)).unwrap();
     }
 
     pub fn with_flow<T>(&self, look: impl FnOnce(&Flow<'_>) -> T) -> T {
