@@ -313,11 +313,12 @@ impl Store {
             }
             return Ok(Some(now.advance(path, OpKind::Append, bytes)));
         }
-        if now.exists() && !mends && now.version() == Some(&Version::of(&bytes)) {
+        let written = Version::of(&bytes);
+        if now.exists() && !mends && now.version() == Some(&written) {
             return Ok(None);
         }
         let version = now.version().cloned();
-        let mut record = now.advance(path, OpKind::Write, bytes);
+        let mut record = now.advance_to(written, path, OpKind::Write, bytes);
         // Brought back as it was, it is the version that it was.
         if let (Act::RestoreHead, Some(version), Some(head)) = (act, version, &mut now.head) {
             record.version.clone_from(&version);
@@ -441,11 +442,17 @@ fn changed_rows<'o>(contract: &Contract, ops: impl Iterator<Item = &'o RecordOp>
 impl Now {
     /// The record of an operation, and the file's state after it.
     fn advance(&mut self, path: &ProjectPath, op: OpKind, bytes: Vec<u8>) -> RecordOp {
-        let base = self.head.as_ref().filter(|h| !h.gone).cloned();
-        let (version, len) = match (op, &base) {
-            (OpKind::Append, Some(base)) => (base.version.extended(&bytes), base.len + bytes.len() as u64),
-            _ => (Version::of(&bytes), bytes.len() as u64),
+        let version = match self.version() {
+            Some(base) if op == OpKind::Append => base.extended(&bytes),
+            _ => Version::of(&bytes),
         };
+        self.advance_to(version, path, op, bytes)
+    }
+
+    fn advance_to(&mut self, version: Version, path: &ProjectPath, op: OpKind, bytes: Vec<u8>) -> RecordOp {
+        let base = self.head.as_ref().filter(|h| !h.gone).cloned();
+        let kept = base.as_ref().filter(|_| op == OpKind::Append).map_or(0, |base| base.len);
+        let len = kept + bytes.len() as u64;
         let record = RecordOp {
             op,
             path: path.as_str().to_owned(),

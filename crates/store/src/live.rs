@@ -4,6 +4,7 @@
 //! journal itself is read. A line that is damaged or of another boot counts as absent.
 
 use std::fs::File;
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -34,6 +35,8 @@ pub(crate) struct Known {
 
 const LINE: usize = 256;
 const LINES: usize = 4;
+/// Hexadecimal digits of a line's checksum.
+const CHECK: usize = 8;
 
 pub(crate) struct Live {
     file: File,
@@ -61,8 +64,7 @@ impl Live {
         let Ok(length) = self.file.read_at(&mut buffer, 0) else { return Known::default() };
         let line = |index: usize| self.parse(buffer[..length].get(index * LINE..(index + 1) * LINE)?);
         let position = |index: usize| {
-            let line = line(index)?;
-            let (segment, offset) = line.split_once(' ')?;
+            let (segment, offset) = line(index)?.split_once(' ')?;
             Some(Position { segment: segment.parse().ok()?, offset: offset.parse().ok()? })
         };
         Known {
@@ -82,21 +84,21 @@ impl Live {
     }
 
     pub fn set_tail(&self, disk: &Disk, tail: &Tail) -> Result<()> {
-        self.write(disk, 0, &format!("{} {} {} {} {}", tail.at.segment, tail.at.offset, tail.seq, tail.wall_us, tail.sum))
+        self.write(disk, 0, format_args!("{} {} {} {} {}", tail.at.segment, tail.at.offset, tail.seq, tail.wall_us, tail.sum))
     }
 
     /// Written only under the sync lock.
     pub fn set_synced(&self, disk: &Disk, at: Position) -> Result<()> {
-        self.write(disk, LINE as u64, &format!("{} {}", at.segment, at.offset))
+        self.write(disk, LINE as u64, format_args!("{} {}", at.segment, at.offset))
     }
 
     /// Written only under the apply lock.
     pub fn set_applied(&self, disk: &Disk, at: Position) -> Result<()> {
-        self.write(disk, 3 * LINE as u64, &format!("{} {}", at.segment, at.offset))
+        self.write(disk, 3 * LINE as u64, format_args!("{} {}", at.segment, at.offset))
     }
 
     pub fn set_doubt(&self, disk: &Disk, doubt: bool) -> Result<()> {
-        self.write(disk, 2 * LINE as u64, if doubt { "doubt" } else { "sure" })
+        self.write(disk, 2 * LINE as u64, format_args!("{}", if doubt { "doubt" } else { "sure" }))
     }
 
     /// Makes the next look find the end in the journal itself.
@@ -105,23 +107,29 @@ impl Live {
         disk.write_at(Step::LiveWrite, &self.file, &blank, 0).map_err(StoreError::io("cannot write `.quipu/live`"))
     }
 
-    fn parse(&self, line: &[u8]) -> Option<String> {
+    fn parse<'l>(&self, line: &'l [u8]) -> Option<&'l str> {
         let used = line.iter().rposition(|b| !b.is_ascii_whitespace())? + 1;
         let line = std::str::from_utf8(&line[..used]).ok()?;
         let (body, check) = line.rsplit_once(' ')?;
-        let body = (check == checksum(body)).then_some(body)?;
-        body.strip_prefix(self.boot.as_str())?.strip_prefix(' ').map(str::to_owned)
+        let body = (check.as_bytes() == checksum(body.as_bytes())).then_some(body)?;
+        body.strip_prefix(self.boot.as_str())?.strip_prefix(' ')
     }
 
-    fn write(&self, disk: &Disk, offset: u64, body: &str) -> Result<()> {
-        let body = format!("{} {body}", self.boot);
-        let mut line = format!("{body} {}", checksum(&body));
-        line.extend(std::iter::repeat_n(' ', LINE.saturating_sub(line.len() + 1)));
-        line.push('\n');
-        disk.write_at(Step::LiveWrite, &self.file, line.as_bytes(), offset).map_err(StoreError::io("cannot write `.quipu/live`"))
+    /// Twice for each commit: the line is made in place.
+    fn write(&self, disk: &Disk, offset: u64, body: std::fmt::Arguments<'_>) -> Result<()> {
+        let mut line = [b' '; LINE];
+        let mut rest = &mut line[..LINE - CHECK - 2];
+        write!(rest, "{} {body}", self.boot).map_err(StoreError::io("cannot write `.quipu/live`"))?;
+        let used = LINE - CHECK - 2 - rest.len();
+        let check = checksum(&line[..used]);
+        line[used + 1..used + 1 + CHECK].copy_from_slice(&check);
+        line[LINE - 1] = b'\n';
+        disk.write_at(Step::LiveWrite, &self.file, &line, offset).map_err(StoreError::io("cannot write `.quipu/live`"))
     }
 }
 
-fn checksum(body: &str) -> String {
-    blake3::hash(body.as_bytes()).to_hex()[..8].to_owned()
+fn checksum(body: &[u8]) -> [u8; CHECK] {
+    let mut check = [0; CHECK];
+    check.copy_from_slice(&blake3::hash(body).to_hex().as_bytes()[..CHECK]);
+    check
 }

@@ -204,7 +204,9 @@ pub struct Record {
 impl Record {
     /// The line, newline included, and its sum.
     pub(crate) fn encode(&self) -> (Vec<u8>, String) {
-        let mut line = serde_json::to_vec(self).expect("a record has only strings and numbers");
+        let payload: usize = self.ops.iter().map(|op| 256 + op.text.as_ref().or(op.base64.as_ref()).map_or(0, String::len)).sum();
+        let mut line = Vec::with_capacity(512 + payload + payload / 8);
+        serde_json::to_writer(&mut line, self).expect("a record has only strings and numbers");
         line.pop(); // the closing brace, to make room for the sum
         let sum = checksum(&self.prev, &line);
         line.extend_from_slice(b",\"sum\":\"");
