@@ -29,9 +29,19 @@ impl Name {
         [self.en, self.zh].iter().chain(self.also).any(|name| fold(name) == folded)
     }
 
-    /// The section under this heading.
+    /// The section under this heading; one that is spelled as written goes before one that merely means the same.
     pub fn section<'d>(&self, document: &'d Document<'_>) -> Option<&'d Section> {
-        document.sections().iter().find(|section| section.level > 0 && self.is(&section.title))
+        self.find(document, 1)
+    }
+
+    /// The same, below the title of the file.
+    pub fn section_below<'d>(&self, document: &'d Document<'_>) -> Option<&'d Section> {
+        self.find(document, 2)
+    }
+
+    fn find<'d>(&self, document: &'d Document<'_>, level: u8) -> Option<&'d Section> {
+        let find = |name: &Name| document.sections().iter().find(|section| section.level >= level && name.is(&section.title));
+        find(&name(self.en, self.zh, &[])).or_else(|| find(self))
     }
 
     /// The value of this key directly under a section, if it says something.

@@ -56,7 +56,7 @@ pub enum TaskError {
 /// Reads the task at hand; nothing where the file is cleared.
 pub fn read_task(text: &str) -> Option<Task> {
     let document = Document::parse(text);
-    let section = below(&document, &names::CURRENT);
+    let section = names::CURRENT.section_below(&document);
     let description = match section {
         Some(section) => description(&document, section)?,
         // A file by hand may hold nothing but a plan; its title tells what it is about.
@@ -80,11 +80,6 @@ pub fn read_task(text: &str) -> Option<Task> {
     })
 }
 
-/// The section of a name; the title of the file is none.
-fn below<'d>(document: &'d Document<'_>, name: &Name) -> Option<&'d Section> {
-    document.sections().iter().find(|section| section.level > 1 && name.is(&section.title))
-}
-
 /// The first paragraph that is no template's stand-in and has no key.
 fn description(document: &Document<'_>, section: &Section) -> Option<String> {
     let body = document.slice(&section.body);
@@ -101,7 +96,7 @@ fn description(document: &Document<'_>, section: &Section) -> Option<String> {
 }
 
 fn plan_items<'d>(document: &'d Document<'_>) -> Vec<&'d Item> {
-    let Some(plan) = below(document, &names::PLAN) else { return Vec::new() };
+    let Some(plan) = names::PLAN.section_below(document) else { return Vec::new() };
     document.items_in(&plan.range).iter().filter(|item| item.depth == 0).collect()
 }
 
@@ -146,7 +141,7 @@ pub fn start_task(text: &str, language: Language, new: &NewTask) -> Result<Strin
     }
     let mut text = with_section(text, &names::CURRENT, language)?;
     let document = Document::parse(&text);
-    if let Some(section) = below(&document, &names::CURRENT) {
+    if let Some(section) = names::CURRENT.section_below(&document) {
         text = document.replace_body(section, &body)?;
     }
     for item in &new.todos {
@@ -157,11 +152,11 @@ pub fn start_task(text: &str, language: Language, new: &NewTask) -> Result<Strin
 
 fn with_section(text: &str, name: &Name, language: Language) -> Result<String, SpliceError> {
     let document = Document::parse(text);
-    if below(&document, name).is_some() {
+    if name.section_below(&document).is_some() {
         return Ok(text.to_owned());
     }
     // The closing steps stay last.
-    let place = below(&document, &names::CLOSING).map_or(Place::End, |closing| Place::Before(closing.id));
+    let place = names::CLOSING.section_below(&document).map_or(Place::End, |closing| Place::Before(closing.id));
     document.insert_section(place, 2, name.in_language(language), "")
 }
 
@@ -176,7 +171,7 @@ pub fn add_todo(text: &str, language: Language, item: &str, at: Option<usize>) -
         let line = Splice { range: start..start, text: format!("- [ ] {item}\n") };
         return Ok(line.apply(&text));
     }
-    match (items.last(), below(&document, &names::PLAN)) {
+    match (items.last(), names::PLAN.section_below(&document)) {
         (Some(last), _) => {
             let end = last.range.start + document.slice(&last.range).trim_end().len();
             Ok(Splice { range: end..end, text: format!("\n- [ ] {item}") }.apply(&text))
@@ -271,14 +266,14 @@ pub fn note(text: &str, language: Language, note: &str, rounds: u32) -> Result<S
     let note = one_line(note)?;
     let mut text = with_section(text, &names::RESULTS, language)?;
     let document = Document::parse(&text);
-    if let Some(results) = below(&document, &names::RESULTS) {
+    if let Some(results) = names::RESULTS.section_below(&document) {
         text = document.append_entry(results, &format!("- {note}"))?;
     }
     if rounds == 0 {
         return Ok(text);
     }
     let document = Document::parse(&text);
-    match below(&document, &names::CURRENT) {
+    match names::CURRENT.section_below(&document) {
         Some(section) => {
             let key = names::ROUNDS_SO_FAR.key_in(&document, section, language);
             Ok(document.set_keyed(section, &key, &(task.rounds + rounds).to_string())?)
@@ -293,8 +288,8 @@ pub fn clear_task(text: &str, template: &str) -> Result<String, SpliceError> {
     let mut text = text.to_owned();
     for name in [&names::CURRENT, &names::BEFORE, &names::PLAN, &names::RESULTS, &names::CLOSING] {
         let document = Document::parse(&text);
-        let Some(section) = below(&document, name) else { continue };
-        let body = below(&fresh, name).map_or("", |section| fresh.slice(&section.body));
+        let Some(section) = name.section_below(&document) else { continue };
+        let body = name.section_below(&fresh).map_or("", |section| fresh.slice(&section.body));
         text = document.replace_body(section, body)?;
     }
     Ok(text)

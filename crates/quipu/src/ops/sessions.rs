@@ -9,7 +9,7 @@ use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
-/// Which sessions are meant.
+// Which sessions are meant. (No doc comment: it would become the help of the commands that take these.)
 #[derive(Debug, Args)]
 pub struct Which {
     /// Only files whose name matches, such as '*undefined_var*'
