@@ -5,6 +5,7 @@
 //! start to exit; a running one calls `quipu_protocol::recall`. Both look at every file each time. Since
 //! the machine may be shared, the time on the processor stands beside the time that passed.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -38,14 +39,82 @@ impl Dice {
         (self.roll() >> 11) % end
     }
 
-    /// A rank from 1 to `end`, drawn with chance 1/rank.
-    fn zipf(&mut self, end: f64) -> u64 {
-        let even = (self.roll() >> 11) as f64 / (1u64 << 53) as f64;
-        end.powf(even) as u64
+    /// A rank from `common` to `end`, drawn with chance 1/rank.
+    fn rank(&mut self, end: f64, common: u64) -> u64 {
+        loop {
+            let even = (self.roll() >> 11) as f64 / (1u64 << 53) as f64;
+            let rank = end.powf(even) as u64;
+            if rank >= common {
+                return rank;
+            }
+        }
     }
 }
 
-fn word(rank: u64) -> String {
+/// What texts are made of, the commonest first: the words and characters of `--words FILE`, or made-up ones.
+#[derive(Default)]
+struct Vocabulary {
+    words: Vec<String>,
+    characters: Vec<char>,
+}
+
+impl Vocabulary {
+    /// The words and Chinese characters of a text, by how often they occur.
+    fn of(text: &str) -> Self {
+        let is_chinese = |c: char| ('\u{4e00}'..='\u{9fff}').contains(&c);
+        let mut words: HashMap<String, usize> = HashMap::new();
+        let mut characters: HashMap<char, usize> = HashMap::new();
+        for word in text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()) {
+            if word.is_ascii() {
+                *words.entry(word.to_lowercase()).or_default() += 1;
+            }
+            word.chars().filter(|c| is_chinese(*c)).for_each(|c| *characters.entry(c).or_default() += 1);
+        }
+        Self { words: by_count(words), characters: by_count(characters) }
+    }
+
+    fn word(&self, dice: &mut Dice, common: u64) -> String {
+        let rank = dice.rank(if self.words.is_empty() { 40_000.0 } else { self.words.len() as f64 }, common);
+        match self.words.get(rank as usize) {
+            Some(word) => word.clone(),
+            None => made_up(rank),
+        }
+    }
+
+    fn character(&self, dice: &mut Dice, common: u64) -> char {
+        let rank = dice.rank(if self.characters.is_empty() { 4000.0 } else { self.characters.len() as f64 }, common);
+        let made_up = char::from_u32(0x4e00 + rank as u32).unwrap_or('一');
+        self.characters.get(rank as usize).copied().unwrap_or(made_up)
+    }
+
+    fn text(&self, dice: &mut Dice) -> String {
+        if dice.below(4) == 0 {
+            let length = 20 + dice.below(60);
+            (0..length).map(|_| self.character(dice, 1)).chain(['。']).collect()
+        } else {
+            let length = 10 + dice.below(40);
+            (0..length).map(|_| self.word(dice, 1) + " ").collect()
+        }
+    }
+
+    /// Five words or six characters, not among the commonest: those stand for "the", "of" and 的, which
+    /// no question is searched by.
+    fn question(&self, dice: &mut Dice) -> String {
+        if dice.below(4) == 0 {
+            (0..6).map(|_| self.character(dice, 30)).collect()
+        } else {
+            (0..5).map(|_| self.word(dice, 100) + " ").collect()
+        }
+    }
+}
+
+fn by_count<T: Ord>(counts: HashMap<T, usize>) -> Vec<T> {
+    let mut counted: Vec<(T, usize)> = counts.into_iter().collect();
+    counted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    counted.into_iter().map(|(what, _)| what).collect()
+}
+
+fn made_up(rank: u64) -> String {
     const SYLLABLES: [&str; 16] =
         ["ka", "ro", "mi", "ten", "sol", "va", "ner", "qui", "pu", "lan", "dor", "este", "wi", "gra", "hol", "ber"];
     let mut out = String::new();
@@ -57,41 +126,7 @@ fn word(rank: u64) -> String {
     out
 }
 
-fn text(dice: &mut Dice) -> String {
-    let mut out = String::new();
-    if dice.below(4) == 0 {
-        for _ in 0..20 + dice.below(60) {
-            out.extend(char::from_u32(0x4e00 + dice.zipf(4000.0) as u32));
-        }
-        out.push('。');
-    } else {
-        for _ in 0..10 + dice.below(40) {
-            out.push_str(&word(dice.zipf(40_000.0)));
-            out.push(' ');
-        }
-    }
-    out
-}
-
-/// Five words or six characters, not among the commonest: those stand for "the", "of" and 的, which
-/// no question is searched by.
-fn question(dice: &mut Dice) -> String {
-    let mut rank = |end: f64, common: u64| {
-        loop {
-            let rank = dice.zipf(end);
-            if rank >= common {
-                return rank;
-            }
-        }
-    };
-    if rank(4.0, 1) == 1 {
-        (0..6).filter_map(|_| char::from_u32(0x4e00 + rank(4000.0, 30) as u32)).collect()
-    } else {
-        (0..5).map(|_| word(rank(40_000.0, 100)) + " ").collect()
-    }
-}
-
-/// Runs the measurement: `search [SECTIONS…] [--model] [--keep DIR]`, by default 10,000 and 1,000,000.
+/// Runs the measurement: `search [SECTIONS…] [--model] [--words FILE]… [--keep DIR]`, by default 10,000 and 1,000,000.
 pub fn run(arguments: &[String]) -> Outcome {
     let mut sizes: Vec<usize> = arguments.iter().filter_map(|word| word.parse().ok()).collect();
     if sizes.is_empty() {
@@ -99,27 +134,33 @@ pub fn run(arguments: &[String]) -> Outcome {
     }
     let with_model = arguments.iter().any(|word| word == "--model");
     let kept = arguments.iter().position(|word| word == "--keep").and_then(|at| arguments.get(at + 1));
+    let mut text = String::new();
+    for (_, file) in arguments.iter().zip(&arguments[1.min(arguments.len())..]).filter(|(option, _)| *option == "--words") {
+        text.push_str(&std::fs::read_to_string(file)?);
+    }
+    let words = Vocabulary::of(&text);
     for size in sizes {
         let temporary = tempfile::tempdir()?;
         let home = kept.map_or(temporary.path().to_owned(), |kept| Path::new(kept).join(size.to_string()));
-        measure(&home, size, with_model)?;
+        measure(&home, size, with_model, &words)?;
     }
     Ok(())
 }
 
-fn measure(root: &Path, size: usize, with_model: bool) -> Outcome {
+fn measure(root: &Path, size: usize, with_model: bool, words: &Vocabulary) -> Outcome {
     let laid = root.join("quipu.toml").exists();
     let project = open_project(root)?;
     let mut dice = Dice(42);
     let mut database = Connection::open_in_memory()?;
     database.execute_batch("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='porter')")?;
     let (mut bytes, mut theirs) = (0, 0.0);
-    let few: Vec<String> = if with_model && size > DIFFERENT { (0..DIFFERENT).map(|_| text(&mut dice)).collect() } else { Vec::new() };
+    let few: Vec<String> =
+        if with_model && size > DIFFERENT { (0..DIFFERENT).map(|_| words.text(&mut dice)).collect() } else { Vec::new() };
     for number in 0..size / PER_FILE {
         let mut markdown = String::new();
         let mut texts = Vec::with_capacity(PER_FILE);
         for at in 0..PER_FILE {
-            let text = if few.is_empty() { text(&mut dice) } else { few[dice.below(DIFFERENT as u64) as usize].clone() };
+            let text = if few.is_empty() { words.text(&mut dice) } else { few[dice.below(DIFFERENT as u64) as usize].clone() };
             bytes += text.len();
             markdown.push_str(&format!("## Section {at}\n\n{text}\n\n"));
             texts.push(text);
@@ -160,7 +201,7 @@ fn measure(root: &Path, size: usize, with_model: bool) -> Outcome {
     let quipu = program();
     for model in if with_model { &[false, true][..] } else { &[false] } {
         let name = if *model { "encoder" } else { "words" };
-        row(&format!("quipu recall, {name}"), 40, &mut Dice(7), |question| {
+        row(&format!("quipu recall, {name}"), 40, words, &mut Dice(7), |question| {
             let mut command = Command::new(&quipu);
             command.args(["recall", question, "-k", "10"]).current_dir(root).stdout(Stdio::null()).stderr(Stdio::null());
             if !model {
@@ -169,42 +210,43 @@ fn measure(root: &Path, size: usize, with_model: bool) -> Outcome {
             // It exits with 1 if it finds nothing.
             command.status()?.code().filter(|code| *code < 2).map(drop).ok_or_else(|| "the process failed".into())
         })?;
-        row(&format!("running process, {name}"), 200, &mut Dice(7), |question| {
+        row(&format!("running process, {name}"), 200, words, &mut Dice(7), |question| {
             Ok(recall(&project, &Actor::Person, &ask(question, *model)).map(drop)?)
         })?;
     }
     let grows = ProjectPath::parse("sessions/000/000000.md")?;
     let mut dice = Dice(9);
     let mut append = || -> Outcome {
-        let entry = format!("\n## Appended\n\n{}\n", question(&mut dice));
+        let entry = format!("\n## Appended\n\n{}\n", words.question(&mut dice));
         project.store.judge(Change::by(&Actor::Person).append(&grows, entry))?.publish()?;
         Ok(())
     };
-    row_after("update after one append, and an answer", 20, &mut Dice(7), &mut append, |question| {
+    row_after("update after one append, and an answer", 20, words, &mut Dice(7), &mut append, |question| {
         Ok(recall(&project, &Actor::Person, &ask(question, with_model)).map(drop)?)
     })?;
-    row("SQLite FTS5, running process", 30, &mut Dice(7), |question| {
+    row("SQLite FTS5, running process", 30, words, &mut Dice(7), |question| {
         let terms = question.split_whitespace().map(|word| format!("\"{word}\""));
         let terms = terms.collect::<Vec<_>>().join(" OR ");
         let mut found = database.prepare_cached("SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT 10")?;
         found.query_map([terms], |row| row.get::<_, i64>(0))?.for_each(drop);
         Ok(())
     })?;
-    row("ripgrep over the tree, one word", 10, &mut Dice(7), |question| {
+    row("ripgrep over the tree, one word", 10, words, &mut Dice(7), |question| {
         let word = question.split_whitespace().next().unwrap_or("a");
         Command::new("rg").args(["-ic", word]).arg(root.join("sessions")).output()?;
         Ok(())
     })
 }
 
-fn row(name: &str, count: usize, dice: &mut Dice, ask: impl FnMut(&str) -> Outcome) -> Outcome {
-    row_after(name, count, dice, &mut || Ok(()), ask)
+fn row(name: &str, count: usize, words: &Vocabulary, dice: &mut Dice, ask: impl FnMut(&str) -> Outcome) -> Outcome {
+    row_after(name, count, words, dice, &mut || Ok(()), ask)
 }
 
 /// Like `row`, where something happens before each question that is not measured.
 fn row_after(
     name: &str,
     count: usize,
+    words: &Vocabulary,
     dice: &mut Dice,
     prepare: &mut dyn FnMut() -> Outcome,
     mut ask: impl FnMut(&str) -> Outcome,
@@ -212,7 +254,7 @@ fn row_after(
     let mut times = Vec::new();
     let before = cpu();
     for _ in 0..count {
-        let question = question(dice);
+        let question = words.question(dice);
         prepare()?;
         let started = Instant::now();
         ask(&question)?;

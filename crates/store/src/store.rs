@@ -14,6 +14,7 @@ use crate::heads::Heads;
 use crate::journal::Journal;
 use crate::live::Live;
 use crate::lock::KernelLock;
+use crate::survey::Surveyed;
 use crate::tree::Tree;
 use crate::version::Version;
 use crate::warm::Warm;
@@ -57,6 +58,7 @@ pub struct Store {
     heads: Mutex<Option<Heads>>,
     pub(crate) warm: Mutex<Option<Warm>>,
     pub(crate) stamps: OnceLock<std::fs::File>,
+    pub(crate) surveyed: Mutex<Option<Surveyed>>,
     read_only: bool,
     /// The files are known to have been compared with the journal since the heads were made.
     pub(crate) redone: AtomicBool,
@@ -118,6 +120,7 @@ impl Store {
             heads: Mutex::new(None),
             warm: Mutex::new(None),
             stamps: OnceLock::new(),
+            surveyed: Mutex::new(None),
             read_only,
             redone: AtomicBool::new(false),
             asides_sought: AtomicBool::new(false),

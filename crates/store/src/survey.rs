@@ -1,6 +1,7 @@
 //! A look at all files: what is where, what changed outside, what no rule names.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 
 use quipu_contract::{Class, ProjectPath};
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde::Serialize;
 use crate::adopt::{Adopted, Flag, Noticed};
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
+use crate::journal::Position;
 use crate::record::{Kind, RecordOp, Who};
 use crate::store::Store;
 use crate::tree::Stamp;
@@ -45,6 +47,14 @@ impl Survey {
     pub fn flagged(&self) -> impl Iterator<Item = &Standing> {
         self.files.iter().filter(|f| f.flag.is_some())
     }
+}
+
+/// What a running process saw last: as long as neither files nor journal have changed, it would see the same.
+pub(crate) struct Surveyed {
+    applied: Position,
+    found: Vec<(String, Stamp)>,
+    odd: Vec<String>,
+    survey: Survey,
 }
 
 /// Files that are flagged and have no history yet.
@@ -138,6 +148,23 @@ impl Store {
         self.settle()?;
         let mut odd = Vec::new();
         let found = self.tree.walk(&mut odd).map_err(StoreError::io("cannot walk the project"))?;
+        self.forget_deleted_heads();
+        let applied = self.heads()?.applied()?.at;
+        if let Some(last) = &*self.surveyed.lock().unwrap_or_else(PoisonError::into_inner)
+            && last.applied == applied
+            && last.found == found
+            && last.odd == odd
+        {
+            return Ok(last.survey.clone());
+        }
+        let survey = self.survey_of(&found, odd.clone())?;
+        // What was adopted just now is told once.
+        let last = survey.adopted.is_empty().then(|| Surveyed { applied, found, odd, survey: survey.clone() });
+        *self.surveyed.lock().unwrap_or_else(PoisonError::into_inner) = last;
+        Ok(survey)
+    }
+
+    fn survey_of(&self, found: &[(String, Stamp)], mut odd: Vec<String>) -> Result<Survey> {
         let mut heads = self.heads()?.all()?;
         let mut survey = Survey::default();
         odd.retain(|text| ProjectPath::parse(text).is_ok_and(|path| self.contract.rule(&path).is_some()));
@@ -145,7 +172,7 @@ impl Store {
         let mut changed = Vec::new();
         // Both lists are in the order of the paths: they are walked side by side.
         let mut known = heads.iter().peekable();
-        for (text, stamp) in &found {
+        for (text, stamp) in found {
             while let Some((gone, head)) = known.next_if(|(path, _)| path < text) {
                 missing(gone, head, &mut changed);
             }

@@ -8,7 +8,7 @@ mod forward;
 mod pieces;
 mod product;
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 pub use forward::Met;
 use forward::Network;
@@ -31,6 +31,7 @@ const TOGETHER: usize = 256;
 pub struct Encoder {
     pieces: Pieces<'static>,
     network: Network<'static>,
+    met: Mutex<Met>,
 }
 
 impl Encoder {
@@ -52,13 +53,16 @@ impl Encoder {
         }
         let pieces = Pieces::parse(&mut bytes, count as usize, slots as usize)?;
         let network = Network::parse(&mut bytes, count as usize, matrices as usize)?;
-        bytes.is_empty().then_some(Self { pieces, network })
+        bytes.is_empty().then(|| Self { pieces, network, met: Mutex::default() })
     }
 
-    /// The direction of a text, of length one.
+    /// The direction of a text, of length one. Questions share words: a running process keeps what it met.
     #[must_use]
     pub fn encode(&self, text: &str) -> Vec<f32> {
-        self.encode_all(&[text], &mut Met::default())
+        match self.met.try_lock() {
+            Ok(mut met) => self.encode_all(&[text], &mut met),
+            Err(_) => self.encode_all(&[text], &mut Met::default()),
+        }
     }
 
     /// The directions of some texts, one after the other. `met` saves time if it is kept for more.
