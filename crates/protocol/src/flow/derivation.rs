@@ -432,8 +432,10 @@ impl<'a, 'c> Derivation<'a, 'c> {
             let Some((_, made, number)) = next else { return false };
             let note = &self.facts[*number].note;
             let merge = note.sent_by.as_deref().and_then(|name| self.contract.step(name));
+            // What was remembered since is no reason to write anew what memory learnt from.
+            let remembered = self.contract.step(&note.turn().step).is_some_and(|step| step.builtin == Some(Builtin::Remember));
             let fellow = merge.is_some_and(|m| m.builtin == Some(Builtin::Merge) && m.after.contains(&turn.turn.step));
-            if !fellow || note.mends.contains(&turn.turn.step) {
+            if !remembered && (!fellow || note.mends.contains(&turn.turn.step)) {
                 return false;
             }
             at = Some(*made);
