@@ -115,6 +115,10 @@ impl<'a, 'c> Derivation<'a, 'c> {
             standing.why = incomplete;
             return self.begin(index, standing);
         }
+        if known.accepted.is_none() && turn.step.remember.as_ref().is_some_and(|remember| remember.entries) {
+            // It has no file of its own: that memory is there says nothing of whether it grew.
+            return self.begin(index, standing);
+        }
         if turn.is_builtin(Builtin::Derive) {
             // It leaves no trace of its own: it is done when it could be done and its files are there.
             let begun = self.begin(index, standing);
