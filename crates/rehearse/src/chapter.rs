@@ -130,12 +130,12 @@ fn conflicts(path: &str, checked: &Checked, task: &RehearseTask) -> Vec<String> 
             let finding = &judged.finding;
             let level = finding.level.map(|level| format!(" · [{}]", level.name())).unwrap_or_default();
             format!(
-                "{path}:{} ⇄ {} · L1{level} · {} {:.2} · {} {}\n  “{}” / “{}”: {}",
+                "{path}:{} ⇄ {} · L1{level} · {} {:.2} · {}{}\n  “{}” / “{}”: {}",
                 checked.claim.line,
                 finding.at,
                 say(l, "confidence", "把握"),
                 finding.confidence,
-                say(l, "judged by", "判定："),
+                say(l, "judged by ", "判定："),
                 finding.judge,
                 quoted(&checked.claim.text),
                 quoted(&finding.evidence),
