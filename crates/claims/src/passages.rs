@@ -7,11 +7,6 @@ use crate::page::{Page, Place};
 /// A passage is about this long: enough to judge by, short enough to quote.
 const PASSAGE_CHARS: usize = 600;
 
-/// So many times more passages are looked at than are returned, to see which stand side by side.
-const WIDER: usize = 5;
-/// What a neighbour's score counts for.
-const BESIDE: f32 = 0.2;
-
 /// A piece of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
@@ -56,25 +51,12 @@ impl Passages {
 
     /// The passages nearest to a text, best first, with their scores.
     pub fn nearest(&self, text: &str, k: usize) -> Result<Vec<(&Passage, f32)>, Error> {
-        let most = (k * WIDER).max(k);
-        let answer = self.index.recall_with(&self.overlay, text, &Options { k: most, visible: None, use_model: false })?;
+        let answer = self.index.recall_with(&self.overlay, text, &Options { k, visible: None, use_model: false })?;
         let found = answer.hits.iter().filter_map(|hit| {
             let file = self.paths.iter().position(|path| *path == hit.path)?;
-            Some(((file, hit.ordinal as usize), hit.score))
+            Some((self.passages[file].get(hit.ordinal as usize)?, hit.score))
         });
-        let found: Vec<((usize, usize), f32)> = found.collect();
-        // A passage whose neighbours speak of it too is more likely the scene that is meant.
-        let score = |file: usize, nth: usize| found.iter().find(|(at, _)| *at == (file, nth)).map_or(0.0, |(_, score)| *score);
-        let w: f32 = std::env::var("QUIPU_W").ok().and_then(|w| w.parse().ok()).unwrap_or(BESIDE);
-        let mut ranked: Vec<((usize, usize), f32)> = found
-            .iter()
-            .map(|((file, nth), own)| {
-                let beside = nth.checked_sub(1).map_or(0.0, |before| score(*file, before)) + score(*file, nth + 1);
-                ((*file, *nth), own + w * beside)
-            })
-            .collect();
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-        Ok(ranked.into_iter().take(k).filter_map(|((file, nth), score)| Some((self.passages[file].get(nth)?, score))).collect())
+        Ok(found.collect())
     }
 
     /// Every passage, in order.
