@@ -1,6 +1,7 @@
 //! The constraint query, measured: whole novels, and a synthetic set.
 
 mod novels;
+mod second_set;
 mod synthetic;
 mod templates;
 
@@ -10,10 +11,11 @@ use crate::Outcome;
 
 pub fn run(arguments: &[&str]) -> Outcome {
     match arguments {
-        ["synthetic"] => synthetic::run(false),
-        ["synthetic", "--verbose"] => synthetic::run(true),
+        ["synthetic", rest @ ..] if rest.iter().all(|word| ["--second", "--verbose"].contains(word)) => {
+            synthetic::run(if rest.contains(&"--second") { &synthetic::SECOND } else { &synthetic::FIRST }, rest.contains(&"--verbose"))
+        }
         [folder] => novels::run(Path::new(folder), None),
         [folder, "--judge", command] => novels::run(Path::new(folder), Some(command.strip_prefix("command:").unwrap_or(command))),
-        _ => Err("usage: claims FOLDER [--judge command:PROGRAM] | claims synthetic [--verbose]".into()),
+        _ => Err("usage: claims FOLDER [--judge command:PROGRAM] | claims synthetic [--second] [--verbose]".into()),
     }
 }

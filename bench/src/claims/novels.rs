@@ -125,7 +125,20 @@ pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
     if judged > 0 {
         let pairs: Vec<&Vec<bool>> = rulings.values().filter(|pair| pair.len() == 2).collect();
         let whole = pairs.iter().filter(|pair| pair.iter().all(|right| *right)).count();
-        println!("  judge: {right} of {judged} claims right; pairs right {whole} of {}", pairs.len());
+        println!(
+            "  judged by `{}`: {right} of {judged} claims right ({:.1} %)",
+            judge.unwrap_or_default(),
+            right as f64 * 100.0 / judged as f64
+        );
+        let trues = claims.iter().filter(|claim| claim.truth).count();
+        println!("  one verdict for all would be right for {} of {judged}", trues.max(judged - trues));
+        if !pairs.is_empty() {
+            println!(
+                "  pairs with both right: {whole} of {} ({:.1} %; guessing 25 %)",
+                pairs.len(),
+                whole as f64 * 100.0 / pairs.len() as f64
+            );
+        }
     }
     Ok(())
 }

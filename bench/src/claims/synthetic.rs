@@ -7,8 +7,18 @@ use quipu_claims::{Bounds, Memory, Page, Passages, check, cut_claims};
 use quipu_contract::Form;
 use quipu_text::recall::Tier;
 
-use super::templates::{EN, Kind, NAMES_EN, NAMES_ZH, ZH};
+use super::templates::Kind;
+use super::{second_set, templates};
 use crate::Outcome;
+
+/// Kinds of both languages with the names that fill them.
+pub struct Set {
+    en: (&'static [Kind], &'static [&'static str]),
+    zh: (&'static [Kind], &'static [&'static str]),
+}
+
+pub const FIRST: Set = Set { en: (templates::EN, templates::NAMES_EN), zh: (templates::ZH, templates::NAMES_ZH) };
+pub const SECOND: Set = Set { en: (second_set::EN, second_set::NAMES_EN), zh: (second_set::ZH, second_set::NAMES_ZH) };
 
 /// Contradictions, and as many near-misses.
 const EACH: usize = 200;
@@ -22,13 +32,13 @@ struct Case {
 }
 
 /// Every template with every pair of values, names in turn, then every n-th of them: as many of each kind as of the others.
-fn cases(contradicts: bool) -> Vec<Case> {
-    let kinds = EN.len() + ZH.len();
+fn cases(set: &Set, contradicts: bool) -> Vec<Case> {
+    let kinds = set.en.0.len() + set.zh.0.len();
     let mut all = Vec::new();
     for round in 0.. {
-        for (nth, (language, kind, names)) in
-            EN.iter().map(|kind| ("en", kind, NAMES_EN)).chain(ZH.iter().map(|kind| ("zh", kind, NAMES_ZH))).enumerate()
-        {
+        let english = set.en.0.iter().map(|kind| ("en", kind, set.en.1));
+        let chinese = set.zh.0.iter().map(|kind| ("zh", kind, set.zh.1));
+        for (nth, (language, kind, names)) in english.chain(chinese).enumerate() {
             if all.len() == EACH {
                 return all;
             }
@@ -56,9 +66,9 @@ fn flagged(case: &Case) -> bool {
     checked.iter().any(|one| one.findings.iter().any(|judged| judged.finding.conflict))
 }
 
-pub fn run(verbose: bool) -> Outcome {
+pub fn run(set: &Set, verbose: bool) -> Outcome {
     let started = Instant::now();
-    let all: Vec<Case> = cases(true).into_iter().chain(cases(false)).collect();
+    let all: Vec<Case> = cases(set, true).into_iter().chain(cases(set, false)).collect();
     let mut tallies: BTreeMap<(&str, &str), [usize; 4]> = BTreeMap::new();
     for case in &all {
         let hit = flagged(case);

@@ -12,6 +12,7 @@ use crate::graph::{Fate, Graph};
 const COLUMN: usize = 250;
 const ROW: usize = 46;
 const BOX: (usize, usize) = (170, 28);
+const TOP: usize = 44;
 
 /// Edges between pages, counted, with whether they press and whether any is broken.
 fn bundles(graph: &Graph) -> BTreeMap<(&str, &str, bool), (usize, bool)> {
@@ -49,6 +50,7 @@ pub fn render_svg(graph: &Graph, root: Option<&str>) -> String {
          <rect width=\"100%\" height=\"100%\" fill=\"#fbfaf7\"/>\n",
         graph.pages.len()
     );
+    svg.push_str(&render_headings(graph, &places));
     for ((from, to, presses), (count, broken)) in bundles(graph) {
         let (Some((fx, fy)), Some((tx, ty))) = (places.get(from), places.get(to)) else { continue };
         let (fy, ty) = (fy + BOX.1 / 2, ty + BOX.1 / 2);
@@ -93,6 +95,19 @@ pub fn render_svg(graph: &Graph, root: Option<&str>) -> String {
     svg + "</svg>\n"
 }
 
+/// What each column holds, above it, where columns are tiers; and what the red lines mean, if there are any.
+fn render_headings(graph: &Graph, places: &BTreeMap<&str, (usize, usize)>) -> String {
+    let mut svg = String::new();
+    let tiers = if graph.tiers.contains(&Some(Tier::L2)) { &["L0", "L1", "L2", "–"][..] } else { &[] };
+    for (nth, name) in tiers.iter().enumerate().filter(|(nth, _)| places.values().any(|(x, _)| *x == 20 + nth * COLUMN)) {
+        svg.push_str(&format!("<text x=\"{}\" y=\"28\" fill=\"#5b6b7b\" font-weight=\"bold\">{name}</text>\n", 20 + nth * COLUMN));
+    }
+    if graph.edges.iter().any(|edge| edge.presses) {
+        svg.push_str(&format!("<text x=\"{}\" y=\"28\" fill=\"#b3412f\">⊣</text>\n", 20 + COLUMN + BOX.0 + 16));
+    }
+    svg
+}
+
 /// A column for each tier (or each distance from the root), what is no memory last; rows in the order of the pages.
 fn place<'g>(graph: &'g Graph, root: Option<&'g str>) -> BTreeMap<&'g str, (usize, usize)> {
     let columns = if graph.tiers.contains(&Some(Tier::L2)) { by_tier(graph, root) } else { by_distance(graph, root) };
@@ -106,7 +121,7 @@ fn place<'g>(graph: &'g Graph, root: Option<&'g str>) -> BTreeMap<&'g str, (usiz
         }
         let column = columns.get(path).copied().unwrap_or(last);
         let row = rows.entry(column).or_default();
-        places.insert(path, (20 + column * COLUMN, 20 + *row * ROW));
+        places.insert(path, (20 + column * COLUMN, TOP + *row * ROW));
         *row += 1;
     }
     places

@@ -2,6 +2,8 @@
 //!
 //! A proposal is one line of a file that people and agents can read and edit:
 //! `- l1a2b3c4d5e: [scene] The old man's name is Zhou [→ manuscripts/ch01.md#fair] ⇒ characters.md#zhou`
+//!
+//! What an agent takes out of a whole chapter it lists without ids, under `## FILE` and `### SECTION`: the same offers.
 
 use quipu_text::{Document, Level, Place as Where, SpliceError, first_sentence};
 use serde::Serialize;
@@ -18,6 +20,9 @@ pub struct Proposal {
     /// `path#section`.
     pub to: String,
     pub line: usize,
+    /// How many lines of its file it takes.
+    #[serde(skip)]
+    pub lines: usize,
 }
 
 const ARROW: &str = " ⇒ ";
@@ -26,7 +31,31 @@ impl Proposal {
     pub fn new(text: &str, level: Level, source: &str, to: &str) -> Proposal {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(ARROW, " ");
         let entry = format!("[{}] {} [→ {source}]", level.name(), text.trim_start_matches("- "));
-        Proposal { id: finding_id(&entry, to).replacen('w', "l", 1), entry, to: to.to_owned(), line: 0 }
+        Proposal::of_entry(entry, to.to_owned(), 0)
+    }
+
+    fn of_entry(entry: String, to: String, line: usize) -> Proposal {
+        Proposal { id: finding_id(&entry, &to).replacen('w', "l", 1), entry, to, line, lines: 1 }
+    }
+
+    /// The file that should know it.
+    pub fn file(&self) -> &str {
+        self.to.split_once('#').map_or(self.to.as_str(), |(file, _)| file)
+    }
+
+    /// The section that should know it.
+    pub fn section(&self) -> Option<&str> {
+        self.to.split_once('#').map(|(_, section)| section)
+    }
+
+    /// Whether a text holds the entry already.
+    pub fn stands_in(&self, text: &str) -> bool {
+        text.lines().any(|line| line.trim().strip_prefix("- ").is_some_and(|entry| entry == self.entry))
+    }
+
+    /// Whether it takes the place of another fact: then a person has to edit.
+    pub fn supersedes(&self) -> bool {
+        ["supersedes:", "取代：", "取代:"].iter().any(|sign| self.entry.contains(sign))
     }
 
     pub fn render(&self) -> String {
@@ -40,9 +69,34 @@ pub fn read_proposals(text: &str) -> Vec<Proposal> {
         let (id, rest) = line.strip_prefix("- ")?.split_once(": ")?;
         let (entry, to) = rest.rsplit_once(ARROW)?;
         let known = id.starts_with('l') && id.len() == 11;
-        known.then(|| Proposal { id: id.to_owned(), entry: entry.to_owned(), to: to.trim().to_owned(), line: nth + 1 })
+        known.then(|| Proposal { id: id.to_owned(), entry: entry.to_owned(), to: to.trim().to_owned(), line: nth + 1, lines: 1 })
     };
     text.lines().enumerate().filter_map(read).collect()
+}
+
+/// The facts that a report offers: list items under `## FILE` and `### SECTION`. What stands elsewhere is no offer.
+pub fn read_offers(text: &str) -> Vec<Proposal> {
+    let (mut found, mut file, mut section): (Vec<Proposal>, Option<String>, Option<String>) = (Vec::new(), None, None);
+    for (nth, line) in text.lines().enumerate() {
+        if let Some(title) = line.strip_prefix("### ") {
+            let title = title.split(" [").next().unwrap_or(title).trim();
+            section = (!title.is_empty()).then(|| title.to_owned());
+        } else if let Some(title) = line.strip_prefix("## ") {
+            let path = title.trim().trim_matches('`');
+            (file, section) = (path.ends_with(".md").then(|| path.to_owned()), None);
+        } else if let (Some(entry), Some(file)) = (line.strip_prefix("- "), &file) {
+            let to = section.as_ref().map_or_else(|| file.clone(), |section| format!("{file}#{section}"));
+            found.push(Proposal::of_entry(entry.trim().to_owned(), to, nth + 1));
+        } else if let (true, Some(last)) = (line.starts_with("  ") && !line.trim().is_empty(), found.last_mut()) {
+            if last.line + last.lines == nth + 1 {
+                let entry = format!("{} {}", last.entry, line.trim());
+                *last = Proposal { lines: last.lines + 1, ..Proposal::of_entry(entry, last.to.clone(), last.line) };
+            }
+        }
+    }
+    // An item without a source is a remark, or says that there are none.
+    found.retain(|offer| offer.entry.contains("[→ "));
+    found
 }
 
 /// A page with an entry under a section, which is made if it is not there.
@@ -97,6 +151,16 @@ mod tests {
         let read = read_proposals(&format!("# Learned\n\n{}", one.render()));
         assert_eq!(read, [Proposal { line: 3, ..one.clone() }]);
         assert_eq!(one.entry, "[scene] The old man's name is Zhou. [→ manuscripts/ch01.md#fair]");
+    }
+
+    #[test]
+    fn a_report_offers_what_it_lists_under_files() {
+        let text = "# ch06\n\n## characters.md\n### Mara Dunn [arc]\n- [chapter] lies in the log,\n  because it pays [→ manuscripts/ch06.md#log]\n- none\n\n## Contradictions\n- [chapter] x [→ m.md]\n";
+        let [offer] = read_offers(text).try_into().unwrap();
+        let entry = "[chapter] lies in the log, because it pays [→ manuscripts/ch06.md#log]";
+        assert_eq!((offer.entry.as_str(), offer.file(), offer.section()), (entry, "characters.md", Some("Mara Dunn")));
+        assert_eq!((offer.line, offer.lines), (5, 2));
+        assert!(offer.stands_in(&format!("# C\n- {entry}\n")));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use claim::{Claim, cut_claims};
 pub use graph::{Dense, Edge, Fate, Graph, Orphan};
 pub use graph_picture::{render_dot, render_svg};
 pub use judges::Finding;
-pub use learn::{Proposal, best_sentence, read_proposals, speaks_of, with_entry};
+pub use learn::{Proposal, best_sentence, read_offers, read_proposals, speaks_of, with_entry};
 pub use lint::{Lint, lint};
 pub use memory::{Entity, Fact, Memory, Mention, Metaphor, Rule, Term};
 pub use page::{Page, Place};

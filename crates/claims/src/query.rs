@@ -10,7 +10,7 @@ use quipu_text::{Level, slug};
 use serde::Serialize;
 
 use crate::claim::Claim;
-use crate::judges::{Finding, Sentence, judge, level_name};
+use crate::judges::{Finding, Sentence, blot, judge, level_name};
 use crate::memory::{Fact, Memory, content, is_alias};
 use crate::page::Place;
 use crate::passages::Passages;
@@ -99,7 +99,8 @@ pub fn sentences<'m>(memory: &'m Memory, claims: &'m [Claim], chapter: Option<u6
         }
         let mentions = memory.mentions(&claim.text);
         let people: BTreeSet<usize> = mentions.iter().map(|mention| mention.entity).collect();
-        found.push(Sentence { memory, text: &claim.text, mentions, carried, chapter });
+        let bare = blot(&claim.text, &mentions);
+        found.push(Sentence { memory, text: &claim.text, mentions, carried, chapter, bare });
         match people.len() {
             0 => {}
             1 => carried = people.first().copied(),

@@ -34,6 +34,9 @@ pub struct FileRule {
     pub create: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<Shape>,
+    /// Whether a text that contradicts memory is refused: `warn`, `block`, or a variable that says which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflicts: Option<String>,
     /// Whether agents are kept from it whatever their pointers: the contract itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub people_only: bool,
@@ -114,6 +117,13 @@ impl Contract {
 
     pub fn class(&self, path: &ProjectPath) -> Class {
         self.rule(path).map_or(Class::Free, |rule| rule.class)
+    }
+
+    /// Whether a text that contradicts memory is refused at this path.
+    pub fn blocks_conflicts(&self, path: &ProjectPath) -> bool {
+        let said = self.rule(path).and_then(|rule| rule.conflicts.as_deref());
+        let value = |said: &str| self.vars.get(said).map_or(Some(said.to_owned()), |var| var.value.clone());
+        said.and_then(value).as_deref() == Some("block")
     }
 
     /// The rules whose files have a form, in order.

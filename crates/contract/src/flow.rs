@@ -176,8 +176,14 @@ pub struct Remember {
     /// The report that lists the new items.
     pub from: String,
     /// The section that holds them, under any of these names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub section: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<RememberItem>,
+    /// Whether each list item under `## FILE` and `### SECTION` of the report goes to that section of that file, if the
+    /// contract counts the file as memory (tier L1).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub entries: bool,
     /// The text that becomes final …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,

@@ -39,6 +39,11 @@ impl Listing {
         listing
     }
 
+    /// The first line of a file, as the listing has it.
+    pub fn first_line_of(&self, path: &str) -> Option<&str> {
+        self.rows.get(path).map(String::as_str)
+    }
+
     /// The same head over other rows.
     pub fn with_rows(&self, rows: impl IntoIterator<Item = (String, String)>) -> Listing {
         Listing { head: self.head.clone(), rows: rows.into_iter().collect() }

@@ -205,6 +205,10 @@ pub struct FileTable {
     #[serde(default)]
     #[schemars(with = "Option<ShapeTable>")]
     pub shape: Option<Spanned<ShapeTable>>,
+    /// What a text that contradicts memory meets: `warn`, `block`, or the name of a variable that says which.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub conflicts: Option<Spanned<String>>,
 }
 
 /// What a finished text must look like.

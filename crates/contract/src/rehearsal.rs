@@ -28,6 +28,12 @@ pub enum Rehearsal {
     ReviewText,
     /// A reader's scores.
     Read,
+    /// Where a text goes against what memory says, by the rules that need no opinion.
+    Check,
+    /// A text made of what a plan says of its unit.
+    Retell,
+    /// A text as it stands, and notes that nothing was changed.
+    Edit,
     /// A reading of all units together.
     Audit,
     /// A page made of a text.

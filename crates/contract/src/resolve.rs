@@ -271,6 +271,7 @@ impl Resolver {
                 marker: None,
                 create: false,
                 shape: None,
+                conflicts: None,
                 people_only: true,
                 profile: None,
                 place: Place { file: manifest.file.clone(), line: 1 },
@@ -348,10 +349,27 @@ impl Resolver {
             marker,
             create: table.create,
             shape: table.shape.as_ref().map(|shape| self.shape(source, shape, names)),
+            conflicts: self.conflicts(source, table.conflicts.as_ref(), binding, names),
             people_only: false,
             profile: profile.map(str::to_owned),
             place: place(source, table.path.span()),
         })
+    }
+
+    fn conflicts(
+        &mut self,
+        source: &Source,
+        said: Option<&Spanned<String>>,
+        binding: &Binding,
+        names: &BTreeSet<String>,
+    ) -> Option<String> {
+        let said = said?;
+        let value = if names.contains(said.get_ref()) { binding.get(said.get_ref()) } else { Some(said.get_ref()) };
+        if let Some(value) = value.filter(|value| !["warn", "block"].contains(&value.as_str())) {
+            let what = format!("`{value}` does not say what a contradiction meets");
+            self.fault(source, said.span(), what, "warn or block, or the name of a variable of [vars] with one of them".into());
+        }
+        Some(said.get_ref().clone())
     }
 
     fn shape(&mut self, source: &Source, shape: &Spanned<ShapeTable>, names: &BTreeSet<String>) -> Shape {

@@ -6,8 +6,8 @@ use quipu_claims::{
     Bounds, Checked, Evidence, Judged, Memory, Page, Passages, Verdict, Waiver, chapter_number, check, cut_claims, read_waivers,
     render_revocation, render_waiver,
 };
-use quipu_contract::{Actor, Form, ProjectPath};
-use quipu_store::{Change, LeaseToken, Receipt, StoreError};
+use quipu_contract::{Actor, Form, Place as FilePlace, ProjectPath};
+use quipu_store::{Change, LeaseToken, Op, Receipt, StoreError};
 use quipu_text::recall::{Damage, Tier};
 use serde::Serialize;
 use thiserror::Error;
@@ -31,6 +31,8 @@ pub enum CheckError {
     NoWaiver(String),
     #[error("a waiver needs a reason")]
     NoReason,
+    #[error("{}", render_contradiction(.0))]
+    Contradicts(Box<Unwaived>, Box<FilePlace>),
 }
 
 /// What is checked.
@@ -99,13 +101,50 @@ pub fn check_draft(project: &Project, actor: &Actor, request: &CheckRequest<'_>)
             (Some(reading.path.as_str().to_owned()), lead + &String::from_utf8_lossy(&reading.bytes))
         }
     };
+    check_text(project, actor, path, &text, request)
+}
+
+/// The conflicts that keep a text from its place: none where the contract only warns. What a waiver covers is none.
+pub fn find_blocking(project: &Project, path: &ProjectPath, text: &str) -> Result<Vec<Unwaived>, CheckError> {
+    if !project.contract.blocks_conflicts(path) {
+        return Ok(Vec::new());
+    }
+    let request = CheckRequest { draft: Draft::Claim(text), k: 0, judge: None };
+    Ok(check_text(project, &Actor::Person, Some(path.as_str().to_owned()), text, &request)?.conflicts)
+}
+
+/// A conflict as a fault that can be sent back as it is.
+pub fn render_contradiction(conflict: &Unwaived) -> String {
+    let Unwaived { at, against, claim, evidence, why, .. } = conflict;
+    format!("`{at}` contradicts `{against}`: “{claim}” / “{evidence}”: {why}")
+}
+
+/// Refuses a change that puts a contradiction where the contract allows none.
+pub fn refuse_contradiction(project: &Project, change: &Change) -> Result<(), CheckError> {
+    for op in &change.ops {
+        let (Op::Write { path, bytes, .. } | Op::Create { path, bytes }) = op else { continue };
+        let Some(rule) = project.contract.rule(path) else { continue };
+        if let Some(first) = find_blocking(project, path, &String::from_utf8_lossy(bytes))?.into_iter().next() {
+            return Err(CheckError::Contradicts(Box::new(first), Box::new(rule.place.clone())));
+        }
+    }
+    Ok(())
+}
+
+fn check_text(
+    project: &Project,
+    actor: &Actor,
+    path: Option<String>,
+    text: &str,
+    request: &CheckRequest<'_>,
+) -> Result<Checking, CheckError> {
     let mut pages = gather(project, actor)?.pages;
     pages.retain(|page| Some(&page.path) != path.as_ref());
     let memory = Memory::of(&pages);
     let passages = Passages::of(pages.iter().filter(|page| page.tier == Tier::L2))?;
     let chapter = path.as_deref().and_then(chapter_number).or_else(|| actor.unit().and_then(|unit| chapter_number(unit.as_str())));
     let bounds = Bounds { k: request.k, chapter, ..Bounds::default() };
-    let mut claims = check(&memory, &passages, &cut_claims(&text), &bounds);
+    let mut claims = check(&memory, &passages, &cut_claims(text), &bounds);
     note_asked(project, &claims.iter().map(|claim| (claim.l1, claim.l2)).collect::<Vec<_>>());
 
     let held: BTreeMap<String, Waiver> = waivers(project)?.into_iter().map(|waiver| (waiver.id.clone(), waiver)).collect();

@@ -1,12 +1,20 @@
 //! The derived index, brought up to date with what is on disk.
 //!
 //! A commit keeps its own rows (see `store`). Files that came, went or changed behind Quipu's back are found
-//! here, when someone is about to read the index.
+//! here, when someone is about to read the index. Only files whose look on disk is another than the last time are read:
+//! what each looked like is noted in a file that anyone may delete.
 
-use quipu_contract::{Actor, Listing, first_line};
+use std::collections::BTreeMap;
+
+use quipu_contract::{Actor, Listing, ProjectPath, first_line};
 use quipu_store::{Change, Op, StoreError};
 
 use crate::project::Project;
+
+/// What each listed file looked like, and the index itself.
+const LOOKS: &str = ".quipu/index-looks.json";
+
+type Looks = BTreeMap<String, String>;
 
 /// Writes the index anew if it does not say what the files say. Does nothing where the contract has none.
 pub fn refresh_index(project: &Project) -> Result<(), StoreError> {
@@ -14,21 +22,53 @@ pub fn refresh_index(project: &Project) -> Result<(), StoreError> {
     if project.store.is_read_only() {
         return Ok(());
     }
-    let mut rows = Vec::new();
-    for file in project.store.list()?.into_iter().filter(|file| project.contract.is_listed(file)) {
-        if let Some((bytes, _)) = project.store.read(&file)? {
-            rows.push((file.as_str().to_owned(), first_line(&String::from_utf8_lossy(&bytes))));
-        }
+    let listed: Vec<ProjectPath> = project.store.list()?.into_iter().filter(|file| project.contract.is_listed(file)).collect();
+    let seen = look_at(project, &path, &listed)?;
+    let known = load_looks(project);
+    if seen == known {
+        return Ok(());
     }
     let now = project.store.read(&path)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned());
-    let listing = Listing::parse(now.as_deref().unwrap_or_default()).with_rows(rows);
-    let text = listing.render();
+    let listing = Listing::parse(now.as_deref().unwrap_or_default());
+    let mut rows = Vec::new();
+    for file in listed {
+        let name = file.as_str().to_owned();
+        let same = known.contains_key(&name) && known.get(&name) == seen.get(&name);
+        match listing.first_line_of(&name).filter(|_| same) {
+            Some(first) => rows.push((name, first.to_owned())),
+            None => {
+                if let Some((bytes, _)) = project.store.read(&file)? {
+                    rows.push((name, first_line(&String::from_utf8_lossy(&bytes))));
+                }
+            }
+        }
+    }
+    let listed: Vec<ProjectPath> = rows.iter().filter_map(|(name, _)| ProjectPath::parse(name).ok()).collect();
+    let text = listing.with_rows(rows).render();
     let edited = project.store.on_disk(&path)?.is_some_and(|bytes| bytes != text.as_bytes());
     if now.as_deref() != Some(text.as_str()) || edited {
-        project
-            .store
-            .judge(Change::by(&Actor::Runtime).op(Op::Derive { path, bytes: text.into_bytes(), expect: quipu_store::Expect::Any }))?
-            .publish()?;
+        let op = Op::Derive { path: path.clone(), bytes: text.into_bytes(), expect: quipu_store::Expect::Any };
+        project.store.judge(Change::by(&Actor::Runtime).op(op))?.publish()?;
+    }
+    // Taken after the reading, which may adopt an edit and write the file anew; a note that cannot be written costs time only.
+    let seen = look_at(project, &path, &listed)?;
+    if let Ok(text) = serde_json::to_string(&seen) {
+        let _ = std::fs::write(project.store.root().join(LOOKS), text);
     }
     Ok(())
+}
+
+fn look_at(project: &Project, index: &ProjectPath, listed: &[ProjectPath]) -> Result<Looks, StoreError> {
+    let mut looks = Looks::new();
+    for path in listed.iter().chain([index]) {
+        if let Some(look) = project.store.look_of(path)? {
+            looks.insert(path.as_str().to_owned(), look);
+        }
+    }
+    Ok(looks)
+}
+
+fn load_looks(project: &Project) -> Looks {
+    let text = std::fs::read_to_string(project.store.root().join(LOOKS)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
 }

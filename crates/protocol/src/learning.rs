@@ -1,6 +1,6 @@
 //! Memory grows by being asked: what L1 lacks is looked for in L2, offered as a fact, and becomes memory on acceptance.
 
-use quipu_claims::{Asked, Page, Passages, Place, Proposal, best_sentence, read_proposals, speaks_of, with_entry};
+use quipu_claims::{Asked, Page, Passages, Place, Proposal, best_sentence, read_offers, read_proposals, speaks_of, with_entry};
 use quipu_contract::{Actor, BadPath, Form, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError};
 use quipu_text::recall::{Damage, Error, Tier};
@@ -120,16 +120,34 @@ fn text_of(project: &Project, path: &ProjectPath) -> Result<Option<String>, Stor
     Ok(project.store.read(path)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The facts that wait to be accepted.
+/// The facts that wait to be accepted: those learnt at a miss, and those taken out of a final chapter.
 pub fn proposals(project: &Project) -> Result<Vec<Proposal>, LearnError> {
-    Ok(text_of(project, &proposal_file(project))?.map(|text| read_proposals(&text)).unwrap_or_default())
+    Ok(offered(project)?.into_iter().flat_map(|(_, _, offers)| offers).collect())
+}
+
+/// Every file of offers with its text and the facts of it that memory does not hold yet.
+fn offered(project: &Project) -> Result<Vec<(ProjectPath, String, Vec<Proposal>)>, LearnError> {
+    let mut found = Vec::new();
+    let own = proposal_file(project);
+    let is_offers = |path: &ProjectPath| *path == own || project.contract.rule(path).and_then(|rule| rule.form) == Some(Form::Facts);
+    for path in project.store.list()?.into_iter().filter(is_offers) {
+        let text = text_of(project, &path)?.unwrap_or_default();
+        let mut waiting = Vec::new();
+        for offer in read_proposals(&text).into_iter().chain(read_offers(&text)) {
+            let memory = ProjectPath::parse(offer.file()).ok().map(|file| text_of(project, &file)).transpose()?.flatten();
+            if !memory.is_some_and(|memory| offer.stands_in(&memory)) {
+                waiting.push(offer);
+            }
+        }
+        found.push((path, text, waiting));
+    }
+    Ok(found)
 }
 
 /// Puts a fact into memory and takes it off the list, in one commit.
 pub fn accept_proposal(project: &Project, actor: &Actor, id: &str, lease: Option<LeaseToken>) -> Result<(Proposal, Receipt), LearnError> {
     let (proposal, mut change) = taken_off(project, actor, id)?;
-    let (path, section) = proposal.to.split_once('#').map_or((proposal.to.as_str(), None), |(path, section)| (path, Some(section)));
-    let path = ProjectPath::parse(path)?;
+    let (path, section) = (ProjectPath::parse(proposal.file())?, proposal.section());
     change = match project.store.read(&path)? {
         Some((bytes, version)) => {
             let text = with_entry(&String::from_utf8_lossy(&bytes), section, &proposal.entry)?;
@@ -151,10 +169,11 @@ pub fn reject_proposal(project: &Project, actor: &Actor, id: &str, lease: Option
 }
 
 fn taken_off(project: &Project, actor: &Actor, id: &str) -> Result<(Proposal, Change), LearnError> {
-    let path = proposal_file(project);
-    let text = text_of(project, &path)?.unwrap_or_default();
-    let proposal = read_proposals(&text).into_iter().find(|p| p.id == id).ok_or_else(|| LearnError::NoProposal(id.to_owned()))?;
-    let kept: String = text.split_inclusive('\n').enumerate().filter(|(nth, _)| nth + 1 != proposal.line).map(|(_, line)| line).collect();
+    let mut files = offered(project)?.into_iter();
+    let taken = files.find_map(|(path, text, offers)| offers.into_iter().find(|offer| offer.id == id).map(|offer| (path, text, offer)));
+    let (path, text, proposal) = taken.ok_or_else(|| LearnError::NoProposal(id.to_owned()))?;
+    let its = proposal.line..proposal.line + proposal.lines;
+    let kept: String = text.split_inclusive('\n').enumerate().filter(|(nth, _)| !its.contains(&(nth + 1))).map(|(_, line)| line).collect();
     let mut change = Change::by(actor).write(&path, kept, Expect::Any);
     change.force = true;
     Ok((proposal, change))

@@ -42,7 +42,8 @@ pub use asking::{AskError, Asking, Reader, ask_leaf};
 pub use brief::{Brief, BriefError, BriefOptions, make_brief, render_brief};
 pub use change_file::{ChangeFileError, parse_change};
 pub use checking::{
-    CheckError, CheckRequest, Checking, ClaimJudge, Draft, Ruling, Unwaived, check_draft, last_chapter, revoke_waiver, waive, waivers,
+    CheckError, CheckRequest, Checking, ClaimJudge, Draft, Ruling, Unwaived, check_draft, find_blocking, last_chapter,
+    refuse_contradiction, render_contradiction, revoke_waiver, waive, waivers,
 };
 pub use decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
 pub use delegation::{Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate, delegate_again, report};

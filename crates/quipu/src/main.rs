@@ -6,6 +6,7 @@ mod answer;
 mod calls;
 mod cli;
 mod command_agent;
+mod consulted;
 mod demo;
 mod flow_text;
 mod hook;

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod chapter;
 mod draft;
 mod measure;
 mod outline;
@@ -95,6 +96,15 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
             let (sheet, well) = pages::inspect(view, path, html, task);
             return Ok(written(task, sheet, well));
         }
+        Rehearsal::Edit => {
+            let (_, text) = subject()?;
+            return Ok(chapter::edit(text, task));
+        }
+        Rehearsal::Check => {
+            let (path, text) = subject()?;
+            chapter::check(view, path, text, task)
+        }
+        Rehearsal::Retell => chapter::retell(subject()?.1, task),
         Rehearsal::ReviewOutline => whole::on_outline(subject()?.1, task),
         Rehearsal::Research => research::research(view, &survey().for_unit(view, task), task),
         Rehearsal::Draft => draft::draft(view, subject()?.1, task),
@@ -108,7 +118,7 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
         }
         Rehearsal::Weigh => panel::weigh(view, task),
         Rehearsal::SumUp => panel::sum_up(subject()?.1, task),
-        Rehearsal::Extract => whole::extract(view, &subjects, task),
+        Rehearsal::Extract => chapter::extract(view, &subjects, task),
         Rehearsal::Report => whole::report(view, task),
     };
     Ok(written(task, sheet, true))

@@ -1,6 +1,6 @@
 //! What the agent is asked to do: the contract's data for one role and unit, resolved.
 
-use quipu_contract::{Actor, ActorName, Contract, Language, Pattern, Rehearsal, UnitId};
+use quipu_contract::{Actor, ActorName, Contract, FileRule, Language, Pattern, Rehearsal, UnitId};
 
 /// The length of a text where the contract names none.
 const DEFAULT_WORDS: usize = 3000;
@@ -28,6 +28,8 @@ pub struct RehearseTask {
     pub project: String,
     /// What the role scores.
     pub metrics: Vec<String>,
+    /// The rules over files: which are memory, which manuscripts.
+    pub files: Vec<FileRule>,
 }
 
 /// A unit as a task knows it.
@@ -91,6 +93,7 @@ impl RehearseTask {
             words: binding.get("words").and_then(|words| words.trim().parse().ok()).unwrap_or(DEFAULT_WORDS),
             project: binding.get("project").cloned().unwrap_or_default(),
             metrics: declared.metrics.iter().map(|metric| metric.in_language(language).to_owned()).collect(),
+            files: contract.files.clone(),
             units,
         })
     }

@@ -1,9 +1,9 @@
-//! What looks at the whole: an opinion on a plan, the final audit, facts of a text, and a plain report.
+//! What looks at the whole: an opinion on a plan, the final audit, and a plain report.
 
 use quipu_contract::Language;
 use quipu_text::Document;
 
-use crate::review::{Findings, METAPHORS, REFERENCES, TERMS, entries, form_faults, has_word, sentences};
+use crate::review::{Findings, METAPHORS, REFERENCES, TERMS, entries, form_faults};
 use crate::sheet::{Sheet, code, count_words, quoted, say};
 use crate::task::RehearseTask;
 use crate::view::View;
@@ -162,67 +162,6 @@ pub(crate) fn audit(view: &View, task: &RehearseTask) -> (Sheet, bool) {
         none,
     );
     (sheet, well)
-}
-
-/// Words by which a sentence gives a cause, a rule or a relation.
-const SIGNS: [&str; 20] = [
-    "because", "since", "so that", "never", "always", "must", "cannot", "promised", "afraid", "wanted", "因为", "所以", "从不", "总是",
-    "必须", "不能", "答应", "害怕", "想要", "为了",
-];
-
-/// So many facts of a text are many.
-const FACTS: usize = 12;
-
-/// The sentences of a text that give causes and rules, each under the memory section that names someone in it.
-pub(crate) fn extract(view: &View, subjects: &[(&str, &str)], task: &RehearseTask) -> Sheet {
-    let l = task.language;
-    let title = task.unit.as_ref().map_or(task.project.as_str(), |unit| &unit.title);
-    let mut sheet = Sheet::titled(title);
-    let is_subject = |path: &str| subjects.iter().any(|(known, _)| *known == path);
-    let mut known: Vec<(&str, String)> = Vec::new();
-    for (path, seen) in view.texts.iter().filter(|(path, _)| path.ends_with(".md") && !is_subject(path)) {
-        let document = Document::parse(&seen.text);
-        known.extend(
-            document
-                .sections()
-                .iter()
-                .filter(|section| section.level >= 2 && section.title.chars().count() > 1)
-                .map(|section| (path.as_str(), section.title.clone())),
-        );
-    }
-    let mut found: Vec<(&str, &str, String)> = Vec::new();
-    for (path, text) in subjects {
-        let document = Document::parse(text);
-        for section in document.sections() {
-            let anchor = document.anchor_of(section);
-            for sentence in document.slice(&section.body).lines().flat_map(sentences) {
-                if found.len() == FACTS || !SIGNS.iter().any(|sign| has_word(sentence, sign)) || sentence.starts_with("<!--") {
-                    continue;
-                }
-                let about = known.iter().find(|(_, title)| sentence.contains(title.as_str()));
-                let (file, heading) = about.map_or(("", ""), |(file, title)| (*file, title.as_str()));
-                let link = if anchor.is_empty() { (*path).to_owned() } else { format!("{path}#{anchor}") };
-                found.push((file, heading, format!("[chapter] {} [→ {link}]", quoted(sentence))));
-            }
-        }
-    }
-    found.sort_by_key(|(file, heading, _)| (file.is_empty(), *file, *heading));
-    let (mut file, mut heading) = (None, None);
-    for (its_file, its_heading, item) in &found {
-        if file != Some(*its_file) {
-            (file, heading) = (Some(*its_file), None);
-            sheet.h2(if its_file.is_empty() { say(l, "About no one that memory knows", "与记忆中的人物无关") } else { its_file });
-        }
-        if heading != Some(*its_heading) && !its_heading.is_empty() {
-            heading = Some(*its_heading);
-            sheet.h3(its_heading);
-        }
-        sheet.line(&format!("- {item}"));
-    }
-    if found.is_empty() {
-        sheet.paragraph(say(l, "No sentence gives a cause or a rule.", "没有说明原因或规则的句子。"));
-    }
-    sheet
 }
 
 /// What was read, listed: for a role whose work needs a mind.

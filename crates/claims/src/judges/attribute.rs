@@ -47,10 +47,23 @@ const SKILLS: &[&str] = &[
     "brushed",
     "etched",
     "penned",
+    "struck",
+    "hammered",
+    "cut",
+    "sliced",
+    "stabbed",
+    "swung",
+    "lunged",
+    "slashed",
+    "chopped",
+    "sawed",
+    "stirred",
+    "played",
+    "shot",
 ];
 const SKILLS_ZH: &[&str] = &[
     "写", "签", "执笔", "握笔", "提笔", "落笔", "画", "描", "掷", "投", "扔", "挥剑", "使剑", "握剑", "持剑", "拔剑", "刻", "雕", "缝",
-    "绣", "切", "抄", "夹菜", "射", "瞄准", "开枪",
+    "绣", "切", "抄", "夹菜", "射", "瞄准", "开枪", "挥刀", "砍", "削", "拨", "舞剑", "刺", "劈", "弹琴", "下棋", "使刀", "扔",
 ];
 /// A cause on the page for using the other hand.
 const CAUSES: &[&str] = &[
@@ -125,27 +138,34 @@ fn shown(text: &str) -> Option<(Hand, usize)> {
         }
         if let Some(range) = find_all(text, &format!("{english} hand"), true).first() {
             let before = text[..range.start].to_lowercase();
-            let with = ["with his ", "with her ", "with their ", "with the ", "with a ", "in his ", "in her ", "using his ", "using her "];
+            // One adjective may stand before the hand: `with a steady right hand`.
+            let near: String = words(&before).iter().rev().take(3).rev().map(|word| format!("{} ", word.lower)).collect();
+            let by = ["with his", "with her", "with their", "with the", "with a", "using his", "using her"];
+            let held = ["in his", "in her", "in the"];
+            let with = |signs: &[&str]| signs.iter().any(|sign| format!(" {near}").contains(&format!(" {sign} ")));
             // The work is what the clause did before it came to the hand; whoever did it is named before the work.
             let work = words(clause_before(text, range.start)).into_iter().find(|word| SKILLS.contains(&word.lower.as_str()));
             let clause_at = range.start - clause_before(text, range.start).len();
             let subject = words(&text[range.end..]).first().is_some_and(|next| SKILLS.contains(&next.lower.as_str()));
             match work {
-                Some(work) if with.iter().any(|with| before.ends_with(with)) => found.push((hand, clause_at + work.range.start)),
+                Some(work) if with(&by) || with(&held) => found.push((hand, clause_at + work.range.start)),
                 _ if subject => found.push((hand, range.start)),
                 // `picked up the pen with his right hand and signed`
-                _ if with.iter().any(|with| before.ends_with(with))
-                    && says_any(clause_before(text, range.start), &["pen", "quill", "brush", "chisel"]) =>
-                {
+                _ if (with(&by) || with(&held)) && says_any(clause_before(text, range.start), &["pen", "quill", "brush", "chisel"]) => {
                     found.push((hand, range.start));
                 }
+                // `reached for the hammer with his right hand and struck`, `With her left hand Mara drew`
+                _ if with(&by) && works_next(&text[range.end..]) => found.push((hand, range.start)),
                 _ => {}
             }
         }
         for range in find_all(text, &format!("{chinese}手"), false) {
-            let after: String = text[range.end..].chars().take(8).collect();
-            let used =
-                text[..range.start].ends_with(['用', '以', '是', '拿', '使']) || SKILLS_ZH.iter().any(|skill| after.starts_with(skill));
+            let after: String = text[range.end..].chars().take(10).collect();
+            let before = &text[..range.start];
+            let used = before.ends_with(['用', '以', '是', '拿', '使'])
+                || before.ends_with("伸出")
+                || after.starts_with("一扬")
+                || SKILLS_ZH.iter().any(|skill| after.starts_with(skill));
             if used && SKILLS_ZH.iter().any(|skill| after.contains(skill)) {
                 found.push((hand, range.start));
             }
@@ -157,9 +177,18 @@ fn shown(text: &str) -> Option<(Hand, usize)> {
     (found.iter().all(|(hand, _)| *hand == first.0) && !says_any(text, &other)).then_some(first)
 }
 
+/// Whether what follows a hand is its work: `and struck twice`, `Mara drew a map`; not `while writing`.
+fn works_next(after: &str) -> bool {
+    let after = after.split([',', ';', '.']).next().unwrap_or_default();
+    let next = words(after);
+    let joined = next.first().is_some_and(|word| word.lower == "and" || word.capital);
+    let work = next.iter().take(3).any(|word| SKILLS.contains(&word.lower.as_str()));
+    joined && work && !says_any(after, &["with", "while"])
+}
+
 pub fn judge_hand(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let Some((hand, at)) = shown(sentence.text) else { return };
-    if is_unreal(sentence.text) || is_negated(sentence.text, at) || is_quoted(sentence.text, at) || says_any(sentence.text, CAUSES) {
+    if is_unreal(&sentence.bare) || is_negated(&sentence.bare, at) || is_quoted(sentence.text, at) || says_any(&sentence.bare, CAUSES) {
         return;
     }
     // `Otto's brother signed`: the hand is the brother's.
@@ -171,7 +200,17 @@ pub fn judge_hand(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     if another {
         return;
     }
-    let Some((facts, sure)) = sentence.facts_at(at) else { return };
+    // `With her left hand Mara drew`, `Being left-handed, Otto …`: who it is comes after.
+    let fronted = sentence.mentions.first().filter(|first| first.start > at && !first.possessive);
+    let fronted = fronted.filter(|first| {
+        let lead = words(&sentence.text[..at]).first().map(|word| word.lower.clone()).unwrap_or_default();
+        ["with", "being"].contains(&lead.as_str()) && words(&sentence.text[at..first.start]).len() <= 3
+    });
+    let told = match fronted {
+        Some(first) => Some((sentence.memory.facts_of(first.entity).collect(), 1.0)),
+        None => sentence.facts_at(at),
+    };
+    let Some((facts, sure)) = told else { return };
     let Some((fact, stated)) = facts.iter().find_map(|fact| Some((fact, stated(fact)?))) else { return };
     let why = format!("memory says {}, the text shows the {} hand at work", stated.name(), hand.name());
     findings.push(sentence.found("hand", stated != hand, 0.9 * sure, why, fact));
@@ -279,6 +318,43 @@ const TRADES_ZH: &[&str] = &[
     "说书人",
 ];
 
+/// Whether a trade is said in front of the name: `As a priest, Otto …`, `身为牧师，奥托……`.
+fn is_fronted(before: &str) -> bool {
+    let before = before.trim().to_lowercase();
+    ["as a", "as an", "身为", "作为", "身为一名"].contains(&before.as_str())
+}
+
+/// Whether what stands between a name and a trade says that this is what they are: `was the best`, `, a`, `the`, `是城里最好的`, `做了二十年`.
+fn is_called(between: &str, after: &str) -> bool {
+    if crate::words::has_han(between) || between.is_empty() {
+        let between = between.trim_start_matches(['，', ' ']);
+        let praised = between.strip_prefix('是').is_some_and(|rest| {
+            let plain = rest.trim_start_matches("一").trim_start_matches(['个', '名', '位']).trim_start_matches(['老', '小']);
+            plain.is_empty() || plain.ends_with('的') && plain.chars().count() <= 7 && !plain.contains(['和', '与', '跟', '给', '对'])
+        });
+        let served = (between.starts_with("做了") || between.starts_with("当了")) && between.ends_with('年');
+        return praised
+            || served
+            || between == "当" && !after.starts_with('过')
+            || between == "身为"
+            || ["这个", "这位"].contains(&between)
+            || between == "以" && after.starts_with("为业");
+    }
+    const PRAISE: &[&str] = &[
+        "a", "an", "the", "best", "finest", "only", "old", "young", "good", "poor", "simple", "honest", "humble", "great", "skilled",
+        "famous", "local", "village", "town", "clever", "gifted", "master", "mere",
+    ];
+    let said: Vec<String> = words(between).into_iter().map(|word| word.lower).collect();
+    let said: Vec<&str> = said.iter().map(String::as_str).collect();
+    let rest = match said.as_slice() {
+        ["was" | "is", rest @ ..] | ["has", "been", rest @ ..] | ["worked" | "works" | "served" | "serves", "as", rest @ ..] => rest,
+        ["earned" | "earns" | "made" | "makes", "a", "living", "as", rest @ ..] => rest,
+        rest if between.trim_start().starts_with(',') || rest == ["the"] => rest,
+        _ => return false,
+    };
+    !rest.is_empty() && rest.len() <= 3 && rest.iter().all(|word| PRAISE.contains(word))
+}
+
 pub fn judge_trade(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let trade = |text: &str| {
         let english = words(text).into_iter().find(|word| TRADES.contains(&word.lower.as_str())).map(|word| (word.range.start, word.lower));
@@ -286,37 +362,21 @@ pub fn judge_trade(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         english.or(chinese)
     };
     let Some((at, named)) = trade(sentence.text) else { return };
-    // `Otto, a baker, …`, `Otto was a baker`, `奥托是个面包师`, `身为面包师的奥托` and nothing in between.
-    let before = sentence.text[..at].trim_end().to_lowercase();
-    let Some(mention) = sentence.mentions.iter().rfind(|mention| mention.end <= at && !mention.possessive) else { return };
-    let between = before.get(mention.end..).unwrap_or_default().trim();
-    let links = [
-        "was a",
-        "is a",
-        "was the town's",
-        "worked as a",
-        "works as a",
-        ", a",
-        ", the",
-        "was an",
-        "is an",
-        "是",
-        "是个",
-        "是一名",
-        "是一位",
-        "是名",
-        "是位",
-        "当",
-        "身为",
-    ];
-    if !links.contains(&between)
-        || is_unreal(sentence.text)
+    let end = at + named.len();
+    let fronted = is_fronted(&sentence.text[..at]).then(|| sentence.named_after(end)).flatten();
+    let behind = || {
+        let mention = sentence.mentions.iter().rfind(|mention| mention.end <= at && !mention.possessive)?;
+        (is_called(&sentence.text[mention.end..at], &sentence.text[end..]) && !sentence.text[end..].starts_with("'s"))
+            .then_some(mention.entity)
+    };
+    let Some(entity) = fronted.or_else(behind) else { return };
+    if is_unreal(&sentence.bare)
         || is_quoted(sentence.text, at)
-        || says_any(sentence.text, &["once", "had been", "年轻时", "当年", "后来", "former"])
+        || says_any(&sentence.bare, &["once", "had been", "年轻时", "当年", "后来", "former", "过去"])
     {
         return;
     }
-    for fact in sentence.memory.facts_of(mention.entity).filter(|fact| TRADE_KEYS.contains(&fact.key.as_str())) {
+    for fact in sentence.memory.facts_of(entity).filter(|fact| TRADE_KEYS.contains(&fact.key.as_str())) {
         if let Some((_, stated)) = trade(&fact.value) {
             let why = format!("memory says {stated}, the text {named}");
             findings.push(sentence.found("trade", stated != named, 0.85, why, fact));

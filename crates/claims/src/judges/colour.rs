@@ -38,7 +38,7 @@ const PARTS: &[Part] = &[
         judge: "colour",
         keys: &["hair", "hair colour", "hair color", "头发", "发色", "发"],
         english: &["hair", "haired", "curls", "braid"],
-        chinese: &["头发", "长发", "短发", "发丝", "辫子", "发辫"],
+        chinese: &["头发", "长发", "短发", "发丝", "辫子", "发辫", "发"],
         passing: &[],
     },
 ];
@@ -108,9 +108,9 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         let dyed = says_any(sentence.text, &["dyed", "wig", "lens", "lenses", "gone", "turned", "染", "假发", "变"]);
         if part.passing.contains(&name.as_str())
             || dyed
-            || is_unreal(sentence.text)
+            || is_unreal(&sentence.bare)
             || is_quoted(sentence.text, at)
-            || is_negated(sentence.text, at)
+            || is_negated(&sentence.bare, at)
         {
             continue;
         }

@@ -139,6 +139,9 @@ const HAPPENED: &[&str] = &[
     "落成",
     "签订",
     "就在",
+    "发生在",
+    "起于",
+    "于",
 ];
 const BESIDE: &[&str] = &[
     "before",
@@ -168,7 +171,7 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let dates = find_dates(text);
     // Two dates in one sentence: which belongs to what is a guess.
     let [date] = dates.as_slice() else { return };
-    if is_unreal(text) || is_quoted(text, date.range.start) || says_any(text, BESIDE) {
+    if is_unreal(&sentence.bare) || is_quoted(text, date.range.start) || says_any(&sentence.bare, BESIDE) {
         return;
     }
     for (keys, signs) in [(BORN_KEYS, BORN), (DIED_KEYS, DIED)] {
@@ -178,12 +181,32 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             compare(sentence, &facts, keys, date, sure, findings);
         }
     }
+    // 奥托是1880年生的
+    let born = ["生的", "生人"].iter().any(|sign| text[date.range.end..].starts_with(sign));
+    if let Some((facts, sure)) = born.then(|| sentence.facts_at(date.range.start)).flatten() {
+        compare(sentence, &facts, BORN_KEYS, date, sure, findings);
+    }
     for mention in sentence.mentions.iter().filter(|mention| !mention.possessive) {
-        if says_any(&text[mention.end.min(text.len())..], HAPPENED) && says_any(&text[..date.range.start], HAPPENED) {
+        if happened(text, mention.start, mention.end, date) {
             let facts: Vec<_> = sentence.memory.facts_of(mention.entity).collect();
             compare(sentence, &facts, EVENT_KEYS, date, 1.0, findings);
         }
     }
+}
+
+/// Whether a date is the date of the event that stands at a place: `broke out in 1912`, `of 1912`, `It was in 1912 that …`, `1912年的那场大火`.
+fn happened(text: &str, start: usize, end: usize, date: &Date) -> bool {
+    let last = words(&text[..start]).into_iter().rev().find(|word| word.lower != "the").map(|word| word.lower).unwrap_or_default();
+    if ["of", "about", "after", "before", "since"].contains(&last.as_str()) {
+        return false;
+    }
+    if date.range.start >= end {
+        let between = text[end..date.range.start].trim();
+        let near = if has_han(between) { between.chars().count() <= 10 } else { words(between).len() <= 8 };
+        return between == "of" || near && says_any(between, &HAPPENED.iter().filter(|sign| **sign != "of").copied().collect::<Vec<_>>());
+    }
+    let between = text[date.range.end..start].trim();
+    ["that", "that the", "的", "的那场", "的这场", "那场", "的那次"].contains(&between) && !says_any(&text[..date.range.start], &["not"])
 }
 
 /// Where the first name ends: a birth may be told before it (`Born in 1880, Otto …` is left alone).

@@ -3,7 +3,7 @@
 use super::{Finding, Sentence};
 use crate::words::{find_all, has_han, is_negated, is_unreal, says_any, words};
 
-const LIKE: &[&str] = &["like", "as if it were", "is", "was", "are", "were", "as", "became", "resembles"];
+const LIKE: &[&str] = &["like", "as if it were", "is", "was", "are", "were", "as", "became", "become", "becomes", "resembles", "resembled"];
 const LIKE_ZH: &[&str] = &["像", "如同", "仿佛", "好比", "犹如", "就是", "宛如", "是一", "似"];
 
 /// The image without its article.
@@ -18,7 +18,9 @@ fn likened(text: &str, image: &str) -> Option<usize> {
     let before = text[..range.start].trim_end();
     if has_han(image) {
         let tail: String = before.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect();
-        return says_any(&tail, LIKE_ZH).then_some(range.start);
+        // 时间是锁链, 时间成了锁链: the verb stands right before the image.
+        let equated = ["是", "成了", "变成", "变成了", "如", "若"].iter().any(|verb| before.ends_with(verb));
+        return (equated || says_any(&tail, LIKE_ZH)).then_some(range.start);
     }
     let before = words(before);
     let mut back =
@@ -34,7 +36,7 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let metaphors = &sentence.memory.metaphors;
     for metaphor in metaphors {
         let Some(at) = likened(text, &metaphor.image) else { continue };
-        if is_negated(text, at) {
+        if is_negated(&sentence.bare, at) {
             continue;
         }
         // Whatever concept stands before the image is what it is said of.

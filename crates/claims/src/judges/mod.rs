@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::memory::{Fact, Memory, Mention};
 use crate::page::Place;
-use crate::words::{has_han, words};
+use crate::words::{has_han, says_any, words};
 
 /// A sentence of a draft, with who it is about.
 pub struct Sentence<'m> {
@@ -31,6 +31,70 @@ pub struct Sentence<'m> {
     pub carried: Option<usize>,
     /// The chapter that the draft is of.
     pub chapter: Option<u64>,
+    /// The text with every name blotted out, byte for byte in the same places: a sign inside a name is no sign.
+    pub bare: String,
+}
+
+/// Someone of someone's: what is said of `Otto's brother` is not said of Otto.
+const KIN: &[&str] = &[
+    "brother",
+    "sister",
+    "mother",
+    "father",
+    "son",
+    "daughter",
+    "uncle",
+    "aunt",
+    "cousin",
+    "nephew",
+    "niece",
+    "grandfather",
+    "grandmother",
+    "wife",
+    "husband",
+    "friend",
+    "neighbour",
+    "neighbor",
+    "master",
+    "servant",
+    "child",
+    "twin",
+    "哥",
+    "弟",
+    "姐",
+    "妹",
+    "父",
+    "母",
+    "爹",
+    "娘",
+    "儿子",
+    "女儿",
+    "叔",
+    "伯",
+    "舅",
+    "姑",
+    "姨",
+    "祖",
+    "妻",
+    "丈夫",
+    "朋友",
+    "邻居",
+    "师父",
+    "徒弟",
+    "孩子",
+    "仆人",
+];
+
+/// The text with the mentions blotted out.
+pub fn blot(text: &str, mentions: &[Mention]) -> String {
+    let inside = |at: usize| mentions.iter().any(|mention| (mention.start..mention.end).contains(&at));
+    text.char_indices()
+        .map(|(at, c)| match c.len_utf8() {
+            1 if inside(at) && c.is_alphabetic() => 'x',
+            3 if inside(at) => '○',
+            _ => c,
+        })
+        .collect()
 }
 
 /// What a judge found.
@@ -92,7 +156,7 @@ impl<'m> Sentence<'m> {
         if let Some(mention) = self.mentions.iter().rfind(|mention| mention.end <= at) {
             let between = &self.text[mention.end..at];
             let near = if has_han(between) { between.chars().count() <= 5 } else { words(between).len() <= 3 };
-            if mention.possessive && !near {
+            if mention.possessive && (!near || says_any(between, KIN)) {
                 return None;
             }
             // `Otto said that she …`: another person came in by a pronoun of other number; only one is certain.
@@ -104,6 +168,13 @@ impl<'m> Sentence<'m> {
             _ => words(self.text).iter().take(3).any(|word| PRONOUNS.contains(&word.lower.as_str())),
         };
         opens.then_some((carried, 0.9))
+    }
+
+    /// Who is named right behind `end`, after a comma or nothing: `At forty, Otto …`, `身为铁匠，奥托……`.
+    pub fn named_after(&self, end: usize) -> Option<usize> {
+        let mention = self.mentions.iter().find(|mention| mention.start >= end)?;
+        let between = self.text[end..mention.start].trim();
+        (!mention.possessive && ["", ",", "，", "的"].contains(&between)).then_some(mention.entity)
     }
 
     /// The facts of whom stands at `at`, with how sure that is.

@@ -52,15 +52,31 @@ const ELSEWHEN: &[&str] = &[
     "才",
     "早在",
     "起",
+    "等",
+    "就",
 ];
+/// What says in Chinese that the number after it is an age now.
+const AGED_ZH: &[&str] = &["今年", "现年", "年方", "年仅", "年已", "刚满", "芳龄", "年满"];
 
 pub fn judge_age(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
     for number in numbers(text) {
-        if !is_age(sentence, &number) || is_quoted(text, number.range.start) || is_unreal(text) || says_any(text, ELSEWHEN) {
+        if !is_age(sentence, &number)
+            || is_quoted(text, number.range.start)
+            || is_unreal(&sentence.bare)
+            || says_any(&sentence.bare, ELSEWHEN)
+        {
             continue;
         }
-        let Some((facts, sure)) = sentence.facts_at(number.range.start) else { continue };
+        // `At forty, Otto …`, `四十岁的奥托`: who it is comes after.
+        let lead = text[..number.range.start].trim().to_lowercase();
+        let rest = number.range.end + if text[number.range.end..].starts_with('岁') { '岁'.len_utf8() } else { 0 };
+        let after = (lead == "at" || lead.is_empty()).then(|| sentence.named_after(rest)).flatten();
+        let told = match after {
+            Some(entity) => Some((sentence.memory.facts_of(entity).collect(), 1.0)),
+            None => sentence.facts_at(number.range.start),
+        };
+        let Some((facts, sure)) = told else { continue };
         for fact in facts.iter().filter(|fact| AGE_KEYS.contains(&fact.key.as_str())) {
             // `31 in ch03` is an age at a time, and time goes on.
             let bare = fact.value.trim_end_matches("years old").trim_end_matches("years").trim().trim_end_matches('岁').trim();
@@ -80,6 +96,20 @@ fn is_age(sentence: &Sentence<'_>, number: &Number) -> bool {
     if after.starts_with('岁') {
         return !before.ends_with('第');
     }
+    if AGED_ZH.iter().any(|sign| before.ends_with(sign)) {
+        return after.is_empty() || after.starts_with(['了', '，', '。', '、', '；']);
+    }
+    // `At forty, Otto still slept with the lamp on.`
+    if before.trim().eq_ignore_ascii_case("at") && after.starts_with(',') {
+        return sentence.named_after(number.range.end).is_some();
+    }
+    // `Otto turned forty that morning.`
+    let turned = ["turned", "had just turned"].iter().any(|verb| before.trim_end().ends_with(verb));
+    let when =
+        words(after).first().is_some_and(|word| ["that", "this", "on", "last", "yesterday", "today", "in"].contains(&word.lower.as_str()));
+    if turned && when {
+        return true;
+    }
     if after.starts_with(" years of age")
         || after.trim_start_matches([' ', '-']).starts_with("years old")
         || after.starts_with("-year-old")
@@ -92,7 +122,21 @@ fn is_age(sentence: &Sentence<'_>, number: &Number) -> bool {
         after.trim_start().is_empty() || after.starts_with([',', '.', ';', ' ']) && !after.trim_start().starts_with(char::is_alphanumeric);
     let named = sentence.mentions.iter().any(|mention| {
         let between = before.get(mention.end..).unwrap_or("…").trim();
-        !mention.possessive && matches!(between, "," | "was" | "is" | "turned" | ", aged" | "was aged" | "had just turned")
+        !mention.possessive
+            && matches!(
+                between,
+                "," | ", now"
+                    | ", only"
+                    | ", already"
+                    | "was only"
+                    | "was now"
+                    | "was"
+                    | "is"
+                    | "turned"
+                    | ", aged"
+                    | "was aged"
+                    | "had just turned"
+            )
     });
     let pronoun = ["he was", "she was", "he is", "she is", "aged"].iter().any(|lead| before.trim_end().to_lowercase().ends_with(lead));
     ends && (named || pronoun)
@@ -101,7 +145,9 @@ fn is_age(sentence: &Sentence<'_>, number: &Number) -> bool {
 fn person_follows(after: &str) -> bool {
     let next = words(after).into_iter().find(|word| !["year", "old"].contains(&word.lower.as_str()));
     next.is_some_and(|word| {
-        word.capital || ["man", "woman", "boy", "girl", "keeper", "captain", "widow", "widower"].contains(&word.lower.as_str())
+        word.capital
+            || ["with", "who", "from", "man", "woman", "boy", "girl", "keeper", "captain", "widow", "widower"]
+                .contains(&word.lower.as_str())
     })
 }
 
@@ -145,15 +191,26 @@ const VAGUE: &[&str] = &[
     "每",
     "剩",
     "还",
-    "只有",
 ];
+/// What is wished or planned, or stands beside.
+const NOT_ITS_OWN: &[&str] =
+    &["wanted", "wants", "hoped", "planned", "meant", "wished", "想", "打算", "希望", "计划", "隔壁", "旁边", "对面", "附近"];
 /// Signs that all of them are meant.
-const WHOLE: &[&str] = &["are", "were", "the", "all", "its", "has", "had", "have", "with", "counts", "numbered", "holds"];
-const WHOLE_ZH: &[&str] = &["共", "有", "全部", "总共", "一共", "这", "那", "整整"];
+const WHOLE: &[&str] =
+    &["are", "were", "the", "all", "its", "has", "had", "have", "with", "counts", "counted", "numbered", "holds", "exactly"];
+const WHOLE_ZH: &[&str] = &["共", "有", "统共", "全部", "总共", "一共", "这", "那", "整整"];
 
 pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
+    if says_any(&sentence.bare, NOT_ITS_OWN) {
+        return;
+    }
     for mention in &sentence.mentions {
+        // `beside the Tower`, `left the Tower for a house of nine rooms`: not the Tower's own.
+        let lead = words(&text[..mention.start]).into_iter().rev().find(|word| word.lower != "the").map(|word| word.lower);
+        if lead.is_some_and(|lead| ["beside", "behind", "near", "left", "by", "opposite", "outside"].contains(&lead.as_str())) {
+            continue;
+        }
         for fact in sentence.memory.facts_of(mention.entity).filter(|fact| !fact.key.is_empty() && !AGE_KEYS.contains(&fact.key.as_str())) {
             let found = numbers(&fact.value);
             let [stated] = found.as_slice() else { continue };
@@ -164,7 +221,7 @@ pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             }
             let stated = stated.value;
             for number in numbers(text).iter().filter(|number| counts(text, number, &fact.key)) {
-                if is_quoted(text, number.range.start) || is_unreal(text) || is_negated(text, number.range.start) {
+                if is_quoted(text, number.range.start) || is_unreal(&sentence.bare) || is_negated(&sentence.bare, number.range.start) {
                     continue;
                 }
                 let why = format!("memory says {stated} {}, the text {}", fact.key, number.value);
@@ -183,8 +240,14 @@ fn counts(text: &str, number: &Number, key: &str) -> bool {
         let unit: String = after.chars().take(4 + key.chars().count()).collect();
         let near = unit.find(key).is_some_and(|at| unit[..at].chars().count() <= 3);
         let tail: String = before.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect();
+        // 房间有七间, 十一间房间全空着
+        let named = before.strip_suffix('有').is_some_and(|before| before.trim_end_matches(['共', '一', '总', '只']).ends_with(key));
+        let all = near && unit.find(key).is_some_and(|at| after[at + key.len()..].starts_with(['全', '都']));
+        if named && !says_any(&tail, VAGUE) && !after.starts_with(['多', '余', '几']) {
+            return true;
+        }
         return near
-            && WHOLE_ZH.iter().any(|sign| tail.contains(sign))
+            && (all || WHOLE_ZH.iter().any(|sign| tail.contains(sign)))
             && !says_any(&tail, VAGUE)
             && !after.starts_with(['多', '余', '几']);
     }

@@ -43,7 +43,13 @@ fn told(text: &str, first: &Mention, second: &Mention) -> Option<bool> {
         if starts(tail, &["之后", "以后"]) {
             return middle.contains(['在', '于', '发']).then_some(false);
         }
-        // 大火之后，洪水来了
+        if (lead.ends_with("先有") || lead.ends_with("先是"))
+            && ["后有", "再有", "才有", "然后", "后是", "才是"].iter().any(|sign| middle.ends_with(sign))
+        {
+            return Some(true);
+        }
+        // 大火之后，洪水来了；大火结束以后，才有洪水
+        let middle = ["结束", "过去", "平息", "停了"].iter().find_map(|end| middle.strip_prefix(end)).unwrap_or(middle);
         if starts(middle, &["之前", "以前"]) {
             return Some(false);
         }
@@ -61,6 +67,8 @@ fn told(text: &str, first: &Mention, second: &Mention) -> Option<bool> {
     match () {
         () if near(&between, "before") || near(&between, "preceded") || near(&between, "earlier than") => Some(true),
         () if near(&between, "after") || near(&between, "followed") || near(&between, "later than") => Some(false),
+        () if near(&lead, "first came") && between.contains("then") => Some(true),
+        () if near(&lead, "when") && ["had ended", "was over", "had passed"].iter().any(|over| between.contains(over)) => Some(true),
         () if near(&lead, "before") => Some(false),
         () if near(&lead, "after") => Some(true),
         () => None,
@@ -70,7 +78,7 @@ fn told(text: &str, first: &Mention, second: &Mention) -> Option<bool> {
 pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let [first, second] = sentence.mentions.as_slice() else { return };
     if first.entity == second.entity
-        || is_unreal(sentence.text)
+        || is_unreal(&sentence.bare)
         || is_quoted(sentence.text, second.start)
         || says_any(sentence.text, &["not", "never", "不是", "并非", "吗", "?", "？"])
     {

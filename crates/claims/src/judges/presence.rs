@@ -1,14 +1,37 @@
 //! The dead do nothing, and the absent do nothing here.
 
 use super::{Finding, Sentence};
-use crate::memory::Fact;
+use crate::memory::{Fact, Mention};
 use crate::threads::chapter_number;
 use crate::words::{has_han, is_quoted, is_unreal, says_any, words};
 
 const STATUS_KEYS: &[&str] = &["status", "fate", "state", "状态", "结局", "生死"];
 const DEATH_KEYS: &[&str] = &["died", "death", "dies", "死于", "卒于", "去世"];
 const ABSENT_KEYS: &[&str] = &["absent", "away", "whereabouts", "不在", "离场", "下落"];
-const DEAD: &[&str] = &["dead", "died", "deceased", "killed", "drowned", "死", "已故", "身亡", "去世", "溺亡", "阵亡"];
+const DEAD: &[&str] = &[
+    "dead",
+    "died",
+    "deceased",
+    "killed",
+    "drowned",
+    "passed away",
+    "murdered",
+    "executed",
+    "hanged",
+    "slain",
+    "perished",
+    "死",
+    "已故",
+    "身亡",
+    "去世",
+    "溺亡",
+    "阵亡",
+    "逝",
+    "殁",
+    "遇害",
+    "被杀",
+    "亡故",
+];
 const AWAY: &[&str] = &["absent", "abroad", "away", "missing", "imprisoned", "in prison", "失踪", "离开", "远行", "在外", "被囚", "出海"];
 
 /// What brings back the past, or what stands for the dead.
@@ -41,6 +64,7 @@ const PAST: &[&str] = &[
     "statue",
     "body",
     "corpse",
+    "coffin",
     "funeral",
     "buried",
     "mourned",
@@ -49,6 +73,8 @@ const PAST: &[&str] = &[
     "想起",
     "回忆",
     "梦",
+    "棺",
+    "多年以前",
     "坟",
     "墓",
     "遗像",
@@ -135,11 +161,84 @@ const ACTS: &[&str] = &[
     "sang",
     "slept",
     "woke",
+    "laid",
+    "rode",
+    "spoke",
+    "told",
+    "began",
+    "broke",
+    "brought",
+    "bought",
+    "dug",
+    "drove",
+    "fought",
+    "found",
+    "got",
+    "hid",
+    "hung",
+    "knelt",
+    "led",
+    "made",
+    "met",
+    "paid",
+    "read",
+    "rang",
+    "saw",
+    "sent",
+    "shot",
+    "showed",
+    "sold",
+    "stole",
+    "struck",
+    "swam",
+    "swept",
+    "swung",
+    "tore",
+    "wept",
+];
+/// Past tenses that are no doing: what happened to them, or what they were.
+const SUFFERED: &[&str] = &[
+    "died",
+    "lived",
+    "loved",
+    "named",
+    "killed",
+    "buried",
+    "missed",
+    "used",
+    "seemed",
+    "appeared",
+    "remained",
+    "belonged",
+    "existed",
+    "deserved",
+    "drowned",
+    "murdered",
+    "needed",
+    "hated",
+    "wanted",
+    "mattered",
+    "passed",
+    "vanished",
+    "disappeared",
+    "perished",
+    "rested",
+    "owned",
+    "hanged",
+    "executed",
+    "mentioned",
+    "indeed",
+    "red",
+    "bed",
+    "sacred",
+    "beloved",
+    "hundred",
 ];
 const ACTS_ZH: &[&str] = &[
     "说", "问", "答", "喊", "笑", "点头", "点了", "走", "跑", "来到", "坐", "站", "拿", "递", "打开", "推", "拉", "关上", "倒", "喝", "吃",
     "扔", "举", "转身", "看", "爬", "敲", "写", "签", "切", "系", "划", "抱", "挥", "伸", "放下", "睡", "醒", "低头", "抬头", "把", "提",
-    "接过", "叹",
+    "接过", "叹", "摊", "咳", "骑", "补", "叫", "唱", "哭", "跳", "吹", "掏", "握", "牵", "砍", "打", "拍", "摇", "翻", "读", "洗", "擦",
+    "穿过", "追", "逃", "躲", "跪", "蹲", "挥手", "端", "捡", "抓", "抬", "撕", "烧", "收拾", "指着", "搬",
 ];
 
 enum Gone {
@@ -184,11 +283,11 @@ fn chapters(value: &str) -> Vec<u64> {
 
 pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
-    if is_unreal(text) || says_any(text, PAST) {
+    if is_unreal(&sentence.bare) || says_any(&sentence.bare, PAST) {
         return;
     }
     for mention in sentence.mentions.iter().filter(|mention| !mention.possessive && !is_quoted(text, mention.start)) {
-        if !acts(text, mention.end) || is_object(text, mention.start) {
+        if !acts(sentence, mention) || is_object(sentence, mention.start) {
             continue;
         }
         let Some((gone, fact)) = gone(sentence, mention.entity) else { continue };
@@ -201,26 +300,59 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a verb of doing stands right behind a name.
-fn acts(text: &str, end: usize) -> bool {
-    let after = &text[end..];
+/// Whether a verb of doing stands right behind a name, or behind the one joined to it.
+fn acts(sentence: &Sentence<'_>, mention: &Mention) -> bool {
+    let text = sentence.text;
+    let next = sentence.mentions.iter().find(|other| other.start >= mention.end);
+    let joined = next.filter(|next| ["and", "和", "与"].contains(&text[mention.end..next.start].trim()) && !next.possessive);
+    if let Some(next) = joined {
+        return acts(sentence, next);
+    }
+    // `沈舟对她笑了笑`, `Tom, to Mara, nodded`: to whom stands between.
+    let after = &text[mention.end..];
+    let toward = ["对", "朝", "向", "冲"].iter().any(|sign| after.starts_with(sign));
+    let end = match next.filter(|next| toward && next.start - mention.end <= 3) {
+        Some(next) => next.end,
+        None if toward => mention.end + after.char_indices().nth(2).map_or(after.len(), |(at, _)| at),
+        None => mention.end,
+    };
+    does(&text[end..])
+}
+
+fn does(after: &str) -> bool {
     if after.chars().find(|c| !c.is_whitespace()).is_some_and(crate::words::is_han) {
         let near: String = after.chars().take_while(|c| crate::words::is_han(*c)).take(6).collect();
         let near =
             ["低声", "轻声", "大声", "慢慢", "忽然", "突然", "默默", "终于"].iter().find_map(|how| near.strip_prefix(how)).unwrap_or(&near);
-        let near = near.trim_start_matches(['也', '便', '就', '又', '却', '忽', '然', '缓', '慢', '轻', '地', '才', '正', '已']);
+        let near = near.trim_start_matches(['也', '便', '就', '又', '却', '忽', '然', '缓', '慢', '轻', '地', '才', '正', '已', '都']);
         return ACTS_ZH.iter().any(|act| near.starts_with(act)) && !near.contains('没') && !near.starts_with("来不及");
     }
     let skipped = ["then", "slowly", "quietly", "only", "just", "himself", "herself", "suddenly", "quickly", "never", "softly"];
-    let next = words(after).into_iter().take(3).find(|word| !skipped.contains(&word.lower.as_str()));
+    let next: Vec<String> =
+        words(after).into_iter().take(4).map(|word| word.lower).filter(|word| !skipped.contains(&word.as_str())).take(2).collect();
     let joined = after.trim_start().starts_with(char::is_alphanumeric);
-    joined && next.is_some_and(|word| ACTS.contains(&word.lower.as_str()))
+    joined
+        && match next.as_slice() {
+            [verb, doing] if verb == "was" || verb == "is" => {
+                doing.len() > 5
+                    && doing.ends_with("ing")
+                    && !["lying", "resting", "missing", "nothing", "something", "dying"].contains(&doing.as_str())
+            }
+            [verb, ..] => ACTS.contains(&verb.as_str()) || verb.len() > 4 && verb.ends_with("ed") && !SUFFERED.contains(&verb.as_str()),
+            [] => false,
+        }
 }
 
 /// Whether a name is the object of what stands before it: `about Tom said nothing more`, `谁也不信沈舟说`.
-fn is_object(text: &str, start: usize) -> bool {
-    let before = text[..start].trim_end();
+fn is_object(sentence: &Sentence<'_>, start: usize) -> bool {
+    let before = sentence.text[..start].trim_end();
     if has_han(before) {
+        // `阿岳和沈舟骑马`: both do it, if the first one begins the clause.
+        let joined = before.ends_with(['和', '与']);
+        let first = sentence.mentions.iter().find(|other| joined && before.len() - '和'.len_utf8() == other.end);
+        if first.is_some_and(|first| crate::words::clause_before(sentence.text, first.start).trim().is_empty()) {
+            return false;
+        }
         return before.ends_with(['像', '如', '替', '为', '对', '把', '被', '给', '跟', '和', '与', '听', '信', '讲']);
     }
     let last = words(before).into_iter().last().map(|word| word.lower).unwrap_or_default();

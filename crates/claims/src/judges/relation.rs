@@ -6,7 +6,7 @@ use crate::words::{has_han, is_quoted, is_unreal, says_any, words};
 /// Each relation with its words, the first of which are also the keys of facts.
 const RELATIONS: &[&[&str]] = &[&["mother", "母亲", "娘"], &["father", "父亲", "爹"], &["wife", "妻子"], &["husband", "丈夫"]];
 const BIRTH_KEYS: &[&str] = &["birthplace", "born in", "place of birth", "home town", "hometown", "出生地", "籍贯", "生于", "故乡", "家乡"];
-const BIRTH: &[&str] = &["born in", "born at", "出生于", "出生在", "生于", "生在"];
+const BIRTH: &[&str] = &["born in", "born at", "came into the world in", "出生于", "出生在", "生于", "生在"];
 const ANOTHER: &[&str] = &[
     "stepmother",
     "stepfather",
@@ -29,7 +29,7 @@ const ANOTHER: &[&str] = &[
 ];
 
 pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
-    if is_unreal(sentence.text) || says_any(sentence.text, ANOTHER) {
+    if is_unreal(&sentence.bare) || says_any(&sentence.bare, ANOTHER) {
         return;
     }
     judge_kin(sentence, findings);
@@ -40,7 +40,7 @@ fn judge_kin(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
     for relation in RELATIONS {
         let Some((at, word)) = relation.iter().find_map(|word| first_at(text, word).map(|at| (at, *word))) else { continue };
-        let Some(name) = name_after(sentence, at + word.len()) else { continue };
+        let Some(name) = name_after(sentence, at + word.len()).or_else(|| name_before(sentence, at)) else { continue };
         if is_quoted(text, at) {
             continue;
         }
@@ -55,6 +55,15 @@ fn judge_kin(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             findings.push(sentence.found("relation", !same, 0.85 * sure, format!("memory says {word} {stated}, the text {name}"), fact));
         }
     }
+}
+
+/// The name that is said to be a relation: `Ana, Otto's mother,`, `安娜是奥托的母亲`.
+fn name_before(sentence: &Sentence<'_>, at: usize) -> Option<String> {
+    let nth = sentence.mentions.iter().rposition(|mention| mention.end <= at && mention.possessive)?;
+    let (owner, other) = (&sentence.mentions[nth], nth.checked_sub(1).and_then(|before| sentence.mentions.get(before))?);
+    let own = sentence.text[owner.end..at].trim_start_matches(['\'', '’', 's', '的']).trim().is_empty();
+    let between = sentence.text[other.end..owner.start].trim();
+    (own && !other.possessive && [",", "is", "was", "是"].contains(&between)).then(|| sentence.text[other.start..other.end].to_owned())
 }
 
 fn first_at(text: &str, word: &str) -> Option<usize> {

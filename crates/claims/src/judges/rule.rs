@@ -25,7 +25,7 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
     for rule in &sentence.memory.rules {
         let Some((at, pattern)) = rule.patterns.iter().find_map(|pattern| find(text, pattern).map(|at| (at, pattern))) else { continue };
-        if is_negated(text, at) || is_unreal(text) || is_quoted(text, at) {
+        if is_negated(&sentence.bare, at) || is_unreal(&sentence.bare) || is_quoted(text, at) {
             continue;
         }
         findings.push(Finding {

@@ -19,7 +19,13 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             let proper = avoided.starts_with(char::is_uppercase);
             let covered =
                 |at: &std::ops::Range<usize>| right.iter().chain(&others).any(|range| range.start <= at.start && at.end <= range.end);
-            if find_all(text, avoided, !proper).iter().any(|at| !covered(at)) {
+            let mut found = find_all(text, avoided, !proper);
+            if !crate::words::has_han(avoided) {
+                for plural in ["s", "es"] {
+                    found.extend(find_all(text, &format!("{avoided}{plural}"), !proper));
+                }
+            }
+            if found.iter().any(|at| !covered(at)) {
                 findings.push(Finding {
                     judge: "term",
                     conflict: true,

@@ -27,6 +27,23 @@ const OPEN: &[&str] = &[
     "no one had discovered",
     "had never learned",
     "unknown to everyone",
+    "never seen again",
+    "not known",
+    "not been found",
+    "had found out who",
+    "still unknown",
+    "remains a mystery",
+    "is a mystery",
+    "never been solved",
+    "never came to light",
+    "是个谜",
+    "没有找到",
+    "没有人见过",
+    "没人见过",
+    "还是不知道",
+    "未能找到",
+    "没有下落",
+    "杳无音讯",
     "仍是谜",
     "仍是个谜",
     "还是个谜",
@@ -50,7 +67,7 @@ const OPEN: &[&str] = &[
 
 pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
-    if !says_any(text, OPEN) || is_unreal(text) {
+    if !says_any(text, OPEN) || is_unreal(&sentence.bare) {
         return;
     }
     let said = content(text);

@@ -115,6 +115,10 @@ impl<'a, 'c> Derivation<'a, 'c> {
             standing.why = incomplete;
             return self.begin(index, standing);
         }
+        if known.accepted.is_none() && turn.step.remember.as_ref().is_some_and(|remember| remember.entries) {
+            // It has no file of its own: that memory is there says nothing of whether it grew.
+            return self.begin(index, standing);
+        }
         if turn.is_builtin(Builtin::Derive) {
             // It leaves no trace of its own: it is done when it could be done and its files are there.
             let begun = self.begin(index, standing);
@@ -432,8 +436,10 @@ impl<'a, 'c> Derivation<'a, 'c> {
             let Some((_, made, number)) = next else { return false };
             let note = &self.facts[*number].note;
             let merge = note.sent_by.as_deref().and_then(|name| self.contract.step(name));
+            // What was remembered since is no reason to write anew what memory learnt from.
+            let remembered = self.contract.step(&note.turn().step).is_some_and(|step| step.builtin == Some(Builtin::Remember));
             let fellow = merge.is_some_and(|m| m.builtin == Some(Builtin::Merge) && m.after.contains(&turn.turn.step));
-            if !fellow || note.mends.contains(&turn.turn.step) {
+            if !remembered && (!fellow || note.mends.contains(&turn.turn.step)) {
                 return false;
             }
             at = Some(*made);

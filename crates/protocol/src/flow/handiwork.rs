@@ -7,6 +7,7 @@ use quipu_store::{Expect, Op, StoreError};
 
 use super::builtin::Made;
 use super::builtin::derive::{DeriveError, derive};
+use super::builtin::entries::{sort_offers, with_entries};
 use super::builtin::merge::{Source, merge};
 use super::builtin::remember::{finish, grow};
 use super::commit::{Wanted, commit};
@@ -163,12 +164,31 @@ impl Engine<'_> {
                 made.ops.push(Op::Append { path: to, bytes: growth.text.into_bytes() });
             }
         }
+        let mut left = String::new();
+        if remember.entries {
+            let asked = sort_offers(&self.project.contract, &report);
+            for (file, offers) in &asked.by_file {
+                let now = self.project.store.read(file)?;
+                let text = now.as_ref().map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned());
+                if let Some((text, added)) = with_entries(file, text.as_deref(), offers).map_err(Stuck::Told)? {
+                    grown.push(format!("{file} by {added}"));
+                    let (path, bytes) = (file.clone(), text.into_bytes());
+                    made.ops.push(match now {
+                        Some((_, version)) => Op::Write { path, bytes, expect: Expect::Version(version) },
+                        None => Op::Create { path, bytes },
+                    });
+                }
+            }
+            if !asked.left.is_empty() {
+                left = format!("; {} left for a person: quipu learn --list", asked.left.len());
+            }
+        }
         if let (Some(from), Some(to)) = (&remember.text, &remember.to) {
             let draft = self.read(&path(from)?, &mut made.reads)?;
             let text = finish(&draft, planned.step.marker.as_deref().unwrap_or("FINAL"));
             made.ops.push(Op::Write { path: path(to)?, bytes: text.into_bytes(), expect: Expect::Any });
         }
-        made.told = format!("remembered {unit}: {} grew", if grown.is_empty() { "nothing".to_owned() } else { grown.join(", ") });
+        made.told = format!("remembered {unit}: {} grew{left}", if grown.is_empty() { "nothing".to_owned() } else { grown.join(", ") });
         Ok(made)
     }
 

@@ -3,7 +3,8 @@ use quipu_protocol::{AskError, ask_leaf};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
-use crate::command_agent::{CommandAgent, depth};
+use crate::command_agent::depth;
+use crate::consulted::Consulted;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -14,7 +15,7 @@ pub struct Ask {
     pointer: String,
     /// What is asked of it
     question: String,
-    /// Who reads it: command:PROGRAM; without it, the sentence nearest to the question
+    /// Who reads it: an agent as for `quipu run`, or command:PROGRAM; without it, the sentence nearest to the question
     #[arg(long, value_name = "AGENT")]
     by: Option<String>,
 }
@@ -24,8 +25,8 @@ impl Operate for Ask {
     const ABOUT: &'static str = "One question to one text: one sentence comes back, with its line";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let agent = self.by.as_deref().map(CommandAgent::parse).transpose()?;
         let project = session.project()?;
+        let agent = self.by.as_deref().map(|name| Consulted::of(name, &project.contract, project.store.root())).transpose()?;
         let read = |text: &str, line: usize, question: &str| match &agent {
             Some(agent) => agent.read(text, line, question),
             None => Err("no reader".into()),
@@ -35,7 +36,7 @@ impl Operate for Ask {
         let text = format!("{} ({})\n", asking.answer, asking.at);
         let mut answer = Answer::new(json!(asking), text);
         if agent.is_none() {
-            answer = answer.say("quoted, not understood: --by command:PROGRAM lets a program read it");
+            answer = answer.say("quoted, not understood: --by AGENT lets an agent read it");
         }
         Ok(answer)
     }

@@ -6,7 +6,7 @@ use quipu_text::recall::Tier;
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
-use crate::command_agent::CommandAgent;
+use crate::consulted::Consulted;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -18,7 +18,7 @@ pub struct Check {
     /// One sentence in place of a file
     #[arg(long, value_name = "TEXT", conflicts_with = "file")]
     claim: Option<String>,
-    /// Who judges what no rule decides: command:PROGRAM
+    /// Who judges what no rule decides: an agent as for `quipu run`, or command:PROGRAM
     #[arg(long, value_name = "AGENT")]
     judge: Option<String>,
     /// At most so many pieces of evidence for one claim
@@ -34,8 +34,8 @@ impl Operate for Check {
     const ABOUT: &'static str = "Check a draft, or one sentence, against what is already written";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let judge = self.judge.as_deref().map(CommandAgent::parse).transpose()?;
         let project = session.project()?;
+        let judge = self.judge.as_deref().map(|name| Consulted::of(name, &project.contract, project.store.root())).transpose()?;
         let draft = match (&self.claim, &self.file) {
             (Some(claim), _) => Draft::Claim(claim),
             (None, Some(file)) => Draft::File(file),
@@ -127,6 +127,10 @@ impl From<CheckError> for Failure {
             CheckError::Search(_) => Failure::new(exit::IO, what, ""),
             CheckError::Judge { .. } => Failure::new(exit::AGENT, what, "run without --judge: the evidence is listed for you"),
             CheckError::NoWaiver(_) => Failure::new(exit::NOT_FOUND, what, "quipu waive --list"),
+            CheckError::Contradicts(conflict, place) => {
+                let mend = format!("mend it; or, if it is meant, quipu waive {} --why \"…\"", conflict.id);
+                Failure { rule: Some((*place, "conflicts = \"block\"".to_owned())), ..Failure::new(exit::REFUSED, what, mend) }
+            }
             CheckError::NoReason => Failure::usage(what, "quipu waive ID --why \"…\""),
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use quipu_contract::{Class, Form, ProjectPath};
 use quipu_protocol::experience::{load_sessions, measure, read_knowledge, render_blocks, render_svg};
-use quipu_protocol::load_formed;
+use quipu_protocol::{AskedCounts, asked_counts, load_formed};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
@@ -24,7 +24,7 @@ pub struct Metrics {
 
 impl Operate for Metrics {
     const NAME: &'static str = "metrics";
-    const ABOUT: &'static str = "Pattern reuse, knowledge growth and execution gain, counted from the sessions";
+    const ABOUT: &'static str = "Pattern reuse, knowledge growth and execution gain, counted from the sessions; how often each tier knew";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -49,7 +49,11 @@ impl Operate for Metrics {
             let (first, best, last) = (number(gain.first_rounds), number(gain.best_rounds), number(gain.last_rounds));
             text.push_str(&format!("pattern  {}  used {}, rounds first {first}, best {best}, last {last}\n", gain.pattern, gain.uses));
         }
-        let mut answer = Answer::new(json!({"of": of, "metrics": metrics}), text);
+        let asked = asked_counts(&project);
+        if asked != AskedCounts::default() {
+            text.push_str(&render_asked(&asked));
+        }
+        let mut answer = Answer::new(json!({"of": of, "metrics": metrics, "asked": asked}), text);
         if let Some(file) = &self.svg {
             let target = session.folder.join(file);
             refuse_memory(&project, &target)?;
@@ -60,6 +64,15 @@ impl Operate for Metrics {
         }
         Ok(answer)
     }
+}
+
+/// How often each tier knew, with its share.
+fn render_asked(asked: &AskedCounts) -> String {
+    let line = |tier: &str, hits: usize, misses: usize| match (hits * 100).checked_div(hits + misses) {
+        Some(share) => format!("{tier}  {hits} of {} answered ({share} %)\n", count(hits + misses, "question")),
+        None => String::new(),
+    };
+    line("L1 memory     ", asked.l1_hits, asked.l1_misses) + &line("L2 manuscripts", asked.l2_hits, asked.l2_misses)
 }
 
 /// A picture is no memory: a file that the contract rules is not drawn over.

@@ -8,7 +8,7 @@ mod rehearsed;
 
 use std::path::Path;
 
-use quipu_agents::{HostError, Hosts, Sandbox, Setting, resolve_agent};
+use quipu_agents::{Agent, HostError, Hosts, Sandbox, Setting, resolve_agent};
 use quipu_contract::Contract;
 use quipu_protocol::flow::{Performer, Scripted};
 
@@ -27,6 +27,11 @@ pub fn performer<'c>(asked: Option<&str>, model: Option<&str>, contract: &'c Con
         "script" => return script(),
         _ => {}
     }
+    Ok(Box::new(Hired::new(hire(asked, model, contract)?, contract.language)))
+}
+
+/// The agent of a name: a program in its sandbox, a model behind HTTP, a person.
+pub fn hire(asked: &str, model: Option<&str>, contract: &Contract) -> Result<Box<dyn Agent>, Failure> {
     let mut hosts = Hosts::built_in().map_err(faulty)?;
     if !contract.agents.is_empty() {
         hosts.add(&toml::to_string(&contract.agents).unwrap_or_default()).map_err(faulty)?;
@@ -40,8 +45,7 @@ pub fn performer<'c>(asked: Option<&str>, model: Option<&str>, contract: &'c Con
     };
     let sandbox = Sandbox::of_this_program().map_err(|e| Failure::new(exit::IO, format!("the program cannot find itself: {e}"), ""))?;
     let setting = Setting { model: model.map(str::to_owned), sandbox };
-    let agent = resolve_agent(name, &hosts, &setting).map_err(faulty)?;
-    Ok(Box::new(Hired::new(agent, contract.language)))
+    resolve_agent(name, &hosts, &setting).map_err(faulty)
 }
 
 fn faulty(error: HostError) -> Failure {

@@ -3,6 +3,9 @@
 //!
 //! The guide shows all of the scenario's commands, in their order, and of what they print only lines
 //! that are printed; `…` stands for the rest, and any time for the time of the run.
+//!
+//! A guide may also name a scenario on a line of its own, `<!-- scenario: novel/five-chapters-en -->`: then every command from there to the
+//! next such line (or `<!-- scenario: none -->`) is one of that scenario, in its order, with what it prints. `ID` stands for an id.
 
 use std::path::Path;
 
@@ -46,19 +49,62 @@ fn blocks(guide: &str) -> Vec<Step> {
     steps
 }
 
+#[test]
+fn parts_of_guides_show_what_happens() {
+    let scenarios = crate::folder_of_scenarios();
+    let guides = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    let mut parts = 0;
+    for entry in std::fs::read_dir(guides).unwrap() {
+        let path = entry.unwrap().path();
+        let guide = std::fs::read_to_string(&path).unwrap();
+        for part in guide.split("<!-- scenario: ").skip(1) {
+            let (name, text) = part.split_once(" -->").unwrap();
+            if name == "none" {
+                continue;
+            }
+            parts += 1;
+            let told = std::fs::read_to_string(scenarios.join(name).join("transcript")).unwrap();
+            let mut happened = transcript::parse(&told).unwrap().into_iter();
+            for shown in blocks(text) {
+                let same = happened.find(|step| is_same(&shown.command.join("\n"), &step.command.join("\n")));
+                let same = same.unwrap_or_else(|| panic!("{}: scenario {name} has no `$ {}` there", path.display(), shown.command[0]));
+                check_output(&path.display().to_string(), &shown, &same);
+            }
+        }
+    }
+    assert!(parts >= 4, "the guide of the novel has its story in two languages, and a flow");
+}
+
+/// Whether a command is the one shown, `ID` standing for whatever names the id.
+fn is_same(shown: &str, happened: &str) -> bool {
+    let mut parts = shown.split(" ID");
+    let first = parts.next().unwrap_or_default();
+    let rest: Vec<&str> = parts.collect();
+    if rest.is_empty() {
+        return shown == happened;
+    }
+    let Some(mut at) = happened.find(first) else { return false };
+    rest.iter().all(|part| match happened[at..].find(part) {
+        Some(found) => {
+            at += found + part.len();
+            true
+        }
+        None => false,
+    })
+}
+
 fn check(name: &str, shown: &[Step], happened: &[Step]) {
     let commands = |steps: &[Step]| steps.iter().map(|s| s.command.join("\n")).collect::<Vec<_>>();
     assert_eq!(commands(shown), commands(happened), "docs/guide/{name}.md and its scenario show other commands");
     for (shown, happened) in shown.iter().zip(happened) {
-        let plain = |line: &str| without_times(line.strip_prefix("! ").unwrap_or(line).trim_end());
-        let printed: Vec<String> = happened.output.lines().map(plain).collect();
-        for line in shown.output.lines().map(str::trim_end).filter(|l| !l.is_empty() && *l != "…") {
-            assert!(
-                printed.contains(&plain(line)),
-                "docs/guide/{name}.md: `$ {}` does not print\n{line}\nbut\n{}",
-                shown.command[0],
-                happened.output
-            );
-        }
+        check_output(&format!("docs/guide/{name}.md"), shown, happened);
+    }
+}
+
+fn check_output(guide: &str, shown: &Step, happened: &Step) {
+    let plain = |line: &str| without_times(line.strip_prefix("! ").unwrap_or(line).trim_end());
+    let printed: Vec<String> = happened.output.lines().map(plain).collect();
+    for line in shown.output.lines().map(str::trim_end).filter(|l| !l.is_empty() && *l != "…") {
+        assert!(printed.contains(&plain(line)), "{guide}: `$ {}` does not print\n{line}\nbut\n{}", shown.command[0], happened.output);
     }
 }

@@ -1,0 +1,45 @@
+//! Remembering facts: each that a report offers goes into the section of the memory file that it names.
+//!
+//! Nothing that memory says is edited. What would replace a fact, or belongs to no memory file, is left for a person; what
+//! is there already is not added twice, so remembering again is harmless.
+
+use std::collections::BTreeMap;
+
+use quipu_claims::{Proposal, read_offers, with_entry};
+use quipu_contract::{Contract, ProjectPath};
+
+/// What a report asks of memory.
+#[derive(Debug, Default)]
+pub struct Asked {
+    pub by_file: BTreeMap<ProjectPath, Vec<Proposal>>,
+    /// What a person has to put in its place.
+    pub left: Vec<Proposal>,
+}
+
+/// Sorts the offers of a report by the memory file that they belong to.
+pub fn sort_offers(contract: &Contract, report: &str) -> Asked {
+    let mut asked = Asked::default();
+    for offer in read_offers(report) {
+        let memory = |path: &ProjectPath| contract.rule(path).is_some_and(|rule| rule.tier.as_deref() == Some("L1"));
+        match ProjectPath::parse(offer.file()).ok().filter(|path| memory(path) && !offer.supersedes()) {
+            Some(path) => asked.by_file.entry(path).or_default().push(offer),
+            None => asked.left.push(offer),
+        }
+    }
+    asked
+}
+
+/// A memory file with the entries that it lacks, and how many there were; none if it lacks none.
+pub fn with_entries(path: &ProjectPath, now: Option<&str>, offers: &[Proposal]) -> Result<Option<(String, usize)>, String> {
+    let mut text = now.map_or_else(|| format!("# {}\n", path.as_str().trim_end_matches(".md")), str::to_owned);
+    let mut added = 0;
+    for offer in offers {
+        if offer.stands_in(&text) {
+            continue;
+        }
+        text = with_entry(&text, offer.section(), &offer.entry)
+            .map_err(|error| format!("`{}` cannot take `{}`: {error}", path, offer.entry))?;
+        added += 1;
+    }
+    Ok((added > 0).then_some((text, added)))
+}
