@@ -176,8 +176,14 @@ pub struct Remember {
     /// The report that lists the new items.
     pub from: String,
     /// The section that holds them, under any of these names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub section: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<RememberItem>,
+    /// Instead: the report's own headings say where each item goes, `## FILE` and `### SECTION`. Files that the step does
+    /// not write get nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_headings: bool,
     /// The text that becomes final …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -234,6 +240,31 @@ pub struct Price {
     pub input: f64,
     /// For a million tokens that are written.
     pub output: f64,
+}
+
+impl Price {
+    /// What so many tokens cost.
+    #[allow(clippy::cast_precision_loss, reason = "a price is an estimate")]
+    pub fn cost(self, input: u64, output: u64) -> f64 {
+        (input as f64 * self.input + output as f64 * self.output) / 1e6
+    }
+}
+
+/// How long the folders of runs are kept. The newest of each turn, and those that are not over, stay in any case; what
+/// happened in a run is in the journal, whether its folder is there or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunsKept {
+    /// So many of the newest stay, however old.
+    pub keep: usize,
+    /// Others stay for so many days.
+    pub days: u32,
+}
+
+impl Default for RunsKept {
+    fn default() -> Self {
+        RunsKept { keep: 200, days: 30 }
+    }
 }
 
 /// What a finished text must look like.

@@ -42,6 +42,8 @@ pub enum Rehearsal {
     SumUp,
     /// The facts of a text, each with its place.
     Extract,
+    /// A text as it stands, under another name.
+    Copy,
     /// What was read, listed.
     #[default]
     Report,

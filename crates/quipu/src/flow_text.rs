@@ -1,7 +1,7 @@
 //! A flow as people read it: counts by step, what needs someone, and the command that comes next.
 
 use quipu_contract::Builtin;
-use quipu_protocol::flow::{Estimate, Flow, State};
+use quipu_protocol::flow::{Estimate, Flow, State, Usage};
 
 /// So many turns of one kind are named before the rest is only counted.
 const NAMED: usize = 8;
@@ -18,7 +18,7 @@ pub fn render_flow(flow: &Flow<'_>) -> String {
     let mut text = format!("flow: {}\n", counts(&|state| flow.count(state)));
     let mut rows = Vec::new();
     let mut steps: Vec<&str> = Vec::new();
-    for turn in &flow.turns {
+    for turn in flow.turns.iter() {
         if !steps.contains(&turn.turn.step.as_str()) {
             steps.push(&turn.turn.step);
         }
@@ -76,6 +76,17 @@ fn next_command(flow: &Flow<'_>) -> Option<String> {
         }
         format!("quipu run --step {}{unit} --agent NAME     (after looking into it)", s.turn.step)
     })
+}
+
+/// Tokens and what they cost.
+pub fn render_usage(used: Usage) -> String {
+    let cost = used.cost.map(|cost| format!(", {} by the contract's prices", render_cost(cost))).unwrap_or_default();
+    format!("{} tokens read, {} written{cost}", used.input, used.output)
+}
+
+/// An amount with two digits that say something.
+pub fn render_cost(cost: f64) -> String {
+    if cost == 0.0 || cost >= 0.1 { format!("{cost:.2}") } else { format!("{cost:.4}") }
 }
 
 /// The plan of a dry run.

@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use quipu_protocol::flow::{Event, Turn};
+use quipu_protocol::flow::{Event, Turn, Usage};
+
+use crate::answer::count;
+use crate::flow_text::render_usage;
 
 /// How often the running lines are drawn anew.
 const TICK: Duration = Duration::from_millis(500);
@@ -69,6 +72,7 @@ impl Progress {
         let mut end = |turn: &Turn| shown.turns.retain(|(t, _, _)| t != turn);
         Some(match event {
             Event::Released { paths } => format!("released   {} (its run had died)", paths.join(", ")),
+            Event::Pruned { runs } => format!("pruned     the folders of {} ([runs] in quipu.toml)", count(*runs, "old run")),
             Event::Started { turn, agent, round } => {
                 let round = if *round > 0 { format!(", round {round}") } else { String::new() };
                 shown.turns.push((turn.clone(), Instant::now(), format!("{agent}{round}")));
@@ -100,9 +104,9 @@ impl Progress {
                 format!("verification only for {turn}: {why}; what it writes is looked at, what it reads is not held")
             }
             Event::KeptAside { path, kept } => format!("kept       {path} as {kept}: it had no marker"),
-            Event::Accepted { turn, files, dropped, sealed, .. } => {
+            Event::Accepted { turn, files, dropped, sealed, usage } => {
                 end(turn);
-                let mut line = format!("accepted   {turn}: {}", files.join(", "));
+                let mut line = format!("accepted   {turn}: {}{}", files.join(", "), used(*usage));
                 if !dropped.is_empty() {
                     line.push_str(&format!("\n           dropped, for nobody asked: {}", dropped.join(", ")));
                 }
@@ -111,9 +115,9 @@ impl Progress {
                 }
                 line
             }
-            Event::Failed { turn, why, count, retries } => {
+            Event::Failed { turn, why, count, retries, usage } => {
                 end(turn);
-                format!("failed     {turn} ({count} of {retries}): {}", why.replace('\n', "\n           "))
+                format!("failed     {turn} ({count} of {retries}): {}{}", why.replace('\n', "\n           "), used(*usage))
             }
             Event::Did { turn, what } => format!("did        {turn}{}{what}", if what.is_empty() { "" } else { ": " }),
             Event::Stuck { turn, why } => {
@@ -144,4 +148,9 @@ impl Progress {
         shown.lines = shown.turns.len();
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
+}
+
+/// What a turn used, behind its line.
+fn used(usage: Option<Usage>) -> String {
+    usage.map(|used| format!("  ({})", render_usage(used))).unwrap_or_default()
 }

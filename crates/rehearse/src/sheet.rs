@@ -1,7 +1,7 @@
 //! A Markdown text being written, and the few rules of writing that every output shares.
 
 use quipu_contract::Language;
-use quipu_text::render_marker;
+use quipu_text::{marker, render_marker};
 
 /// The text for the language that is written.
 pub(crate) fn say<'t>(language: Language, en: &'t str, zh: &'t str) -> &'t str {
@@ -52,6 +52,12 @@ pub(crate) struct Sheet {
 impl Sheet {
     pub fn titled(title: &str) -> Sheet {
         Sheet { text: format!("# {}\n", quoted(title)) }
+    }
+
+    /// Another's text without the marker that ended it.
+    pub fn copied(text: &str) -> Sheet {
+        let body = marker(text).map_or(text, |m| &text[..m.start]);
+        Sheet { text: format!("{}\n", body.trim_end()) }
     }
 
     pub fn h2(&mut self, title: &str) {

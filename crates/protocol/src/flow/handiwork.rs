@@ -7,15 +7,16 @@ use quipu_store::{Expect, Op, StoreError};
 
 use super::builtin::Made;
 use super::builtin::derive::{DeriveError, derive};
+use super::builtin::filing::{file_into, parse_filed};
 use super::builtin::merge::{Source, merge};
 use super::builtin::remember::{finish, grow};
 use super::commit::{Wanted, commit};
 use super::engine::{Engine, Event, FlowError, Summary};
 use super::folder::run_id;
 use super::note::{ReadNote, Ruling, RunNote};
-use super::snapshot::{Snapshot, items_with, marker_of};
+use super::snapshot::{items_with, marker_of};
 use super::state::render_turn;
-use super::turn::{Output, Planned, Turn, fill_path};
+use super::turn::{Output, Planned, Turn, fill, fill_path};
 
 impl Engine<'_> {
     /// Does a built-in step. Returns whether anything changed.
@@ -104,7 +105,7 @@ impl Engine<'_> {
                 .or_else(|| marked.then(|| format!("`{path}` ends with {}", objection.marker.as_deref().unwrap_or_default())));
         }
         let (first, rounds) = (objects?, planned.step.rounds.unwrap_or(0));
-        let facts = Snapshot::take(self.project, &self.memory).ok()?.facts;
+        let facts = self.memory.facts(self.project).ok()?;
         let answered = |step: &String| {
             let turn = Turn { step: step.clone(), unit: planned.turn.unit.clone() };
             let newest = facts.iter().rev().find(|f| f.note.ruling == Ruling::Accepted && f.note.turn() == turn);
@@ -153,6 +154,9 @@ impl Engine<'_> {
         let unit = planned.turn.unit.as_ref().map_or_else(|| planned.turn.step.clone(), ToString::to_string);
         let report = self.read(&path(&remember.from)?, &mut made.reads)?;
         let mut grown = Vec::new();
+        if remember.by_headings {
+            self.file_facts(planned, &report, &mut grown, &mut made)?;
+        }
         for item in &remember.items {
             let to = path(&item.to)?;
             let memory = self.project.store.read(&to)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
@@ -168,8 +172,28 @@ impl Engine<'_> {
             let text = finish(&draft, planned.step.marker.as_deref().unwrap_or("FINAL"));
             made.ops.push(Op::Write { path: path(to)?, bytes: text.into_bytes(), expect: Expect::Any });
         }
-        made.told = format!("remembered {unit}: {} grew", if grown.is_empty() { "nothing".to_owned() } else { grown.join(", ") });
+        let left = std::mem::take(&mut made.told);
+        made.told = format!("remembered {unit}: {} grew{left}", if grown.is_empty() { "nothing".to_owned() } else { grown.join(", ") });
         Ok(made)
+    }
+
+    /// Files the facts of a report under their headings, in the files that the step writes; says which it left out.
+    fn file_facts(&self, planned: &Planned<'_>, report: &str, grown: &mut Vec<String>, made: &mut Made) -> Result<(), Stuck> {
+        let writes: Vec<_> = planned.step.writes.iter().filter_map(|text| fill(text, &planned.binding)).collect();
+        for filed in parse_filed(report) {
+            let path = ProjectPath::parse(&filed.path).ok().filter(|path| writes.iter().any(|w| w.matches(path.as_str()).is_some()));
+            let Some(path) = path else {
+                made.told.push_str(&format!("; left out what is headed `{}`: this step does not write it", filed.path));
+                continue;
+            };
+            let there = self.project.store.read(&path)?;
+            let memory = there.as_ref().map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
+            let Some(text) = file_into(&memory, &filed) else { continue };
+            let expect = there.map_or(Expect::Any, |(_, version)| Expect::Version(version));
+            grown.push(path.to_string());
+            made.ops.push(Op::Write { path, bytes: text.into_bytes(), expect });
+        }
+        Ok(())
     }
 
     fn make_pages(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {

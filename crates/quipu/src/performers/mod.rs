@@ -39,9 +39,10 @@ pub fn performer<'c>(asked: Option<&str>, model: Option<&str>, contract: &'c Con
         }
     };
     let sandbox = Sandbox::of_this_program().map_err(|e| Failure::new(exit::IO, format!("the program cannot find itself: {e}"), ""))?;
+    let server = hosts.resolve(name).map_err(faulty)?.with_mcp.then(|| sandbox.helper.clone());
     let setting = Setting { model: model.map(str::to_owned), sandbox };
     let agent = resolve_agent(name, &hosts, &setting).map_err(faulty)?;
-    Ok(Box::new(Hired::new(agent, contract.language)))
+    Ok(Box::new(Hired::new(agent, contract.language, server)))
 }
 
 fn faulty(error: HostError) -> Failure {

@@ -1,6 +1,7 @@
 //! The steps that Quipu does itself. Each makes the change; the engine commits it.
 
 pub mod derive;
+pub mod filing;
 pub mod merge;
 pub mod remember;
 
