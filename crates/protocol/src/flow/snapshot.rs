@@ -66,7 +66,8 @@ impl<'p> Snapshot<'p> {
         let versions = survey.files.iter().filter_map(|f| Some((f.path.clone(), f.version.clone()?))).collect();
         let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
         let facts = memory.facts(project)?;
-        let paths = project.store.list()?;
+        let mut paths = project.store.list()?;
+        paths.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
         Ok(Snapshot { project, versions, paths, leases, memory: memory.clone(), free: RefCell::default(), survey, facts })
     }
 
@@ -112,7 +113,9 @@ impl Now for Snapshot<'_> {
         if let Some(version) = self.free.borrow().get(path) {
             return version.clone();
         }
-        let version = self.free_version(path);
+        // A path that is not on the list, which is in order, needs no look.
+        let listed = self.paths.binary_search_by(|listed| listed.as_str().cmp(path)).is_ok();
+        let version = listed.then(|| self.free_version(path)).flatten();
         self.free.borrow_mut().insert(path.to_owned(), version.clone());
         version
     }
@@ -134,7 +137,8 @@ impl Now for Snapshot<'_> {
 
     fn matching(&self, pattern: &Pattern) -> Vec<ProjectPath> {
         if let Some(literal) = pattern.as_literal() {
-            return self.paths.iter().filter(|p| p.as_str() == literal).cloned().collect();
+            let at = self.paths.binary_search_by(|listed| listed.as_str().cmp(literal));
+            return at.into_iter().map(|at| self.paths[at].clone()).collect();
         }
         self.paths.iter().filter(|p| pattern.matches(p.as_str()).is_some()).cloned().collect()
     }
