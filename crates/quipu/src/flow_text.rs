@@ -124,6 +124,6 @@ pub fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     text.chars().map(|c| if matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ff60}') { 2 } else { 1 }).sum()
 }
