@@ -155,9 +155,10 @@ fn judge_end(reading: &Reading, report: &Report, exit: Option<i32>) -> Ending {
     if reading.too_long {
         return Ending::TooLong { what: "the final message".to_string() };
     }
-    match &report.signal {
-        Some(signal) => Ending::Broken { why: format!("ended by {signal}") },
-        None => Ending::Finished { exit: report.exit.or(exit) },
+    match (&report.signal, report.exit.or(exit), &reading.complaint) {
+        (Some(signal), ..) => Ending::Broken { why: format!("ended by {signal}") },
+        (None, Some(code), Some(complaint)) if code != 0 => Ending::Broken { why: format!("exit code {code}: {complaint}") },
+        (None, exit, _) => Ending::Finished { exit },
     }
 }
 
@@ -232,7 +233,7 @@ pub(crate) fn plan_places(
         places.put("mcp_command", serde_json::json!(command).to_string());
         places.put("mcp_args", serde_json::json!(args).to_string());
         places.put("mcp_all", serde_json::json!(assignment.mcp).to_string());
-        places.put("mcp_line", assignment.mcp.iter().flatten().cloned().collect::<Vec<_>>().join(" "));
+        places.put("mcp_line", assignment.mcp.iter().flatten().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
         // Over ACP the server is named when the session is opened.
         if host.via == Via::Command {
             files.extend(&host.mcp.files);
@@ -242,6 +243,15 @@ pub(crate) fn plan_places(
         home.write(path, &places.fill(text)).map_err(|why| format!("the host's file {path}: {why}"))?;
     }
     Ok(places)
+}
+
+/// A word of a command line: quoted as a shell wants it where it would fall apart.
+fn quoted(word: &str) -> String {
+    if word.contains(|c: char| c.is_whitespace() || "'\"\\$`".contains(c)) {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    } else {
+        word.to_string()
+    }
 }
 
 fn each_file(assignment: &Assignment, host: &Host) -> Vec<String> {

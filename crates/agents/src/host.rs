@@ -96,6 +96,9 @@ pub struct Host {
     pub offline: bool,
     #[serde(default)]
     pub mcp: Mcp,
+    /// It is handed an MCP server over its view and its out folder.
+    #[serde(default)]
+    pub with_mcp: bool,
     #[serde(default)]
     pub answer: Answer,
     /// Texts in the output that mean a refusal, whatever the exit code says.
@@ -141,6 +144,12 @@ pub struct Mcp {
     /// Files to write into the private home, by path. JSON is put over JSON that is there.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
+}
+
+impl Mcp {
+    fn is_empty(&self) -> bool {
+        self.args.is_empty() && self.set.is_empty() && self.files.is_empty()
+    }
 }
 
 /// How a host's answer is read from its standard output.
@@ -232,6 +241,9 @@ impl Hosts {
             Via::Command | Via::Acp if host.program.is_none() => "`program` is missing",
             Via::Http if host.api.is_none() => "`api` is missing: \"openai\" or \"anthropic\"",
             Via::Http if host.base.is_none() => "`base` is missing: the address of the server",
+            Via::Http if host.with_mcp => "`with_mcp` is for programs: a model behind HTTP has these tools already",
+            Via::Person if host.with_mcp => "`with_mcp` is for programs: a person has files",
+            Via::Command if host.with_mcp && host.mcp.is_empty() => "`with_mcp` needs `mcp`: how it takes a server",
             _ => return Ok(host),
         };
         Err(HostError::Faulty { name: name.to_string(), why: missing.to_string() })
@@ -337,6 +349,8 @@ mod tests {
         let said = |result: Result<(), HostError>| result.unwrap_err().to_string();
         assert!(said(hosts.add("[a]\nvia = \"command\"")).contains("`program` is missing"));
         assert!(said(hosts.add("[b]\nlike = \"nobody\"")).contains("like `nobody`, but there are"));
+        assert!(said(hosts.add("[d]\nlike = \"aider\"\nwith_mcp = true")).contains("`with_mcp` needs `mcp`"));
+        assert!(said(hosts.add("[e]\nlike = \"local\"\nwith_mcp = true")).contains("has these tools already"));
         assert!(said(hosts.add("[c]\nvia = \"command\"\nprogram = \"x\"\nflags = []")).contains("flags"));
         assert!(hosts.resolve("nobody").unwrap_err().to_string().contains("`claude`"));
     }

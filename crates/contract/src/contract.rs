@@ -8,7 +8,7 @@ use crate::budget::Budgets;
 use crate::class::Class;
 use crate::fault::Place;
 use crate::finish::FinishItem;
-use crate::flow::{Price, Shape, Step};
+use crate::flow::{Price, RunsKept, Shape, Step};
 use crate::form::Form;
 use crate::guard::GuardRules;
 use crate::hooks::Fail;
@@ -84,6 +84,9 @@ pub struct Contract {
     pub budgets: Budgets,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
+    /// How long the folders of runs are kept.
+    #[serde(skip)]
+    pub runs: RunsKept,
     /// Tables of agents, as they stand in `quipu.toml`: whoever starts agents reads them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, toml::Table>,

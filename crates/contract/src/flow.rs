@@ -242,6 +242,31 @@ pub struct Price {
     pub output: f64,
 }
 
+impl Price {
+    /// What so many tokens cost.
+    #[allow(clippy::cast_precision_loss, reason = "a price is an estimate")]
+    pub fn cost(self, input: u64, output: u64) -> f64 {
+        (input as f64 * self.input + output as f64 * self.output) / 1e6
+    }
+}
+
+/// How long the folders of runs are kept. The newest of each turn, and those that are not over, stay in any case; what
+/// happened in a run is in the journal, whether its folder is there or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunsKept {
+    /// So many of the newest stay, however old.
+    pub keep: usize,
+    /// Others stay for so many days.
+    pub days: u32,
+}
+
+impl Default for RunsKept {
+    fn default() -> Self {
+        RunsKept { keep: 200, days: 30 }
+    }
+}
+
 /// What a finished text must look like.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Shape {

@@ -42,7 +42,9 @@ pub use class::{Act, Class, Refusal};
 pub use contract::{Contract, FileRule, Profile, Var};
 pub use fault::{Fault, Faults, Place};
 pub use finish::{Condition, FinishItem, Occasion};
-pub use flow::{Builtin, Each, Merge, MergePart, Objection, Price, Remember, RememberItem, RememberKind, RowCheck, Shape, Step, When};
+pub use flow::{
+    Builtin, Each, Merge, MergePart, Objection, Price, Remember, RememberItem, RememberKind, RowCheck, RunsKept, Shape, Step, When,
+};
 pub use form::Form;
 pub use guard::{Finding, GuardRules, find_credentials, find_placeholder, find_shrink};
 pub use hooks::Fail;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::finish::Occasion;
-use crate::flow::{Builtin, Each, Merge, Objection, Price, Remember, When};
+use crate::flow::{Builtin, Each, Merge, Objection, Price, Remember, RunsKept, When};
 use crate::form::Form;
 use crate::hooks::Fail;
 use crate::language::{Language, Said};
@@ -74,6 +74,9 @@ pub struct Manifest {
     /// What a million tokens cost with each agent, for estimates; `default` holds for the others.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
+    /// How long the folders of runs are kept.
+    #[serde(default)]
+    pub runs: RunsKept,
     /// Agents of your own, by name, as in the guide on agents: a program, a model behind an address. Only here, not in a profile:
     /// a profile brings rules, not programs.
     #[serde(default)]

@@ -27,6 +27,8 @@ pub type Binding = BTreeMap<String, String>;
 pub struct Pattern {
     text: String,
     tokens: Vec<Token>,
+    /// What every path that it matches begins with: most paths are told apart by that alone.
+    prefix: String,
     /// As it looks to someone who does not look closely; made when first asked for.
     folded: OnceLock<Vec<Token>>,
 }
@@ -77,7 +79,15 @@ impl Pattern {
     }
 
     fn of(text: String, tokens: Vec<Token>) -> Pattern {
-        Pattern { text, tokens, folded: OnceLock::new() }
+        let literal = tokens.iter().map_while(|token| match token {
+            Token::Literal(c) => Some(*c),
+            _ => None,
+        });
+        let mut prefix: String = literal.collect();
+        if tokens.iter().any(|token| matches!(token, Token::DoubleStar)) && prefix.ends_with('/') {
+            prefix.pop();
+        }
+        Pattern { text, tokens, prefix, folded: OnceLock::new() }
     }
 
     pub fn as_str(&self) -> &str {
@@ -123,6 +133,9 @@ impl Pattern {
 
     /// Matches a whole path; the binding says what each hole stood for.
     pub fn matches(&self, path: &str) -> Option<Binding> {
+        if !path.starts_with(&self.prefix) {
+            return None;
+        }
         let mut binding = Binding::new();
         matches(&self.tokens, path, &mut binding).then_some(binding)
     }

@@ -148,6 +148,7 @@ impl Resolver {
             hook_fail: parsed.hooks.fail,
             budgets: Budgets::default(),
             prices: BTreeMap::new(),
+            runs: parsed.runs,
             agents: parsed.agents.clone(),
             guards: GuardRules::default(),
         };

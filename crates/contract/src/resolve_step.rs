@@ -32,6 +32,7 @@ impl Resolver {
         }
         self.check_objection(source, table);
         self.check_builtin_tables(source, table);
+        self.check_remember(source, table);
         if let Some(when) = &table.when {
             let known = || vars.keys().cloned().collect::<Vec<_>>().join(", ");
             let asked = when.get_ref();
@@ -114,6 +115,24 @@ impl Resolver {
             if let Some(span) = span.filter(|_| table.builtin != Some(builtin)) {
                 self.fault(source, span, format!("step `{name}` has a table `{key}`, but is no `{key}`"), format!("builtin = \"{key}\""));
             }
+        }
+    }
+
+    /// What a `remember` takes is named in one way or in the other.
+    fn check_remember(&mut self, source: &Source, table: &StepTable) {
+        let name = table.name.get_ref();
+        let mend = "section and items, or entries = true".to_owned();
+        match &table.remember {
+            None if table.builtin == Some(Builtin::Remember) => {
+                self.fault(source, table.name.span(), format!("step `{name}` does not say what it remembers"), "[steps.remember]".into());
+            }
+            Some(remember) => {
+                let asked = remember.get_ref();
+                if asked.entries == (!asked.section.is_empty() || !asked.items.is_empty()) {
+                    self.fault(source, remember.span(), format!("step `{name}`: what is remembered, and where?"), mend);
+                }
+            }
+            None => {}
         }
     }
 

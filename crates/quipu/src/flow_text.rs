@@ -1,7 +1,7 @@
 //! A flow as people read it: counts by step, what needs someone, and the command that comes next.
 
 use quipu_contract::Builtin;
-use quipu_protocol::flow::{Estimate, Flow, State};
+use quipu_protocol::flow::{Estimate, Flow, State, Usage};
 
 /// So many turns of one kind are named before the rest is only counted.
 const NAMED: usize = 8;
@@ -18,7 +18,7 @@ pub fn render_flow(flow: &Flow<'_>) -> String {
     let mut text = format!("flow: {}\n", counts(&|state| flow.count(state)));
     let mut rows = Vec::new();
     let mut steps: Vec<&str> = Vec::new();
-    for turn in &flow.turns {
+    for turn in flow.turns.iter() {
         if !steps.contains(&turn.turn.step.as_str()) {
             steps.push(&turn.turn.step);
         }
@@ -78,6 +78,17 @@ fn next_command(flow: &Flow<'_>) -> Option<String> {
     })
 }
 
+/// Tokens and what they cost.
+pub fn render_usage(used: Usage) -> String {
+    let cost = used.cost.map(|cost| format!(", {} by the contract's prices", render_cost(cost))).unwrap_or_default();
+    format!("{} tokens read, {} written{cost}", used.input, used.output)
+}
+
+/// An amount with two digits that say something.
+pub fn render_cost(cost: f64) -> String {
+    if cost == 0.0 || cost >= 0.1 { format!("{cost:.2}") } else { format!("{cost:.4}") }
+}
+
 /// The plan of a dry run.
 pub fn render_estimate(estimate: &Estimate) -> String {
     let priced = estimate.cost.is_some();
@@ -113,6 +124,6 @@ pub fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     text.chars().map(|c| if matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ff60}') { 2 } else { 1 }).sum()
 }

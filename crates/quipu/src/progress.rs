@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use quipu_protocol::flow::{Event, Turn};
+use quipu_protocol::flow::{Event, Turn, Usage};
+
+use crate::answer::count;
+use crate::flow_text::{render_usage, width};
 
 /// How often the running lines are drawn anew.
 const TICK: Duration = Duration::from_millis(500);
@@ -15,6 +18,8 @@ const TICK: Duration = Duration::from_millis(500);
 pub struct Progress {
     json: bool,
     terminal: bool,
+    /// How wide a running line may be: one that wraps could not be drawn over.
+    columns: usize,
     running: Mutex<Shown>,
 }
 
@@ -27,7 +32,8 @@ struct Shown {
 
 impl Progress {
     pub fn new(json: bool) -> Progress {
-        Progress { json, terminal: !json && std::io::stderr().is_terminal(), running: Mutex::default() }
+        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(80);
+        Progress { json, terminal: !json && std::io::stderr().is_terminal(), columns, running: Mutex::default() }
     }
 
     /// Runs something while the lines are kept fresh.
@@ -69,6 +75,7 @@ impl Progress {
         let mut end = |turn: &Turn| shown.turns.retain(|(t, _, _)| t != turn);
         Some(match event {
             Event::Released { paths } => format!("released   {} (its run had died)", paths.join(", ")),
+            Event::Pruned { runs } => format!("pruned     the folders of {} ([runs] in quipu.toml)", count(*runs, "old run")),
             Event::Started { turn, agent, round } => {
                 let round = if *round > 0 { format!(", round {round}") } else { String::new() };
                 shown.turns.push((turn.clone(), Instant::now(), format!("{agent}{round}")));
@@ -100,9 +107,9 @@ impl Progress {
                 format!("verification only for {turn}: {why}; what it writes is looked at, what it reads is not held")
             }
             Event::KeptAside { path, kept } => format!("kept       {path} as {kept}: it had no marker"),
-            Event::Accepted { turn, files, dropped, sealed, .. } => {
+            Event::Accepted { turn, files, dropped, sealed, usage } => {
                 end(turn);
-                let mut line = format!("accepted   {turn}: {}", files.join(", "));
+                let mut line = format!("accepted   {turn}: {}{}", files.join(", "), used(*usage));
                 if !dropped.is_empty() {
                     line.push_str(&format!("\n           dropped, for nobody asked: {}", dropped.join(", ")));
                 }
@@ -111,9 +118,9 @@ impl Progress {
                 }
                 line
             }
-            Event::Failed { turn, why, count, retries } => {
+            Event::Failed { turn, why, count, retries, usage } => {
                 end(turn);
-                format!("failed     {turn} ({count} of {retries}): {}", why.replace('\n', "\n           "))
+                format!("failed     {turn} ({count} of {retries}): {}{}", why.replace('\n', "\n           "), used(*usage))
             }
             Event::Did { turn, what } => format!("did        {turn}{}{what}", if what.is_empty() { "" } else { ": " }),
             Event::Stuck { turn, why } => {
@@ -139,9 +146,38 @@ impl Progress {
         }
         for (turn, since, note) in &shown.turns {
             let seconds = since.elapsed().as_secs();
-            text.push_str(&format!("  … {turn}  {}:{:02}  {note}\n", seconds / 60, seconds % 60));
+            let line = format!("  … {turn}  {}:{:02}  {note}", seconds / 60, seconds % 60);
+            text.push_str(&format!("{}\n", clipped(&line, self.columns)));
         }
         shown.lines = shown.turns.len();
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+/// As much of a line as fits.
+fn clipped(line: &str, columns: usize) -> String {
+    let mut room = columns.saturating_sub(1);
+    let fits = line.chars().take_while(|c| {
+        let left = room.checked_sub(width(c.encode_utf8(&mut [0; 4])));
+        room = left.unwrap_or(0);
+        left.is_some()
+    });
+    fits.collect()
+}
+
+/// What a turn used, behind its line.
+fn used(usage: Option<Usage>) -> String {
+    usage.map(|used| format!("  ({})", render_usage(used))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_running_line_never_wraps() {
+        assert_eq!(clipped("  … write/ch01  0:02  claude", 20), "  … write/ch01  0:0");
+        assert_eq!(clipped("写作写作写作", 8), "写作写");
+        assert_eq!(clipped("short", 80), "short");
     }
 }

@@ -121,7 +121,14 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
         Rehearsal::Extract => chapter::extract(view, &subjects, task),
         Rehearsal::Report => whole::report(view, task),
     };
-    Ok(written(task, sheet, true))
+    let mut outputs = written(task, sheet, true);
+    // Whatever else the task must leave is a report on what was read.
+    let first = outputs.first().map(|(path, _)| path.clone());
+    for other in task.outputs.iter().filter(|o| o.marker.is_some() && !o.optional && Some(&o.path) != first.as_ref()) {
+        let sheet = whole::report(view, task);
+        outputs.push((other.path.clone(), sheet.finish(other.marker.as_deref(), true).into_bytes()));
+    }
+    Ok(outputs)
 }
 
 /// The sheet as the task's output: the first that a marker ends, else the first. What is only appended to in

@@ -47,6 +47,8 @@ pub struct Output {
     /// Alternatives joined by `|`, as in the contract.
     pub marker: Option<String>,
     pub format: String,
+    /// The task is done without it.
+    pub optional: bool,
 }
 
 impl RehearseTask {
@@ -73,6 +75,7 @@ impl RehearseTask {
                 path: path.as_literal()?.to_owned(),
                 marker: write.marker.clone(),
                 format: write.format.in_language(language).to_owned(),
+                optional: write.optional,
             })
         });
         let rehearse = declared.rehearse.as_ref();

@@ -19,6 +19,8 @@ use crate::transcript::Transcript;
 use call::{Caller, Endpoint};
 use talk::{End, Said};
 
+pub use tools::{call_room_tool, room_tools};
+
 /// Rounds of tool calls before a model is taken to run in circles.
 const MOST_ROUNDS: u32 = 100;
 /// Tokens of an answer where the interface wants a number and the host's data has none.

@@ -1,4 +1,4 @@
-//! The three tools of a model behind HTTP: list, read, write, bound to the room of its assignment.
+//! The three tools of a room: list, read, write. A model behind HTTP has them, and an MCP client that is handed a server.
 
 use super::talk::{Tool, ToolCall, ToolResult};
 use crate::assignment::{Assignment, Language};
@@ -50,6 +50,23 @@ pub fn brief(assignment: &Assignment) -> String {
             format!("{text}\n\n用 `list_files` 和 `read_file` 阅读。不要写文件。你的最后一条消息就是结果。\n")
         }
     }
+}
+
+/// The tools of a room as an MCP client lists them.
+pub fn room_tools() -> Value {
+    let described = all().into_iter().map(|tool| {
+        let writes = tool.name == "write_file";
+        let hints = json!({ "readOnlyHint": !writes, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false });
+        json!({ "name": tool.name, "description": tool.about, "inputSchema": tool.parameters, "annotations": hints })
+    });
+    described.collect()
+}
+
+/// Calls a tool of a room by name: the text, or why there is none.
+pub fn call_room_tool(room: &Room, name: &str, arguments: &Value) -> Result<String, String> {
+    let call = ToolCall { id: String::new(), name: name.to_string(), arguments: arguments.to_string() };
+    let served = serve(room, &call).result;
+    if served.failed { Err(served.text) } else { Ok(served.text) }
 }
 
 /// A call that was served.

@@ -14,6 +14,8 @@ pub struct Reading<'a> {
     bound: usize,
     pub too_long: bool,
     pub fault: Option<String>,
+    /// The last thing it complained of.
+    pub complaint: Option<String>,
     pub usage: Usage,
 }
 
@@ -26,7 +28,17 @@ pub struct Told {
 
 impl<'a> Reading<'a> {
     pub fn new(answer: &'a Answer, lies: &'a [String], bound: usize) -> Self {
-        Reading { answer, lies, message: String::new(), joining: false, bound, too_long: false, fault: None, usage: Usage::default() }
+        Reading {
+            answer,
+            lies,
+            message: String::new(),
+            joining: false,
+            bound,
+            too_long: false,
+            fault: None,
+            complaint: None,
+            usage: Usage::default(),
+        }
     }
 
     /// Takes a line of standard output.
@@ -43,6 +55,7 @@ impl<'a> Reading<'a> {
     /// Takes a line of standard error.
     pub fn err(&mut self, line: &str) {
         self.suspect(line);
+        self.complaint = short(line).or(self.complaint.take());
     }
 
     /// The final message, if there was one.

@@ -101,6 +101,8 @@ fn an_exit_code_is_told_and_a_crash_too() {
     let outcome = desk.script(&["exit:7"]).run();
     assert_eq!(outcome.ending, Ending::Finished { exit: Some(7) });
     assert!(!outcome.ending.is_finished());
+    let ending = desk.script(&["complain:401 Unauthorized", "exit:1"]).run().ending;
+    assert_eq!(ending, Ending::Broken { why: "exit code 1: 401 Unauthorized".to_string() });
     desk.host("via = \"command\"\nprogram = \"/bin/sh\"\nargs = [\"-c\", \"kill -SEGV $$\"]");
     assert!(matches!(desk.run().ending, Ending::Broken { why } if why.contains("SIGSEGV")));
 }

@@ -1,7 +1,7 @@
 //! Every way out of the sandbox that we could think of, each stopped by the kernel and in the record.
 
 use crate::desk::{Desk, STAGE, lives};
-use quipu_agents::{Confinement, Ending, Outcome};
+use quipu_agents::{Confinement, Ending, Outcome, collect};
 use std::time::{Duration, Instant};
 
 /// Runs the acts and checks that none of them succeeded.
@@ -207,4 +207,36 @@ fn a_program_that_probes_everything_fills_no_record() {
     let last = outcome.denied.last().unwrap();
     assert_eq!((last.act.as_str(), outcome.denied.len()), ("more", 501), "{last:?}");
     assert!(last.times >= 100, "{last:?}");
+}
+
+#[test]
+fn a_kernel_without_landlock_is_told_and_what_was_written_is_verified() {
+    let mut desk = Desk::new();
+    let denied = desk.path("denied.md");
+    desk.script(&[&format!("read:{denied}"), "write:drafts/ch01.md=text", "write:stray.md=more"]);
+    let outcome = without_landlock(|| desk.run());
+    assert!(outcome.ending.is_finished(), "{:?}", outcome.ending);
+    assert_eq!(outcome.confinement, Confinement::VerificationOnly { why: "this kernel has no Landlock".to_string() });
+    // Nothing but the look at the out folder is left: it takes what was asked for.
+    assert!(desk.said("out").contains("DONE"), "{}", desk.said("out"));
+    let collected = collect(&desk.assignment);
+    assert_eq!(collected.files, [("drafts/ch01.md".to_string(), b"text\n".to_vec())]);
+    assert_eq!(collected.strays, ["stray.md"]);
+}
+
+/// Runs something in a thread whose kernel denies knowing of Landlock; so does everything that it starts.
+fn without_landlock<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    // The three calls have the same numbers on every architecture.
+    let calls = [444, 445, 446].map(|number| (number, Vec::new()));
+    let action = SeccompAction::Errno(38);
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let filter: BpfProgram = SeccompFilter::new(calls.into(), SeccompAction::Allow, action, arch).unwrap().try_into().unwrap();
+    std::thread::scope(|scope| {
+        let limited = scope.spawn(|| {
+            seccompiler::apply_filter(&filter).unwrap();
+            work()
+        });
+        limited.join().unwrap()
+    })
 }

@@ -8,19 +8,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use quipu_contract::{Actor, ActorName, ProjectPath};
-use quipu_store::{Lease, Op, StoreError};
+use quipu_store::{Lease, Op, Refused, StoreError};
 use quipu_text::Counter;
 use serde_json::json;
 use thiserror::Error;
 
 use super::check::{Collected, collect, find_faults};
-use super::commit::{Wanted, commit};
+use super::commit::{Wanted, commit, find_obstacle, find_refusal};
 use super::engine::{Engine, Event, FlowError, refresh_panel};
 use super::folder::RunFolder;
 use super::note::{ReadNote, Ruling, RunNote, Usage};
 use super::perform::{Ended, Ending, Task, Told, Watch};
 use super::said::{self, Audit};
-use super::snapshot::Snapshot;
 use super::state::{SentBack, render_turn};
 use super::turn::{Planned, actor_of};
 use crate::brief::{BriefError, BriefOptions, render_brief};
@@ -44,6 +43,9 @@ pub enum AttemptError {
     Flow(#[from] FlowError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// What it would write cannot be written, whatever it is.
+    #[error("{what}\n  do    {mend}")]
+    Obstacle { what: String, mend: String },
     #[error("{what}: {source}")]
     Io { what: String, source: std::io::Error },
 }
@@ -85,9 +87,7 @@ struct Seen {
 impl Seen {
     fn note(&mut self, ended: &Ended) {
         if let Some(used) = ended.usage {
-            let sum = self.usage.get_or_insert_default();
-            sum.input += used.input;
-            sum.output += used.output;
+            self.usage.get_or_insert_default().add(used);
         }
         for attempt in &ended.denied {
             if !self.denied.contains(attempt) {
@@ -129,11 +129,11 @@ impl Engine<'_> {
         // Whatever happened, the paths are free again; if not now, then when the lease ends.
         let released = self.project.store.release_lease(&actor, &lease.id, Some(lease.fence));
         match &outcome {
-            Ok(Outcome::Accepted { files, dropped, .. }) => {
-                let _ = folder.close(&json!({"ruling": "accepted", "files": files, "dropped": dropped}));
+            Ok(Outcome::Accepted { files, dropped, usage, .. }) => {
+                let _ = folder.close(&json!({"ruling": "accepted", "files": files, "dropped": dropped, "usage": usage}));
             }
-            Ok(Outcome::Failed { why, count, .. }) => {
-                let _ = folder.close(&json!({"ruling": "failed", "why": why, "in_a_row": count}));
+            Ok(Outcome::Failed { why, count, usage }) => {
+                let _ = folder.close(&json!({"ruling": "failed", "why": why, "in_a_row": count, "usage": usage}));
             }
             Ok(Outcome::Held(what)) => close(&folder, "held", what),
             Ok(Outcome::Moot) => close(&folder, "moot", "someone else did it meanwhile"),
@@ -154,10 +154,13 @@ impl Engine<'_> {
     fn perform(&self, job: &Job<'_>, folder: &RunFolder, actor: &Actor, lease: &Lease) -> Result<Outcome, AttemptError> {
         let turn = &job.planned;
         // Another process may have done it between our look and our lease.
-        let facts = Snapshot::take(self.project, &self.memory).map_err(FlowError::from)?.facts;
+        let facts = self.memory.facts(self.project).map_err(FlowError::from)?;
         let newest = facts.iter().rev().find(|f| f.note.ruling == Ruling::Accepted && f.note.turn() == turn.turn);
         if newest.is_some_and(|f| job.seq.is_none_or(|seq| f.seq > seq)) {
             return Ok(Outcome::Moot);
+        }
+        if let Some(refused) = find_obstacle(self.project, actor, &lease.token(), turn)? {
+            return Err(AttemptError::Obstacle { what: refused.what, mend: refused.mend });
         }
         let out = folder.path.join("out");
         std::fs::create_dir_all(&out).map_err(io("cannot make the out folder"))?;
@@ -210,7 +213,17 @@ impl Engine<'_> {
                 }
                 let collected = collect(turn, &out, ended.message.as_deref());
                 let faults = self.faults(job, &collected, before.as_deref(), ended);
-                let fault = (!faults.is_empty()).then(|| render_faults(&faults));
+                let mut fault = (!faults.is_empty()).then(|| render_faults(&faults));
+                if fault.is_none() {
+                    // What the contract would refuse is told while there is still someone to mend it.
+                    match find_refusal(self.project, actor, &lease.token(), &collected.files) {
+                        Ok(refused) => fault = refused.map(|refused| render_refusal(&refused)),
+                        Err(error) => {
+                            lost = Some(error);
+                            return None;
+                        }
+                    }
+                }
                 looked = Some((collected, fault.clone()));
                 // A fault goes back once.
                 let fault = fault.filter(|_| !back && ended.ending != Ending::Overdue)?;
@@ -240,7 +253,8 @@ impl Engine<'_> {
         };
         let mut note = RunNote::new(&folder.id, &turn.turn, Ruling::Accepted);
         note.agent = Some(self.performer.name().to_owned());
-        note.usage = record.usage;
+        let price = self.project.contract.price(self.performer.name());
+        note.usage = record.usage.map(|used| Usage { cost: price.map(|p| p.cost(used.input, used.output)), ..used });
         note.denied = record.denied;
         note.held_by = record.held_by;
         note.dropped.clone_from(&collected.dropped);
@@ -271,8 +285,8 @@ impl Engine<'_> {
                 let files = collected.files.iter().map(|(o, _)| o.path.to_string()).filter(|p| !done.sealed.contains(p)).collect();
                 Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed: done.sealed, usage })
             }
-            // What the contract refuses is the agent's fault, and it is told which rule.
-            Err(FlowError::Store(StoreError::Refused(refused))) => self.fail(job, actor, failed, &refused.what),
+            // It was allowed when it was looked at: the rules or the files changed in that moment.
+            Err(FlowError::Store(StoreError::Refused(refused))) => self.fail(job, actor, failed, &render_refusal(&refused)),
             Err(error) => Err(error.into()),
         }
     }
@@ -466,6 +480,14 @@ fn close(folder: &RunFolder, ruling: &str, why: &str) {
 
 fn render_faults(faults: &[String]) -> String {
     faults.join("\n")
+}
+
+/// A refusal in the words of its rule. The command that would force it is a person's, and is not named.
+fn render_refusal(refused: &Refused) -> String {
+    match &refused.rule {
+        Some((place, rule)) => format!("{} (rule {place}: {rule})", refused.what),
+        None => refused.what.clone(),
+    }
 }
 
 /// In a panel each role is its own unit.

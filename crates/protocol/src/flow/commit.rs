@@ -2,12 +2,12 @@
 //! or not at all.
 
 use quipu_contract::{Actor, Class, Form, ProjectPath};
-use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, StoreError};
+use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, Refused, StoreError};
 
 use super::engine::{FlowError, flow_now};
 use super::note::RunNote;
 use super::snapshot::Memory;
-use super::turn::Output;
+use super::turn::{Output, Planned};
 use crate::panel::{derive_panel, panel_view};
 use crate::project::Project;
 
@@ -34,17 +34,21 @@ pub struct Committed {
     pub sealed: Vec<String>,
 }
 
-pub fn commit(project: &Project, memory: &Memory, wanted: &Wanted<'_>) -> Result<Committed, FlowError> {
-    let contract = &project.contract;
-    let mut sealed = Vec::new();
-    let mut ops = wanted.ops.clone();
-    for (output, bytes) in wanted.files {
+/// What a run's files ask of the store, and the sealed ones that it cannot ask for.
+struct Asked {
+    ops: Vec<Op>,
+    sealed: Vec<String>,
+}
+
+fn plan_ops(project: &Project, files: &[(Output, Vec<u8>)]) -> Result<Asked, StoreError> {
+    let mut asked = Asked { ops: Vec::new(), sealed: Vec::new() };
+    for (output, bytes) in files {
         let (path, bytes) = (output.path.clone(), bytes.clone());
         let there = project.store.read(&path)?;
-        ops.push(match (contract.class(&path), there) {
+        asked.ops.push(match (project.contract.class(&path), there) {
             (Class::Sealed, Some((old, _))) => {
                 if old != bytes {
-                    sealed.push(path.to_string());
+                    asked.sealed.push(path.to_string());
                 }
                 continue;
             }
@@ -60,6 +64,46 @@ pub fn commit(project: &Project, memory: &Memory, wanted: &Wanted<'_>) -> Result
             _ => Op::Write { path, bytes, expect: Expect::Any },
         });
     }
+    Ok(asked)
+}
+
+/// What the contract would refuse of some files, judged and not written.
+pub fn find_refusal(
+    project: &Project,
+    actor: &Actor,
+    lease: &LeaseToken,
+    files: &[(Output, Vec<u8>)],
+) -> Result<Option<Refused>, StoreError> {
+    let mut change = Change::by(actor);
+    change.ops = plan_ops(project, files)?.ops;
+    change.lease = Some(lease.clone());
+    change.force = true;
+    match project.store.judge(change) {
+        Ok(judged) => {
+            drop(judged);
+            Ok(None)
+        }
+        Err(StoreError::Refused(refused)) => Ok(Some(refused)),
+        // Someone wrote it meanwhile: the commit looks again, and tells.
+        Err(StoreError::Stale { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What would stop any text from being written where a turn writes: a damaged file, a pointer that is missing. No agent
+/// can mend that, so none is asked to work first.
+pub fn find_obstacle(project: &Project, actor: &Actor, lease: &LeaseToken, turn: &Planned<'_>) -> Result<Option<Refused>, StoreError> {
+    let harmless = |output: &Output| {
+        let text: &[u8] = if output.path.as_str().ends_with(".json") { b"{}\n" } else { b"-\n" };
+        (output.clone(), text.to_vec())
+    };
+    let files: Vec<_> = turn.required().map(harmless).collect();
+    find_refusal(project, actor, lease, &files)
+}
+
+pub fn commit(project: &Project, memory: &Memory, wanted: &Wanted<'_>) -> Result<Committed, FlowError> {
+    let Asked { ops: asked, sealed } = plan_ops(project, wanted.files)?;
+    let ops: Vec<Op> = wanted.ops.iter().cloned().chain(asked).collect();
     let audits = audit_op(project, &wanted.audits)?;
     for _ in 0..TRIES {
         let mut change = Change::by(&wanted.actor).key(wanted.note.run.as_str()).note(wanted.note.to_value());

@@ -2,8 +2,9 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-use quipu_contract::{Builtin, Class, Contract, Need, Pattern, ProjectPath};
+use quipu_contract::{Builtin, Class, Contract, Pattern, ProjectPath};
 use quipu_store::Version;
 
 use super::note::{ReadNote, Ruling, RunFact};
@@ -31,9 +32,15 @@ pub struct Derivation<'a, 'c> {
     now: &'a dyn Now,
     facts: &'a [RunFact],
     known: Vec<Known>,
+    /// Where each turn is.
+    index: BTreeMap<&'a Turn, usize>,
+    /// For each step the turns that may send work back to it.
+    senders: BTreeMap<&'a str, Vec<usize>>,
     /// Who made which version of a path, from which, oldest first.
     makers: BTreeMap<&'a str, Vec<Made<'a>>>,
     memo: RefCell<Vec<Option<Standing>>>,
+    classes: RefCell<BTreeMap<String, Class>>,
+    named: RefCell<BTreeMap<String, Rc<Vec<ProjectPath>>>>,
 }
 
 /// What changed under a finished turn.
@@ -47,7 +54,11 @@ struct Changed {
 
 impl<'a, 'c> Derivation<'a, 'c> {
     pub fn new(contract: &'c Contract, turns: &'a [Planned<'c>], now: &'a dyn Now, facts: &'a [RunFact]) -> Self {
-        let index: BTreeMap<Turn, usize> = turns.iter().enumerate().map(|(i, t)| (t.turn.clone(), i)).collect();
+        let index: BTreeMap<&Turn, usize> = turns.iter().enumerate().map(|(i, t)| (&t.turn, i)).collect();
+        let mut senders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (number, turn) in turns.iter().enumerate() {
+            turn.step.back.iter().for_each(|step| senders.entry(step).or_default().push(number));
+        }
         let mut known = vec![Known::default(); turns.len()];
         let mut makers: BTreeMap<&str, Vec<_>> = BTreeMap::new();
         for (number, fact) in facts.iter().enumerate() {
@@ -71,7 +82,24 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 Ruling::Rejected => known.rejected = Some(number),
             }
         }
-        Derivation { contract, turns, now, facts, known, makers, memo: RefCell::new(vec![None; turns.len()]) }
+        let memo = RefCell::new(vec![None; turns.len()]);
+        let (classes, named) = (RefCell::default(), RefCell::default());
+        Derivation { contract, turns, now, facts, known, index, senders, makers, memo, classes, named }
+    }
+
+    /// How a turn stands, in one word.
+    fn state(&self, index: usize) -> State {
+        let known = self.memo.borrow()[index].as_ref().map(|standing| standing.state);
+        known.unwrap_or_else(|| self.standing(index).state)
+    }
+
+    fn class(&self, path: &ProjectPath) -> Class {
+        if let Some(class) = self.classes.borrow().get(path.as_str()) {
+            return *class;
+        }
+        let class = self.contract.class(path);
+        self.classes.borrow_mut().insert(path.to_string(), class);
+        class
     }
 
     pub fn standing(&self, index: usize) -> Standing {
@@ -159,7 +187,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
         let (mut stopped, mut open) = (Vec::new(), Vec::new());
         for (other, wait) in &turn.waits {
-            let state = self.standing(*other).state;
+            let state = self.state(*other);
             match wait {
                 Wait::Strict if matches!(state, State::Failed | State::Blocked) => stopped.push(*other),
                 Wait::Strict if !state.is_satisfied() => open.push(*other),
@@ -214,7 +242,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             same.map(|(t, _)| t).filter(|t| self.seq(self.known[*t].accepted) < self.facts[fact].seq).collect::<Vec<_>>()
         };
         if let Some((fact, owing)) = rejected.map(|fact| (fact, owing(fact))).filter(|(_, owing)| !owing.is_empty()) {
-            let stopped = owing.iter().any(|t| self.standing(*t).state == State::Failed);
+            let stopped = owing.iter().any(|t| self.state(*t) == State::Failed);
             let state = if stopped { State::Blocked } else { State::Pending };
             let why = self.facts[fact].note.why.clone().unwrap_or_default();
             return Standing { state, why: vec![format!("rejected: {why}")], ..begun };
@@ -250,7 +278,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         if self.round(target, &turn.turn.step) >= rounds {
             return Standing { state: State::Failed, why: asked(format!("{told} (after round {rounds})")), ..standing };
         }
-        let state = match self.standing(target).state {
+        let state = match self.state(target) {
             State::Failed | State::Blocked => State::Blocked,
             _ => State::Pending,
         };
@@ -267,8 +295,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
 
     /// The turn of another step that belongs to the same unit.
     fn turn_of(&self, step: &str, index: usize) -> Option<usize> {
-        let unit = &self.turns[index].turn.unit;
-        self.turns.iter().position(|t| t.turn.step == step && (t.turn.unit == *unit || t.turn.unit.is_none()))
+        let find = |unit| self.index.get(&Turn { step: step.to_owned(), unit }).copied();
+        find(self.turns[index].turn.unit.clone()).or_else(|| find(None))
     }
 
     fn own_objections(&self, index: usize) -> Vec<String> {
@@ -307,10 +335,9 @@ impl<'a, 'c> Derivation<'a, 'c> {
 
     /// The objection that waits for this turn, if any.
     fn sent_back_to(&self, index: usize) -> Option<SentBack> {
-        for (other, turn) in self.turns.iter().enumerate() {
-            if !turn.step.back.contains(&self.turns[index].turn.step)
-                || (turn.turn.unit.is_some() && turn.turn.unit != self.turns[index].turn.unit)
-            {
+        for &other in self.senders.get(self.turns[index].turn.step.as_str()).into_iter().flatten() {
+            let turn = &self.turns[other];
+            if turn.turn.unit.is_some() && turn.turn.unit != self.turns[index].turn.unit {
                 continue;
             }
             let known = &self.known[other];
@@ -408,15 +435,13 @@ impl<'a, 'c> Derivation<'a, 'c> {
     }
 
     fn is_as_read(&self, turn: &Planned<'_>, read: &ReadNote) -> bool {
-        let Ok(path) = ProjectPath::parse(&read.path) else { return true };
-        // Derived files follow others, and what only grows still holds what was read.
-        if matches!(self.contract.class(&path), Class::Derived | Class::Append | Class::Record)
-            || turn.outputs.iter().any(|o| o.path == path)
-        {
-            return true;
-        }
         let now = self.now.version(&read.path);
         if now.as_ref() == Some(&read.version) {
+            return true;
+        }
+        let Ok(path) = ProjectPath::parse(&read.path) else { return true };
+        // Derived files follow others, and what only grows still holds what was read.
+        if matches!(self.class(&path), Class::Derived | Class::Append | Class::Record) || turn.outputs.iter().any(|o| o.path == path) {
             return true;
         }
         if let (Some(section), Some(text)) = (&read.section, &read.text)
@@ -427,7 +452,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
         self.is_excused(turn, read, now.as_ref())
     }
 
-    /// A text that was mended for others' objections need not be looked at again by those who had none.
+    /// A text that was mended for others' objections need not be looked at again by those who had none. And memory that grew
+    /// when something was remembered makes nothing stale that was written before: it grows from what was written.
     fn is_excused(&self, turn: &Planned<'_>, read: &ReadNote, now: Option<&Version>) -> bool {
         let Some(makers) = self.makers.get(read.path.as_str()) else { return false };
         let (mut at, mut steps) = (Some(&read.version), 0);
@@ -453,20 +479,27 @@ impl<'a, 'c> Derivation<'a, 'c> {
 
     /// Files that a turn's wildcards name now. Free files and what is read only if there is room do not count.
     fn named_by_wildcards(&self, turn: &Planned<'_>) -> Vec<ProjectPath> {
-        let patterns: Vec<Pattern> = match turn.role {
-            Some(role) => role.reads.iter().filter(|r| r.need == Need::Must).map(|r| r.path.fill(&turn.binding)).collect(),
-            None => turn.reads(),
-        };
-        let denies: Vec<Pattern> = turn.role.iter().flat_map(|r| &r.denies).map(|d| d.path.fill(&turn.binding)).collect();
-        let wild = patterns.iter().filter(|p| p.as_literal().is_none() && p.holes().next().is_none());
-        let mut found: Vec<ProjectPath> = wild.flat_map(|p| self.now.matching(p)).collect();
-        found.retain(|path| {
-            let class = self.contract.class(path);
-            !matches!(class, Class::Free | Class::Derived)
-                && !denies.iter().any(|d| d.matches(path.as_str()).is_some())
-                && !turn.outputs.iter().any(|o| o.path == *path)
-        });
+        let mut found = Vec::new();
+        for pattern in &turn.wild {
+            let named = self.named_by(pattern);
+            let open = named.iter().filter(|path| {
+                !turn.denies.iter().any(|d| d.matches(path.as_str()).is_some()) && !turn.outputs.iter().any(|o| o.path == **path)
+            });
+            found.extend(open.cloned());
+        }
         found
+    }
+
+    /// The ruled files that a pattern names; many turns have the same patterns.
+    fn named_by(&self, pattern: &Pattern) -> Rc<Vec<ProjectPath>> {
+        if let Some(named) = self.named.borrow().get(pattern.as_str()) {
+            return Rc::clone(named);
+        }
+        let mut named = self.now.matching(pattern);
+        named.retain(|path| !matches!(self.class(path), Class::Free | Class::Derived));
+        let named = Rc::new(named);
+        self.named.borrow_mut().insert(pattern.as_str().to_owned(), Rc::clone(&named));
+        named
     }
 }
 

@@ -4,7 +4,7 @@
 //! turns by threads, at most so many at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
 use quipu_store::{Change, Expect, Op, StoreError};
@@ -13,12 +13,12 @@ use thiserror::Error;
 
 use super::attempt::{AttemptError, Job, Outcome};
 use super::builtin::Press;
-use super::folder::release_dead;
+use super::folder::{prune_runs, release_dead};
 use super::note::Usage;
 use super::perform::{Performer, Stop};
 use super::snapshot::{Memory, Snapshot};
 use super::state::{Flow, State, derive_flow};
-use super::turn::{Turn, comes_before};
+use super::turn::{Planned, Turn, comes_before, plan_turns};
 use crate::panel::{derive_panel, panel_view};
 use crate::project::{Project, ProjectError};
 use crate::template::TemplateError;
@@ -73,6 +73,10 @@ pub enum Event {
     Released {
         paths: Vec<String>,
     },
+    /// Folders of old runs were removed, as the contract says.
+    Pruned {
+        runs: usize,
+    },
     Started {
         turn: Turn,
         agent: String,
@@ -114,6 +118,7 @@ pub enum Event {
         why: String,
         count: u32,
         retries: u32,
+        usage: Option<Usage>,
     },
     Did {
         turn: Turn,
@@ -134,6 +139,8 @@ pub enum Event {
 pub struct Summary {
     pub accepted: usize,
     pub failed: usize,
+    /// The turns whose last attempt failed.
+    pub failing: BTreeSet<Turn>,
     pub stuck: Vec<(Turn, String)>,
     pub stopped: bool,
     pub usage: Usage,
@@ -152,8 +159,13 @@ pub struct Engine<'p> {
 
 /// The flow as it stands now.
 pub fn flow_now<'p>(project: &'p Project, memory: &Memory) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
+    flow_of(project, memory, &Arc::new(plan_turns(&project.contract)))
+}
+
+/// The flow as it stands now, of turns that are known already: they follow from the contract alone.
+fn flow_of<'p>(project: &'p Project, memory: &Memory, turns: &Arc<Vec<Planned<'p>>>) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
     let snapshot = Snapshot::take(project, memory)?;
-    let flow = derive_flow(&project.contract, &snapshot, &snapshot.facts);
+    let flow = derive_flow(&project.contract, turns, &snapshot, &snapshot.facts);
     Ok((flow, snapshot))
 }
 
@@ -199,15 +211,20 @@ impl Engine<'_> {
         if !released.is_empty() {
             self.tell(Event::Released { paths: released });
         }
+        let pruned = prune_runs(self.project);
+        if !pruned.is_empty() {
+            self.tell(Event::Pruned { runs: pruned.len() });
+        }
         refresh_panel(self.project, &self.memory)?;
         let mut summary = Summary::default();
         let (mut running, mut given_up) = (BTreeSet::new(), BTreeSet::new());
-        let first = self.first_choice()?;
+        let turns = Arc::new(plan_turns(&self.project.contract));
+        let first = self.first_choice(&turns)?;
         let mut forced = first.forced.clone();
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel::<Ended>();
             loop {
-                let (flow, _) = flow_now(self.project, &self.memory)?;
+                let (flow, _) = flow_of(self.project, &self.memory, &turns)?;
                 let mut did = false;
                 if !self.stop.is_asked() {
                     for index in self.startable(&flow, &first, &forced) {
@@ -269,22 +286,18 @@ impl Engine<'_> {
         match outcome {
             Ok(Outcome::Accepted { files, dropped, sealed, usage }) => {
                 summary.accepted += 1;
-                if let Some(used) = usage {
-                    summary.usage.input += used.input;
-                    summary.usage.output += used.output;
-                }
+                summary.failing.remove(&turn);
+                summary.usage.add(usage.unwrap_or_default());
                 self.tell(Event::Accepted { turn, files, dropped, sealed, usage });
             }
             Ok(Outcome::Failed { why, count, usage }) => {
                 summary.failed += 1;
-                if let Some(used) = usage {
-                    summary.usage.input += used.input;
-                    summary.usage.output += used.output;
-                }
+                summary.failing.insert(turn.clone());
+                summary.usage.add(usage.unwrap_or_default());
                 if count >= retries {
                     given_up.insert(turn.clone());
                 }
-                self.tell(Event::Failed { turn, why, count, retries });
+                self.tell(Event::Failed { turn, why, count, retries, usage });
             }
             Ok(Outcome::Held(why)) => {
                 given_up.insert(turn.clone());
@@ -302,9 +315,9 @@ impl Engine<'_> {
     }
 
     /// What was stale or is to be forced when the run began.
-    fn first_choice(&self) -> Result<First, FlowError> {
+    fn first_choice(&self, turns: &Arc<Vec<Planned<'_>>>) -> Result<First, FlowError> {
         let mut first = First::default();
-        let (flow, _) = flow_now(self.project, &self.memory)?;
+        let (flow, _) = flow_of(self.project, &self.memory, turns)?;
         for standing in &flow.standings {
             if standing.state == State::Stale {
                 first.stale.insert(standing.turn.clone());

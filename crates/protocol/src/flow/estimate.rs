@@ -102,7 +102,7 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
                     }
                     Err(error) => estimate.fault = Some(error.to_string()),
                 }
-                estimate.cost = price.map(|p| (estimate.input.0 as f64 * p.input + estimate.output.0 as f64 * p.output) / 1e6);
+                estimate.cost = price.map(|p| p.cost(estimate.input.0, estimate.output.0));
             }
         }
         turns.push(estimate);

@@ -4,15 +4,17 @@
 //! While a run lives, its process holds a kernel lock on `live`; the kernel lets go when the process dies, however it
 //! dies. The folder and the paths it will lease are there before the lease, so no lease of a dead run is ever nameless.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use quipu_contract::Actor;
+use quipu_contract::{Actor, RunsKept};
 use quipu_store::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::turn::Turn;
+use crate::project::Project;
 
 /// The folder of a run that is going on.
 pub struct RunFolder {
@@ -68,6 +70,43 @@ impl RunFolder {
     }
 }
 
+/// Removes the folders of runs that the contract does not keep: those that are over, old, not among the newest, and not the
+/// newest of their turn. Returns their names. A folder that cannot be removed stays: nothing depends on its going.
+pub fn prune_runs(project: &Project) -> Vec<String> {
+    prune(project.store.root(), project.contract.runs, jiff::Timestamp::now())
+}
+
+fn prune(root: &Path, kept: RunsKept, now: jiff::Timestamp) -> Vec<String> {
+    let entries = std::fs::read_dir(root.join(".quipu/runs")).into_iter().flatten().flatten();
+    let mut runs: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    runs.sort_unstable_by(|a, b| b.cmp(a));
+    let mut turns: BTreeSet<String> = BTreeSet::new();
+    let mut pruned = Vec::new();
+    for (number, id) in runs.into_iter().enumerate() {
+        let Some((at, turn)) = begun_at(&id) else { continue };
+        let newest_of_turn = turns.insert(turn.to_owned());
+        let old = now.duration_since(at).as_secs() >= i64::from(kept.days) * 24 * 3600;
+        if newest_of_turn || number < kept.keep || !old {
+            continue;
+        }
+        let folder = folder_of(root, &id);
+        let over = File::open(folder.join("live")).is_ok_and(|live| live.try_lock().is_ok());
+        if over && std::fs::remove_dir_all(&folder).is_ok() {
+            pruned.push(id);
+        }
+    }
+    pruned
+}
+
+/// When a run began and for which turn, from its name. A folder with another name is not ours to remove.
+fn begun_at(id: &str) -> Option<(jiff::Timestamp, &str)> {
+    let (at, turn) = id.split_once('-')?;
+    // `20261115T140000123`
+    let (seconds, _) = at.split_at_checked(15)?;
+    let at = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%S", seconds).ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some((at.timestamp(), turn.trim_end_matches('x')))
+}
+
 /// Gives back the leases of runs that died with their process. Returns their paths.
 pub fn release_dead(store: &Store) -> Result<Vec<String>, quipu_store::StoreError> {
     let mut leases = store.leases()?;
@@ -94,4 +133,36 @@ pub fn release_dead(store: &Store) -> Result<Vec<String>, quipu_store::StoreErro
         let _ = std::fs::write(folder.join("verdict.json"), format!("{:#}\n", json!({"ruling": "lost", "why": "its process died"})));
     }
     Ok(released)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_runs_go_and_the_newest_of_each_turn_stay() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |id: &str| {
+            let folder = folder_of(root.path(), id);
+            std::fs::create_dir_all(folder.join("view")).unwrap();
+            std::fs::write(folder.join("live"), "").unwrap();
+            File::open(folder.join("live")).unwrap()
+        };
+        for day in 1..=9 {
+            put(&format!("2026010{day}T120000000-write-ch01"));
+        }
+        put("20260101T130000000-outline");
+        put("20260109T120000000-write-ch02x");
+        let living = put("20260102T120000001-write-ch02");
+        living.lock().unwrap();
+        std::fs::create_dir_all(folder_of(root.path(), "mine")).unwrap();
+        let now: jiff::Timestamp = "2026-01-10T12:00:00Z".parse().unwrap();
+        let pruned = prune(root.path(), RunsKept { keep: 3, days: 5 }, now);
+        let days: Vec<&str> = pruned.iter().map(|id| &id[6..8]).collect();
+        assert_eq!(days, ["05", "04", "03", "02", "01"], "{pruned:?}");
+        assert!(folder_of(root.path(), "20260101T130000000-outline").exists(), "the only run of its turn");
+        assert!(folder_of(root.path(), "20260102T120000001-write-ch02").exists(), "it lives");
+        assert!(folder_of(root.path(), "mine").exists());
+        assert!(prune(root.path(), RunsKept { keep: 100, days: 0 }, now).is_empty(), "so many stay, however old");
+    }
 }

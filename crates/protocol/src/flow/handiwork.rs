@@ -14,7 +14,7 @@ use super::commit::{Wanted, commit};
 use super::engine::{Engine, Event, FlowError, Summary};
 use super::folder::run_id;
 use super::note::{ReadNote, Ruling, RunNote};
-use super::snapshot::{Snapshot, items_with, marker_of};
+use super::snapshot::{items_with, marker_of};
 use super::state::render_turn;
 use super::turn::{Output, Planned, Turn, fill_path};
 
@@ -105,7 +105,7 @@ impl Engine<'_> {
                 .or_else(|| marked.then(|| format!("`{path}` ends with {}", objection.marker.as_deref().unwrap_or_default())));
         }
         let (first, rounds) = (objects?, planned.step.rounds.unwrap_or(0));
-        let facts = Snapshot::take(self.project, &self.memory).ok()?.facts;
+        let facts = self.memory.facts(self.project).ok()?;
         let answered = |step: &String| {
             let turn = Turn { step: step.clone(), unit: planned.turn.unit.clone() };
             let newest = facts.iter().rev().find(|f| f.note.ruling == Ruling::Accepted && f.note.turn() == turn);

@@ -40,7 +40,7 @@ pub struct ReadNote {
 }
 
 /// The note of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunNote {
     /// Version of this format.
     pub flow: u32,
@@ -80,11 +80,26 @@ pub struct RunNote {
     pub held_by: Option<String>,
 }
 
-/// What an agent used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// What an agent used: tokens as it counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
     pub input: u64,
     pub output: u64,
+    /// By the contract's prices at that time; none if it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+impl Usage {
+    /// With what another run or answer used.
+    pub fn add(&mut self, more: Usage) {
+        self.input += more.input;
+        self.output += more.output;
+        self.cost = match (self.cost, more.cost) {
+            (None, None) => None,
+            (mine, more) => Some(mine.unwrap_or(0.0) + more.unwrap_or(0.0)),
+        };
+    }
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]

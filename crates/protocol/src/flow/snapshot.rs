@@ -1,5 +1,6 @@
 //! The project as a flow sees it: versions, markers, sections and leases, looked up once.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -23,12 +24,27 @@ struct Remembered {
     facts: Arc<Vec<RunFact>>,
 }
 
+impl Memory {
+    /// What runs noted in the journal, oldest first.
+    pub fn facts(&self, project: &Project) -> Result<Arc<Vec<RunFact>>, ProjectError> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let newest = known.facts.last().map_or(0, |f| f.seq);
+        let newer = project.store.noted(newest)?;
+        let newer: Vec<RunFact> = newer.into_iter().filter_map(RunFact::of).collect();
+        if !newer.is_empty() {
+            Arc::make_mut(&mut known.facts).extend(newer);
+        }
+        Ok(Arc::clone(&known.facts))
+    }
+}
+
 /// A text, and what was found in it: a flow asks the same again and again.
 #[derive(Debug)]
 struct Text {
     text: String,
     marker: OnceLock<Option<String>>,
     items: Mutex<BTreeMap<String, Vec<String>>>,
+    words: Mutex<BTreeMap<Vec<String>, bool>>,
 }
 
 /// The files at one moment.
@@ -38,6 +54,8 @@ pub struct Snapshot<'p> {
     paths: Vec<ProjectPath>,
     leases: Vec<Lease>,
     memory: Memory,
+    /// Files that no rule names, as they were when this snapshot first looked.
+    free: RefCell<BTreeMap<String, Option<Version>>>,
     pub survey: Survey,
     pub facts: Arc<Vec<RunFact>>,
 }
@@ -47,18 +65,10 @@ impl<'p> Snapshot<'p> {
         let survey = project.store.survey()?;
         let versions = survey.files.iter().filter_map(|f| Some((f.path.clone(), f.version.clone()?))).collect();
         let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
-        let facts = {
-            let mut known = memory.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let newest = known.facts.last().map_or(0, |f| f.seq);
-            let newer = project.store.noted(newest)?;
-            let newer: Vec<RunFact> = newer.into_iter().filter_map(RunFact::of).collect();
-            if !newer.is_empty() {
-                Arc::make_mut(&mut known.facts).extend(newer);
-            }
-            Arc::clone(&known.facts)
-        };
-        let paths = project.store.list()?;
-        Ok(Snapshot { project, versions, paths, leases, memory: memory.clone(), survey, facts })
+        let facts = memory.facts(project)?;
+        let mut paths = project.store.list()?;
+        paths.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
+        Ok(Snapshot { project, versions, paths, leases, memory: memory.clone(), free: RefCell::default(), survey, facts })
     }
 
     fn text(&self, path: &str) -> Option<Arc<Text>> {
@@ -69,7 +79,12 @@ impl<'p> Snapshot<'p> {
             return Some(Arc::clone(text));
         }
         let (bytes, _) = self.project.store.read(&ProjectPath::parse(path).ok()?).ok()??;
-        let text = Arc::new(Text { text: String::from_utf8(bytes).ok()?, marker: OnceLock::new(), items: Mutex::default() });
+        let text = Arc::new(Text {
+            text: String::from_utf8(bytes).ok()?,
+            marker: OnceLock::new(),
+            items: Mutex::default(),
+            words: Mutex::default(),
+        });
         self.memory.0.lock().unwrap_or_else(PoisonError::into_inner).texts.insert(path.to_owned(), (version, Arc::clone(&text)));
         Some(text)
     }
@@ -92,7 +107,17 @@ impl<'p> Snapshot<'p> {
 
 impl Now for Snapshot<'_> {
     fn version(&self, path: &str) -> Option<Version> {
-        self.versions.get(path).cloned().or_else(|| self.free_version(path))
+        if let Some(version) = self.versions.get(path) {
+            return Some(version.clone());
+        }
+        if let Some(version) = self.free.borrow().get(path) {
+            return version.clone();
+        }
+        // A path that is not on the list, which is in order, needs no look.
+        let listed = self.paths.binary_search_by(|listed| listed.as_str().cmp(path)).is_ok();
+        let version = listed.then(|| self.free_version(path)).flatten();
+        self.free.borrow_mut().insert(path.to_owned(), version.clone());
+        version
     }
 
     fn section(&self, path: &str, section: &str) -> Option<Version> {
@@ -112,13 +137,16 @@ impl Now for Snapshot<'_> {
 
     fn matching(&self, pattern: &Pattern) -> Vec<ProjectPath> {
         if let Some(literal) = pattern.as_literal() {
-            return self.paths.iter().filter(|p| p.as_str() == literal).cloned().collect();
+            let at = self.paths.binary_search_by(|listed| listed.as_str().cmp(literal));
+            return at.into_iter().map(|at| self.paths[at].clone()).collect();
         }
         self.paths.iter().filter(|p| pattern.matches(p.as_str()).is_some()).cloned().collect()
     }
 
     fn holds_word(&self, path: &str, words: &[String]) -> bool {
-        self.text(path).is_some_and(|text| holds_word(&text.text, words))
+        let Some(text) = self.text(path) else { return false };
+        let mut known = text.words.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(words.to_vec()).or_insert_with(|| holds_word(&text.text, words))
     }
 
     fn is_leased(&self, path: &ProjectPath) -> bool {

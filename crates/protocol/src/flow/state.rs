@@ -4,13 +4,15 @@
 //! changed since and no one objects. Everything is told from the files as they are now and from what runs noted in
 //! the journal; where the journal knows nothing, a marker is believed and that is said. Pure: all I/O is behind [`Now`].
 
+use std::sync::Arc;
+
 use quipu_contract::{Contract, Pattern, ProjectPath};
 use quipu_store::Version;
 use serde::Serialize;
 
 use super::derivation::{Derivation, spread_staleness};
 use super::note::RunFact;
-use super::turn::{Planned, Turn, plan_turns};
+use super::turn::{Planned, Turn};
 
 /// The files as they are now.
 pub trait Now {
@@ -125,7 +127,7 @@ pub struct Standing {
 /// A whole flow.
 #[derive(Debug, Clone)]
 pub struct Flow<'c> {
-    pub turns: Vec<Planned<'c>>,
+    pub turns: Arc<Vec<Planned<'c>>>,
     pub standings: Vec<Standing>,
 }
 
@@ -139,14 +141,12 @@ impl Flow<'_> {
     }
 }
 
-/// Derives a flow from the contract, the files and the journal's notes (oldest first).
-pub fn derive_flow<'c>(contract: &'c Contract, now: &dyn Now, facts: &[RunFact]) -> Flow<'c> {
-    let turns = plan_turns(contract);
-    let derivation = Derivation::new(contract, &turns, now, facts);
+/// Derives a flow from the contract's turns, the files and the journal's notes (oldest first).
+pub fn derive_flow<'c>(contract: &'c Contract, turns: &Arc<Vec<Planned<'c>>>, now: &dyn Now, facts: &[RunFact]) -> Flow<'c> {
+    let derivation = Derivation::new(contract, turns, now, facts);
     let mut standings: Vec<Standing> = (0..turns.len()).map(|i| derivation.standing(i)).collect();
-    spread_staleness(&turns, &mut standings, &derivation);
-    drop(derivation);
-    Flow { turns, standings }
+    spread_staleness(turns, &mut standings, &derivation);
+    Flow { turns: Arc::clone(turns), standings }
 }
 
 pub(crate) fn render_turn(turn: &Turn) -> String {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::rc::Rc;
 
-use quipu_contract::{Actor, ActorName, Binding, Builtin, Contract, Each, Pattern, ProjectPath, Role, Step, Unit, UnitId};
+use quipu_contract::{Actor, ActorName, Binding, Builtin, Contract, Each, Need, Pattern, ProjectPath, Role, Step, Unit, UnitId};
 use serde::Serialize;
 
 /// A step, for a unit if it is done for each.
@@ -50,6 +50,9 @@ pub struct Planned<'c> {
     pub role: Option<&'c Role>,
     pub binding: Binding,
     pub outputs: Vec<Output>,
+    /// What it must read that may name more than one file, and what its role is denied of that.
+    pub wild: Vec<Pattern>,
+    pub denies: Vec<Pattern>,
     /// Indexes of other turns.
     pub waits: Vec<(usize, Wait)>,
     /// Steps it comes after that have no unit to be done for yet.
@@ -147,7 +150,13 @@ fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> P
         None => step.writes.iter().for_each(|path| push(path, None, false)),
     }
     let turn = Turn { step: step.name.clone(), unit: unit.map(|u| u.id.clone()) };
-    Planned { turn, step, role, binding, outputs, waits: Vec::new(), without: Vec::new() }
+    let mut wild: Vec<Pattern> = match role {
+        Some(role) => role.reads.iter().filter(|r| r.need == Need::Must).map(|r| r.path.fill(&binding)).collect(),
+        None => step.reads.iter().filter_map(|text| fill(text, &binding)).collect(),
+    };
+    wild.retain(|p| p.as_literal().is_none() && p.holes().next().is_none());
+    let denies = role.iter().flat_map(|r| &r.denies).map(|d| d.path.fill(&binding)).collect();
+    Planned { turn, step, role, binding, outputs, wild, denies, waits: Vec::new(), without: Vec::new() }
 }
 
 /// Units that are worked on at a time.

@@ -5,9 +5,11 @@
 
 mod brief;
 mod files;
+mod room;
 mod schema;
 mod serve;
 mod tools;
 mod wire;
 
-pub use serve::serve;
+pub use room::RoomDoor;
+pub use serve::{serve, serve_room};

@@ -6,7 +6,7 @@ use quipu_contract::{Actor, ActorName};
 use serde_json::{Value, json};
 
 use super::wire::{Fault, HANDSHAKES, Request, STATELESS, render_fault, render_result, server_info};
-use super::{brief, files, tools};
+use super::{RoomDoor, brief, files, tools};
 use crate::answer::Failure;
 use crate::session::Session;
 
@@ -34,16 +34,7 @@ impl<'s> Door<'s> {
 
     /// The answer to a message; none to one that only tells.
     pub fn answer(&mut self, line: &str) -> Option<Value> {
-        let request = match Request::parse(line) {
-            Ok(request) => request,
-            Err(told) => return Some(render_fault(&told.0, told.1)),
-        };
-        let id = request.id.clone()?;
-        let result = request.check().and_then(|()| self.result(&request));
-        Some(match result {
-            Ok(result) => render_result(&request, result),
-            Err(fault) => render_fault(&id, fault),
-        })
+        answer(line, |request| self.result(request))
     }
 
     fn result(&mut self, request: &Request) -> Result<Value, Fault> {
@@ -84,13 +75,34 @@ impl<'s> Door<'s> {
     }
 }
 
+fn answer(line: &str, result: impl FnOnce(&Request) -> Result<Value, Fault>) -> Option<Value> {
+    let request = match Request::parse(line) {
+        Ok(request) => request,
+        Err(told) => return Some(render_fault(&told.0, told.1)),
+    };
+    let id = request.id.clone()?;
+    Some(match request.check().and_then(|()| result(&request)) {
+        Ok(result) => render_result(&request, result),
+        Err(fault) => render_fault(&id, fault),
+    })
+}
+
 fn capabilities() -> Value {
     json!({"tools": {"listChanged": false}, "resources": {"subscribe": false, "listChanged": false}, "prompts": {"listChanged": false}})
 }
 
-/// Serves until the client closes its end.
-pub fn serve(session: &Session, mut input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
+/// Serves the project until the client closes its end.
+pub fn serve(session: &Session, input: impl BufRead, output: impl Write) -> std::io::Result<()> {
     let mut door = Door::new(session);
+    serve_lines(input, output, |line| door.answer(line))
+}
+
+/// Serves the folders of a run until the client closes its end.
+pub fn serve_room(door: &RoomDoor, input: impl BufRead, output: impl Write) -> std::io::Result<()> {
+    serve_lines(input, output, |line| answer(line, |request| door.result(request)))
+}
+
+fn serve_lines(mut input: impl BufRead, mut output: impl Write, mut answer: impl FnMut(&str) -> Option<Value>) -> std::io::Result<()> {
     loop {
         let mut line = Vec::new();
         let read = std::io::Read::take(&mut input, MOST_BYTES).read_until(b'\n', &mut line)?;
@@ -101,7 +113,7 @@ pub fn serve(session: &Session, mut input: impl BufRead, mut output: impl Write)
         if text.trim().is_empty() {
             continue;
         }
-        if let Some(answer) = door.answer(text.trim()) {
+        if let Some(answer) = answer(text.trim()) {
             writeln!(output, "{answer}")?;
             output.flush()?;
         }

@@ -1,7 +1,8 @@
 use clap::Args;
+use quipu_protocol::flow::prune_runs;
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, count, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -15,12 +16,16 @@ impl Operate for Doctor {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let mended = project.store.doctor()?;
+        let pruned = prune_runs(&project);
         let found = project.store.verify()?;
         let mut text = mended.iter().map(|m| format!("{}\n", m.what)).collect::<String>();
+        if !pruned.is_empty() {
+            text.push_str(&format!("removed {} of old runs\n", count(pruned.len(), "folder")));
+        }
         for problem in &found.problems {
             text.push_str(&format!("left: {}: {}\n  do    {}\n", problem.place, problem.what, problem.mend));
         }
-        let mut answer = Answer::new(json!({"mended": mended, "left": found.problems}), text);
+        let mut answer = Answer::new(json!({"mended": mended, "pruned": pruned, "left": found.problems}), text);
         answer.exit = if found.problems.is_empty() { exit::FINE } else { exit::NO };
         Ok(answer)
     }

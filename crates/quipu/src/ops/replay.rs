@@ -4,6 +4,7 @@ use quipu_protocol::flow::replay;
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
+use crate::flow_text::render_usage;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -51,7 +52,7 @@ impl Operate for Replay {
             text.push_str(&format!("why  {why}\n"));
         }
         if let Some(usage) = note.usage {
-            text.push_str(&format!("{} tokens read, {} written\n", usage.input, usage.output));
+            text.push_str(&format!("{}\n", render_usage(usage)));
         }
         if let Some(held_by) = &note.held_by {
             text.push_str(&format!("held by {held_by}\n"));
@@ -73,7 +74,10 @@ impl Operate for Replay {
         answer = match (&found.folder, &found.brief) {
             (Some(folder), Some(_)) => answer.say(format!("its brief, view and transcript: {}", folder.display())),
             (Some(_), None) | (None, _) if note.agent.is_none() => answer,
-            _ => answer.say("its folder is gone: the texts are in the journal (quipu show PATH --at VERSION)"),
+            _ => answer.say(
+                "its folder is gone (old ones are removed: [runs] in quipu.toml), and with it the brief and the transcript; \
+                 the texts it read and wrote are in the journal: quipu show PATH --at VERSION",
+            ),
         };
         if !found.others.is_empty() {
             answer = answer.say(format!("other runs of {}: {}", note.turn(), found.others.join(", ")));

@@ -7,7 +7,7 @@ use quipu_text::Counter;
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
-use crate::flow_text::{render_estimate, render_flow};
+use crate::flow_text::{render_estimate, render_flow, render_usage};
 use crate::performers::performer;
 use crate::progress::Progress;
 use crate::session::Session;
@@ -86,21 +86,14 @@ impl Operate for Run {
         answer.compact = true;
         answer = answer.say(format!("{} accepted, {}", count(summary.accepted, "turn"), count(summary.failed, "failure")));
         if summary.usage != Usage::default() {
-            let used = summary.usage;
-            let cost = project.contract.price(performer.name()).map(|price| {
-                #[allow(clippy::cast_precision_loss, reason = "a price is an estimate")]
-                let of = |tokens: u64, million: f64| tokens as f64 * million / 1e6;
-                of(used.input, price.input) + of(used.output, price.output)
-            });
-            let cost = cost.map(|cost| format!(", {cost:.2} by the contract's prices")).unwrap_or_default();
-            answer = answer.say(format!("{} tokens read, {} written{cost}", used.input, used.output));
+            answer = answer.say(render_usage(summary.usage));
         }
         if summary.stopped {
             answer = answer.say("stopped: start it again, and it goes on");
         }
         let failed = flow.standings.iter().any(|s| s.state == State::Failed && asked.allows(&project, &s.turn));
         answer.exit = match () {
-            () if failed || summary.failed > 0 && flow.count(State::Ready) > 0 => exit::AGENT,
+            () if failed || !summary.failing.is_empty() => exit::AGENT,
             () if summary.stopped || !summary.stuck.is_empty() => exit::NO,
             () => exit::FINE,
         };

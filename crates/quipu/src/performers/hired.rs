@@ -14,13 +14,24 @@ pub struct Hired {
     agent: Box<dyn Agent>,
     name: String,
     language: Language,
+    /// The program that serves a run's folders over MCP, for a host that is to be handed one.
+    server: Option<PathBuf>,
     /// Whether it was said that the kernel does not hold the agent: once is enough.
     warned: AtomicBool,
 }
 
 impl Hired {
-    pub fn new(agent: Box<dyn Agent>, language: Language) -> Hired {
-        Hired { name: agent.name().to_owned(), agent, language, warned: AtomicBool::new(false) }
+    pub fn new(agent: Box<dyn Agent>, language: Language, server: Option<PathBuf>) -> Hired {
+        Hired { name: agent.name().to_owned(), agent, language, server, warned: AtomicBool::new(false) }
+    }
+
+    /// The command line of a server over the folders of a task: it runs inside the sandbox, as the agent does.
+    fn server_line(&self, view: &Path, out: &Path, outputs: &[String]) -> Option<Vec<String>> {
+        let text = |path: &Path| path.display().to_string();
+        let mut line = vec![text(self.server.as_ref()?), "mcp".to_owned()];
+        line.extend(["--view".to_owned(), text(view), "--out".to_owned(), text(out)]);
+        line.extend(outputs.iter().flat_map(|output| ["--output".to_owned(), output.clone()]));
+        Some(line)
     }
 
     fn ended(&self, outcome: Outcome, root: &Path, watch: &Watch<'_>) -> Ended {
@@ -43,7 +54,7 @@ impl Hired {
         };
         let used = outcome.usage;
         let known = used.input.is_some() || used.output.is_some();
-        let usage = known.then(|| Usage { input: used.input.unwrap_or(0), output: used.output.unwrap_or(0) });
+        let usage = known.then(|| Usage { input: used.input.unwrap_or(0), output: used.output.unwrap_or(0), cost: None });
         let (mut denied, elsewhere): (Vec<_>, Vec<_>) =
             outcome.denied.iter().partition::<Vec<&Attempt>, _>(|attempt| Path::new(&attempt.path).starts_with(root));
         denied.extend(elsewhere);
@@ -59,12 +70,15 @@ impl Performer for Hired {
 
     fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended {
         let root = real(&task.root);
+        let (view, out) = (real(&task.view), real(&task.out));
+        let outputs: Vec<String> = task.outputs.iter().filter(|output| !output.optional).map(|output| output.path.to_string()).collect();
         let assignment = Assignment {
+            mcp: self.server_line(&view, &out, &outputs),
             brief: task.brief.clone(),
             inline: Some(task.inline.clone()),
-            view: real(&task.view),
-            out: real(&task.out),
-            outputs: task.outputs.iter().filter(|output| !output.optional).map(|output| output.path.to_string()).collect(),
+            view,
+            out,
+            outputs,
             names: Names {
                 role: task.role.clone(),
                 unit: task.turn.unit.as_ref().map(ToString::to_string),
@@ -73,7 +87,6 @@ impl Performer for Hired {
             },
             deadline: task.deadline,
             record: real(&task.record),
-            mcp: None,
             keep_out: vec![root.clone()],
             language: match self.language {
                 Language::En => quipu_agents::Language::English,

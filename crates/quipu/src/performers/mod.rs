@@ -6,7 +6,7 @@
 mod hired;
 mod rehearsed;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use quipu_agents::{Agent, HostError, Hosts, Sandbox, Setting, resolve_agent};
 use quipu_contract::Contract;
@@ -27,11 +27,17 @@ pub fn performer<'c>(asked: Option<&str>, model: Option<&str>, contract: &'c Con
         "script" => return script(),
         _ => {}
     }
-    Ok(Box::new(Hired::new(hire(asked, model, contract)?, contract.language)))
+    let (agent, server) = resolve(asked, model, contract)?;
+    Ok(Box::new(Hired::new(agent, contract.language, server)))
 }
 
 /// The agent of a name: a program in its sandbox, a model behind HTTP, a person.
 pub fn hire(asked: &str, model: Option<&str>, contract: &Contract) -> Result<Box<dyn Agent>, Failure> {
+    Ok(resolve(asked, model, contract)?.0)
+}
+
+/// An agent, and the program that serves it memory where it asks for that.
+fn resolve(asked: &str, model: Option<&str>, contract: &Contract) -> Result<(Box<dyn Agent>, Option<PathBuf>), Failure> {
     let mut hosts = Hosts::built_in().map_err(faulty)?;
     if !contract.agents.is_empty() {
         hosts.add(&toml::to_string(&contract.agents).unwrap_or_default()).map_err(faulty)?;
@@ -44,8 +50,9 @@ pub fn hire(asked: &str, model: Option<&str>, contract: &Contract) -> Result<Box
         }
     };
     let sandbox = Sandbox::of_this_program().map_err(|e| Failure::new(exit::IO, format!("the program cannot find itself: {e}"), ""))?;
+    let server = hosts.resolve(name).map_err(faulty)?.with_mcp.then(|| sandbox.helper.clone());
     let setting = Setting { model: model.map(str::to_owned), sandbox };
-    resolve_agent(name, &hosts, &setting).map_err(faulty)
+    Ok((resolve_agent(name, &hosts, &setting).map_err(faulty)?, server))
 }
 
 fn faulty(error: HostError) -> Failure {

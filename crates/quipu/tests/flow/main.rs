@@ -5,7 +5,11 @@
 mod book;
 mod disasters;
 mod escapes;
+mod hired;
 mod killed;
 mod rehearsed;
 mod review;
+#[path = "../../../agents/tests/agents/server.rs"]
+#[allow(dead_code, reason = "shared with the tests of adapters")]
+mod server;
 mod stage;

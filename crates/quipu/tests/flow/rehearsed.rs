@@ -200,6 +200,42 @@ fn a_public_domain_text_is_reviewed_to_a_verdict() {
     }
 }
 
+/// Every profile with a flow is rehearsed to its end, with a person's word at each gate: no step of it is only declared.
+#[test]
+fn a_novel_is_rehearsed_to_its_end_and_remembers() {
+    for (language, words) in [
+        ("en", ["Mara", "# The watch\n\n## The stair\n\nMara climbs because the lamp must burn.\n"]),
+        ("zh", ["玛拉", "# 守夜\n\n## 楼梯\n\n玛拉上楼，因为灯必须亮着。\n"]),
+    ] {
+        let [name, chapter] = words;
+        let desk = Desk::lay(&["init", "--profile", "novel", "--lang", language, "--var", "project=Lamp"]);
+        desk.add(&["The watch", "The log"]);
+        desk.put("outline.md", "# Outline\n\n## ch01\n\nThe watch.\n\n## ch02\n\nThe log.\n");
+        desk.put("characters.md", &format!("# Characters\n\n## {name}\n\n- handed: left\n"));
+        let run = ["run", "--agent", "rehearse"];
+        desk.fine(&run);
+        for unit in ["ch01", "ch02"] {
+            // What the rehearsal drafts is a list; the author writes the chapter.
+            desk.put(&format!("drafts/{unit}-edited.md"), &format!("{chapter}\n<!-- EDIT_COMPLETE -->\n"));
+            let said = desk.fine(&["status"]);
+            assert!(said.contains("quipu approve final --unit"), "{said}");
+            desk.fine(&["approve", "final", "--unit", unit]);
+            desk.fine(&run);
+            desk.fine(&["approve", "accept", "--unit", unit]);
+            let said = desk.fine(&run);
+            assert!(said.contains(&format!("did        remember/{unit}: remembered {unit}: characters.md grew")), "{said}");
+            let fact = desk.text("characters.md");
+            assert!(fact.starts_with(&format!("# Characters\n\n## {name}\n\n- handed: left\n- [chapter] ")), "{fact}");
+            assert!(fact.contains(&format!("[→ manuscripts/{unit}.md#")), "{fact}");
+        }
+        let said = desk.fine(&["status"]);
+        assert!(said.contains("flow: 16 done"), "{said}");
+        let said = desk.fine(&run);
+        assert!(said.contains("0 turns accepted"), "what memory has grown by makes nothing stale\n{said}");
+        desk.fine(&["verify"]);
+    }
+}
+
 /// The least that is a PDF with a line of text.
 fn paper(line: &str) -> String {
     let text = format!("BT /F1 12 Tf 72 720 Td ({line}) Tj ET");
