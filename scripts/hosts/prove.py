@@ -11,11 +11,13 @@ and the journal says so. Then two hosts at once append to one file. What a host 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from model import Model, mcp, shell, write  # noqa: E402
 
@@ -127,13 +129,19 @@ class Running:
         own = HOSTS[host][0](self.model.base, home) if host in HOSTS else {}
         env = {**keep, "PATH": path, "HOME": home, "XDG_CONFIG_HOME": f"{home}/.config", "NO_PROXY": "127.0.0.1", **own}
         words = words or CALLS[host]
+        # A group of its own, so that nothing of it is left behind.
+        process = subprocess.Popen([shutil.which(words[0], path=path), *words[1:]], cwd=folder, env=env, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
         try:
-            done = subprocess.run([shutil.which(words[0], path=path), *words[1:]], cwd=folder, env=env, stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, timeout=DEADLINE, start_new_session=True)
-            self.out, self.exit = done.stdout + done.stderr, done.returncode
-        except subprocess.TimeoutExpired as error:
-            text = lambda b: (b or b"").decode(errors="replace")
-            self.out, self.exit = text(error.stdout) + text(error.stderr), None
+            self.out, self.exit = process.communicate(timeout=DEADLINE)[0], process.returncode
+        except subprocess.TimeoutExpired:
+            self.exit = None
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        if self.exit is None:
+            self.out = process.communicate()[0]
         self.model.close()
         shutil.rmtree(home, ignore_errors=True)
 

@@ -168,11 +168,15 @@ fn judge_piece(
     if past.is_some_and(|past| past.hash == hash) {
         return Ok((Act::Known, None, Expect::Any));
     }
-    let Some((now, version)) = project.store.read(path)? else { return Ok((Act::New, None, Expect::Any)) };
+    let differs = |why: &str| Ok((Act::Differs, Some(why.to_owned()), Expect::Any));
+    let (now, version) = match (project.store.read(path)?, past) {
+        (Some(there), _) => there,
+        (None, None) => return Ok((Act::New, None, Expect::Any)),
+        (None, Some(_)) => return differs("it was moved or removed here"),
+    };
     if now == bytes {
         return Ok((Act::Known, None, Expect::Any));
     }
-    let differs = |why: &str| Ok((Act::Differs, Some(why.to_owned()), Expect::Any));
     if past.and_then(|past| past.version.as_ref()) != Some(&version) {
         return differs("another text stands there");
     }

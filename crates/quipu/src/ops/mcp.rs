@@ -17,7 +17,7 @@ pub struct Mcp {
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
     /// Over HTTP: the token that a client must show; made anew and printed if none is given
-    #[arg(long, value_name = "TOKEN", env = "QUIPU_TOKEN", hide_env_values = true, requires = "http")]
+    #[arg(long, value_name = "TOKEN", env = "QUIPU_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Over HTTP: a name by which the server may be called, besides those of loopback
     #[arg(long, value_name = "NAME", requires = "http")]

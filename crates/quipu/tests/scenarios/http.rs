@@ -131,7 +131,7 @@ fn both_eras_work_over_http() {
     assert!(decisions.ends_with("- one\n"));
     // The session's name is the client's: whoever wrote is known.
     let log = Command::new(env!("CARGO_BIN_EXE_quipu")).current_dir(root.path()).args(["log", "--json"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&log.stdout).contains(r#""agent":"ada""#), "{}", String::from_utf8_lossy(&log.stdout));
+    assert!(String::from_utf8_lossy(&log.stdout).contains(r#""agent": "ada""#), "{}", String::from_utf8_lossy(&log.stdout));
 }
 
 #[test]
