@@ -230,9 +230,11 @@ def followed(host):
     run = Running(host, folder, lambda done, _: steps[done] if done < len(steps) else "I am done.", ["bash", "-c", commands])
     lacks = HOSTS[host][1] if host in HOSTS else {"cold start"}
     # What a host keeps in the project for itself is its own affair.
-    left = [f for f in subprocess.run(["git", "-C", folder, "status", "--short", "-uall", "--ignored"], capture_output=True, text=True).stdout.splitlines()
-            if "quipu" in f.split("/")[-1] and ".quipu/" not in f and not f.endswith("quipu.toml")]
-    left += [p for p in ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".mcp.json", "opencode.json", ".agents") if os.path.exists(os.path.join(folder, p))]
+    ours = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".mcp.json", ".claude/settings.json", ".codex/config.toml", ".codex/hooks.json",
+            ".gemini/settings.json", ".qwen/settings.json", "opencode.json", ".opencode/plugin/quipu.js", ".cursor/mcp.json",
+            ".claude/skills/quipu/SKILL.md", ".agents/skills/quipu/SKILL.md", ".agents/plugins/quipu/hooks/hooks.json"]
+    there = [os.path.join(folder, path) for path in ours]
+    left = [path for path in there if os.path.exists(path) and "quipu" in open(path).read()]
     began = f"{host}  session" in run.out or "begins" in run.out or host == "cursor"
     good = run.exit == 0 and began and ("cold start" in lacks or run.model.heard(SECRET)) and not left
     if host in HOSTS:
