@@ -4,7 +4,7 @@
     scripts/test-hosts                 installs the programs and calls this
     prove.py QUIPU FOLDER [HOST …]     QUIPU: the program; FOLDER: where the agent programs are
 
-For each host, in a fresh project: the cold start reaches the model; an append over MCP lands; a write to a sealed file is
+For each host, in a fresh project: the cold start and the skill reach the model; an append over MCP lands; a write to a sealed file is
 denied and the model hears why; a write that the hook cannot see is found afterwards; the stop gate holds once, then lets go
 and the journal says so. Then two hosts at once append to one file. What a host cannot do (its table says so) is printed.
 """
@@ -28,6 +28,8 @@ DEADLINE = 240
 TASK = "Follow the plan."
 # Stands in PROJECT.md: whoever was told where things stand has heard it.
 SECRET = "The lighthouse keeper is called Ottoline."
+# Of the skill's description, which hosts show their models.
+SKILL = "Use when starting or ending work in a project with a quipu.toml"
 
 
 def claude(base, home):
@@ -171,6 +173,7 @@ def alone(host):
     gate = "session is not finished"
     checks = [
         ("cold start", heard(SECRET)),
+        ("skill", heard(SKILL)),
         ("append", f"- kept by {host}" in open(os.path.join(folder, "decisions.md")).read()),
         ("denial", seen.get("before the bypass") == "We agreed on this.\n" and heard("is sealed")),
         ("bypass found", open(charter).read() == "bypassed\n" and "charter.md" in status.stdout and status.returncode == 1
