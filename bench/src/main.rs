@@ -5,6 +5,7 @@
 mod build_size;
 mod claims;
 mod commits;
+mod hooks;
 mod layout;
 mod machine;
 mod open;
@@ -20,7 +21,8 @@ use std::process::ExitCode;
 /// What a measurement may fail with: anything, told to the person who ran it.
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-const USAGE: &str = "usage: cargo run --release -p bench -- commits [ROUNDS] | open [COMMITS FILES] | start [FILES] | startup | build-size
+const USAGE: &str =
+    "usage: cargo run --release -p bench -- commits [ROUNDS] | open [COMMITS FILES] | start [FILES] | startup | hooks [FILES] | build-size
        | recall FOLDER [--no-model] [--keep DIR] | search [SECTIONS…] [--model] [--keep DIR]
        | claims FOLDER [--judge command:PROGRAM] | claims synthetic";
 
@@ -51,6 +53,10 @@ fn main() -> ExitCode {
         }
         ["startup"] => {
             startup::run();
+            Ok(())
+        }
+        ["hooks", rest @ ..] => {
+            hooks::run(rest);
             Ok(())
         }
         ["build-size"] => {

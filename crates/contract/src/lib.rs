@@ -54,7 +54,7 @@ pub use listing::{Listing, first_line};
 pub use manifest::{Manifest, ProfileFile, manifest_schema, profile_schema};
 pub use merge::{Merged, Way, merge_branches};
 pub use outside::{Outside, judge_outside};
-pub use path::{BadPath, ProjectPath, RESERVED};
+pub use path::{BadPath, ProjectPath, RESERVED, normal_form};
 pub use pattern::{Binding, Pattern};
 pub use pointer::{Need, Pointer, Shrink, WritePointer};
 pub use rehearsal::{Rehearsal, Rehearsed};

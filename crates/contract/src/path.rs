@@ -36,6 +36,11 @@ pub enum BadPath {
     TooLong(String),
 }
 
+/// A name as paths are kept: Unicode NFC.
+pub fn normal_form(name: &str) -> String {
+    name.nfc().collect()
+}
+
 impl ProjectPath {
     pub fn parse(text: &str) -> Result<ProjectPath, BadPath> {
         let shown = || text.escape_debug().to_string();

@@ -129,6 +129,7 @@ pub const TABLE: &[Operation] = &[
     row::<ops::lease::LeaseList>(),
     row::<ops::git::GitSetup>(),
     row::<ops::git::GitMerge>(),
+    row::<ops::import::Import>(),
     row::<ops::integrate::Integrate>(),
     row::<ops::mcp::Mcp>(),
     row::<ops::hook::Hook>(),

@@ -1,6 +1,6 @@
 //! Real agent programs, driven against a scripted model on the loopback address.
 //!
-//! `scripts/test-hosts` installs them. A program that is not there is skipped with a message: nothing else of it can be
+//! `scripts/test-hosts install` installs them. A program that is not there is skipped with a message: nothing else of it can be
 //! tested. Each is handed an MCP server, and told by its model to read a file it was not given, then to write its output, then to end.
 
 use crate::desk::{Desk, STAGE, toml_string};
@@ -29,7 +29,7 @@ fn installed(name: &str) -> Option<PathBuf> {
     // Past the capture of the test harness: a test that did not run must be seen.
     let _ = writeln!(
         std::io::stderr(),
-        "SKIPPED: `{name}` is not in {}; scripts/test-hosts installs it from the npm registry",
+        "SKIPPED: `{name}` is not in {}; scripts/test-hosts install gets it from the npm registry",
         folder.display()
     );
     None

@@ -7,6 +7,8 @@ mod block;
 mod hosts;
 mod keys;
 mod plan;
+#[cfg(test)]
+mod plugin;
 
 pub use hosts::hosts;
 pub use plan::{Planned, apply, plan};

@@ -10,6 +10,9 @@ use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::TABLE;
 
+/// The protocol allows no more in one answer.
+const MOST_VALUES: usize = 100;
+
 /// A prompt for each role of the contract; a caller in a role has its own.
 pub fn list(session: &Session) -> Result<Value, Failure> {
     let contract = Project::load_contract(&Project::find_root(&session.folder)?)?;
@@ -37,6 +40,19 @@ pub fn get(session: &Session, params: &Map<String, Value>) -> Result<Value, Faul
     let unit = params.get("arguments").and_then(|a| a.get("unit")).and_then(Value::as_str).filter(|u| !u.is_empty());
     let told = brief(session, role, unit).map_err(|failure| Fault::new(Fault::PARAMS, failure.render()))?;
     Ok(json!({"messages": [{"role": "user", "content": {"type": "text", "text": told.text}}]}))
+}
+
+/// Units that begin with what is typed so far, for the one argument that prompts have.
+pub fn complete(session: &Session, params: &Map<String, Value>) -> Result<Value, Failure> {
+    let word = |of: &str, key: &str| params.get(of).and_then(|v| v.get(key)).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (about, typed) = (word("argument", "name"), word("argument", "value"));
+    let is_ours = word("ref", "type") == "ref/prompt" && about == "unit";
+    let contract = Project::load_contract(&Project::find_root(&session.folder)?)?;
+    let units = contract.units.iter().map(|unit| unit.id.as_str()).filter(|id| is_ours && id.starts_with(&typed));
+    let own = session.actor.unit().map(UnitId::as_str);
+    let all: Vec<&str> = units.filter(|id| own.is_none_or(|own| own == *id)).collect();
+    let values: Vec<&str> = all.iter().copied().take(MOST_VALUES).collect();
+    Ok(json!({"completion": {"values": values, "total": all.len(), "hasMore": all.len() > values.len()}}))
 }
 
 fn brief(session: &Session, role: &str, unit: Option<&str>) -> Result<Answer, Failure> {

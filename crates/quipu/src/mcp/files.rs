@@ -46,11 +46,12 @@ pub fn list(session: &Session) -> Result<Value, Failure> {
 
 pub fn read(session: &Session, params: &Map<String, Value>) -> Result<Value, Fault> {
     let uri = params.get("uri").and_then(Value::as_str).unwrap_or_default();
+    let absent = |what: String| Fault { data: Some(Box::new(json!({"uri": uri}))), ..Fault::new(Fault::RESOURCE, what) };
     let Some(name) = uri.strip_prefix(SCHEME).and_then(plain) else {
-        return Err(Fault::new(Fault::PARAMS, format!("`{uri}` is no address: {SCHEME}PATH")));
+        return Err(absent(format!("nothing here has the address `{uri}`: they begin with {SCHEME}, and resources/list names them")));
     };
     let reading = session.project().and_then(|project| Ok(read_pointer(&project, &session.actor, &name, None)?));
-    let reading = reading.map_err(|failure| Fault::new(Fault::RESOURCE, failure.render()))?;
+    let reading = reading.map_err(|failure| absent(failure.render()))?;
     let text = String::from_utf8_lossy(&reading.bytes);
     Ok(json!({"contents": [{"uri": uri, "mimeType": kind(reading.path.as_str()), "text": text}]}))
 }

@@ -1,4 +1,4 @@
-//! The loop: a line is a message, and each request gets one answer.
+//! What a message is answered with, and the loop over stdio: a line is a message, and each request gets one answer.
 
 use std::io::{BufRead, Write};
 
@@ -32,15 +32,43 @@ impl<'s> Door<'s> {
         Door { session, client: None }
     }
 
+    /// A door for a client that has said its name before.
+    pub fn known(session: &'s Session, client: Option<String>) -> Door<'s> {
+        Door { session, client }
+    }
+
     /// The answer to a message; none to one that only tells.
     pub fn answer(&mut self, line: &str) -> Option<Value> {
-        answer(line, |request| self.result(request))
+        match Request::parse(line) {
+            Ok(request) => self.answer_to(&request),
+            Err(told) => Some(render_fault(&told.0, told.1)),
+        }
+    }
+
+    /// The same for a message that was understood already.
+    pub fn answer_to(&mut self, request: &Request) -> Option<Value> {
+        let result = |request: &Request| {
+            let result = self.result(request);
+            #[cfg(feature = "fixture-door")]
+            let result = result.map(|mut list| {
+                super::fixture::extend(&request.method, &mut list);
+                list
+            });
+            result
+        };
+        answer_to(request, result)
     }
 
     fn result(&mut self, request: &Request) -> Result<Value, Fault> {
         let failed = |failure: Failure| Fault::new(Fault::PARAMS, failure.render());
+        #[cfg(feature = "fixture-door")]
+        if let Some(result) = super::fixture::result(request) {
+            return result;
+        }
+        // What belongs to the handshake is gone where there is none.
+        let stateless = request.revision().is_some();
         match request.method.as_str() {
-            "initialize" => {
+            "initialize" if !stateless => {
                 self.client = request.client().map(str::to_owned);
                 let asked = request.params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
                 let spoken = HANDSHAKES.into_iter().find(|v| *v == asked).unwrap_or(HANDSHAKES[0]);
@@ -50,14 +78,18 @@ impl<'s> Door<'s> {
             "server/discover" => {
                 Ok(json!({"supportedVersions": [STATELESS], "capabilities": capabilities(), "instructions": INSTRUCTIONS}))
             }
-            "ping" => Ok(json!({})),
+            "ping" if !stateless => Ok(json!({})),
             "tools/list" => Ok(tools::list(&self.caller(request))),
             "tools/call" => tools::call(&self.caller(request), &request.params),
             "resources/list" => files::list(&self.caller(request)).map_err(failed),
             "resources/templates/list" => Ok(json!({"resourceTemplates": []})),
-            "resources/read" => files::read(&self.caller(request), &request.params),
+            "resources/read" => files::read(&self.caller(request), &request.params).map_err(|fault| match stateless {
+                true => Fault { code: Fault::PARAMS, ..fault },
+                false => fault,
+            }),
             "prompts/list" => brief::list(&self.caller(request)).map_err(failed),
             "prompts/get" => brief::get(&self.caller(request), &request.params),
+            "completion/complete" => brief::complete(&self.caller(request), &request.params).map_err(failed),
             other => Err(Fault::new(Fault::METHOD, format!("there is no method `{other}`"))),
         }
     }
@@ -75,20 +107,17 @@ impl<'s> Door<'s> {
     }
 }
 
-fn answer(line: &str, result: impl FnOnce(&Request) -> Result<Value, Fault>) -> Option<Value> {
-    let request = match Request::parse(line) {
-        Ok(request) => request,
-        Err(told) => return Some(render_fault(&told.0, told.1)),
-    };
-    let id = request.id.clone()?;
-    Some(match request.check().and_then(|()| result(&request)) {
-        Ok(result) => render_result(&request, result),
-        Err(fault) => render_fault(&id, fault),
+fn answer_to(request: &Request, result: impl FnOnce(&Request) -> Result<Value, Fault>) -> Option<Value> {
+    let id = request.id.as_ref()?;
+    Some(match request.check().and_then(|()| result(request)) {
+        Ok(result) => render_result(request, result),
+        Err(fault) => render_fault(id, fault),
     })
 }
 
 fn capabilities() -> Value {
-    json!({"tools": {"listChanged": false}, "resources": {"subscribe": false, "listChanged": false}, "prompts": {"listChanged": false}})
+    let (fixed, files) = (json!({"listChanged": false}), json!({"subscribe": false, "listChanged": false}));
+    json!({"tools": fixed, "resources": files, "prompts": fixed, "completions": {}})
 }
 
 /// Serves the project until the client closes its end.
@@ -99,7 +128,10 @@ pub fn serve(session: &Session, input: impl BufRead, output: impl Write) -> std:
 
 /// Serves the folders of a run until the client closes its end.
 pub fn serve_room(door: &RoomDoor, input: impl BufRead, output: impl Write) -> std::io::Result<()> {
-    serve_lines(input, output, |line| answer(line, |request| door.result(request)))
+    serve_lines(input, output, |line| match Request::parse(line) {
+        Ok(request) => answer_to(&request, |request| door.result(request)),
+        Err(told) => Some(render_fault(&told.0, told.1)),
+    })
 }
 
 fn serve_lines(mut input: impl BufRead, mut output: impl Write, mut answer: impl FnMut(&str) -> Option<Value>) -> std::io::Result<()> {

@@ -104,9 +104,12 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "check",
         title: "Check",
-        about: "Holds a draft or a claim against what the project already says, and returns the conflicts with both places.",
+        about: "Holds a draft (`file`: PATH or PATH#SECTION) or one sentence (`claim`) against what the project already says. \
+                Returns the conflicts with both places, and the evidence for what no rule decides: judge that yourself.",
         rows: &[("", "check")],
-        left_out: &["file"],
+        // A judge is a program of the caller's: nothing that a model may start.
+        left_out: &["judge"],
+        told: &["claims", "conflicts"],
         ..READS
     },
     Tool {

@@ -8,6 +8,7 @@ pub const HANDSHAKES: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "20
 pub const STATELESS: &str = "2026-07-28";
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -24,13 +25,21 @@ impl Fault {
     pub const REQUEST: i64 = -32600;
     pub const METHOD: i64 = -32601;
     pub const PARAMS: i64 = -32602;
-    /// Nothing has this address (handshake era).
+    /// Nothing has this address (handshake era; the stateless one has no word of its own for it).
     pub const RESOURCE: i64 = -32002;
     /// The stateless era's word for a revision that is not spoken.
     pub const VERSION: i64 = -32022;
+    /// A header says otherwise than the message (stateless era, over HTTP).
+    pub const HEADER: i64 = -32020;
 
     pub fn new(code: i64, message: impl Into<String>) -> Fault {
         Fault { code, message: message.into(), data: None }
+    }
+
+    /// A revision that is not spoken.
+    pub fn unspoken(revision: &str) -> Fault {
+        let data = json!({"supported": [STATELESS], "requested": revision});
+        Fault { data: Some(Box::new(data)), ..Fault::new(Fault::VERSION, format!("revision {revision} is not spoken")) }
     }
 }
 
@@ -70,6 +79,22 @@ impl Request {
         self.meta(VERSION_KEY)?.as_str()
     }
 
+    /// What a stateless request must carry, however it travels.
+    pub fn is_complete(&self) -> Result<(), Fault> {
+        let missing = [VERSION_KEY, CAPABILITIES_KEY].into_iter().find(|key| self.meta(key).is_none());
+        missing.map_or(Ok(()), |key| Err(Fault::new(Fault::PARAMS, format!("`_meta` lacks `{key}`"))))
+    }
+
+    /// The thing that the request is about: a tool, a prompt, an address.
+    pub fn subject(&self) -> Option<&str> {
+        let key = match self.method.as_str() {
+            "tools/call" | "prompts/get" => "name",
+            "resources/read" => "uri",
+            _ => return None,
+        };
+        self.params.get(key)?.as_str()
+    }
+
     /// What the client calls itself, in either era.
     pub fn client(&self) -> Option<&str> {
         self.params.get("clientInfo").or_else(|| self.meta(CLIENT_KEY))?.get("name")?.as_str()
@@ -79,11 +104,7 @@ impl Request {
     pub fn check(&self) -> Result<(), Fault> {
         match self.revision() {
             Some(STATELESS) | None => Ok(()),
-            Some(other) => {
-                let mut fault = Fault::new(Fault::VERSION, format!("revision {other} is not spoken"));
-                fault.data = Some(Box::new(json!({"supported": [STATELESS], "requested": other})));
-                Err(fault)
-            }
+            Some(other) => Err(Fault::unspoken(other)),
         }
     }
 }
@@ -96,7 +117,7 @@ pub fn server_info() -> Value {
 pub fn render_result(request: &Request, mut result: Value) -> Value {
     if request.revision().is_some() || request.method == "server/discover" {
         result["resultType"] = json!("complete");
-        if request.method != "tools/call" && request.method != "prompts/get" {
+        if !["tools/call", "prompts/get", "completion/complete"].contains(&request.method.as_str()) {
             result["ttlMs"] = json!(0);
             result["cacheScope"] = json!("private");
         }

@@ -1,18 +1,21 @@
 //! `mcp`: the same operations as tools of an MCP server.
 
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
+use quipu_web::{ServeError, Token};
 
 use crate::answer::{Answer, Failure, exit};
-use crate::mcp::{RoomDoor, serve, serve_room};
+use crate::mcp::{Opening, RoomDoor, open, serve, serve_room};
 use crate::session::Session;
 use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Mcp {
     /// Serve this folder for reading, and no project: what `quipu run` hands to agents
-    #[arg(long, value_name = "DIR", requires = "out")]
+    #[arg(long, value_name = "DIR", requires = "out", conflicts_with = "http")]
     view: Option<PathBuf>,
     /// With --view: the folder for writing
     #[arg(long, value_name = "DIR", requires = "view")]
@@ -20,13 +23,32 @@ pub struct Mcp {
     /// With --out: a path that may be written there; may be given again
     #[arg(long = "output", value_name = "PATH", requires = "out")]
     outputs: Vec<String>,
+    /// Serve over HTTP at /mcp instead: a port of loopback, or ADDRESS:PORT
+    #[arg(long, value_name = "ADDR")]
+    http: Option<String>,
+    /// Over HTTP: the token that a client must show; made anew and printed if none is given
+    #[arg(long, value_name = "TOKEN", env = "QUIPU_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// Over HTTP: a name by which the server may be called, besides those of loopback
+    #[arg(long, value_name = "NAME", requires = "http")]
+    allow_host: Vec<String>,
+    /// Over HTTP: the longest message, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 4 << 20)]
+    most_bytes: usize,
+    /// Over HTTP: seconds until a request is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    deadline: u64,
 }
 
 impl Operate for Mcp {
     const NAME: &'static str = "mcp";
-    const ABOUT: &'static str = "Serve the Model Context Protocol on stdin and stdout, as the role and unit given";
+    const ABOUT: &'static str = "Serve the Model Context Protocol on stdin and stdout or over HTTP, as the role and unit given";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        if let Some(http) = &self.http {
+            let address = address(http)?;
+            return self.over_http(address, session);
+        }
         let (input, output) = (std::io::stdin().lock(), std::io::stdout().lock());
         let served = match (self.view, self.out) {
             (Some(view), Some(out)) => serve_room(&RoomDoor { view, out, outputs: self.outputs }, input, output),
@@ -39,5 +61,62 @@ impl Operate for Mcp {
             }
             _ => Ok(Answer::default()),
         }
+    }
+}
+
+impl Mcp {
+    fn over_http(self, address: SocketAddr, session: &Session) -> Result<Answer, Failure> {
+        let given = self.token.as_deref().map(Token::parse).transpose().map_err(|what| Failure::usage(what, "QUIPU_TOKEN=…"))?;
+        let made = given.is_none();
+        let token = match given {
+            Some(token) => token,
+            None => Token::random().map_err(|e| Failure::new(exit::IO, format!("no chance to be had: {e}"), ""))?,
+        };
+        let shown = token.clone();
+        let opening =
+            Opening { address, token, hosts: self.allow_host, body: self.most_bytes, deadline: Duration::from_secs(self.deadline) };
+        let ready = |address: SocketAddr| {
+            eprintln!("http://{address}{}", crate::mcp::PATH);
+            if made {
+                eprintln!("Authorization: Bearer {}", shown.as_str());
+            }
+        };
+        open(session, opening, ready)?;
+        Ok(Answer::default())
+    }
+}
+
+/// `8765`, `:8765`, `localhost:8765` or a full address; the machine's own if none is named.
+fn address(text: &str) -> Result<SocketAddr, Failure> {
+    let full = match text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
+        Ok(port) => format!("127.0.0.1:{port}"),
+        Err(_) => text.to_owned(),
+    };
+    let found = full.to_socket_addrs().ok().and_then(|mut all| all.next());
+    found.ok_or_else(|| Failure::usage(format!("`{text}` is no address"), "quipu mcp --http 8765"))
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Failure {
+        let what = error.to_string();
+        match error {
+            ServeError::Exposed(_) => Failure::new(exit::REFUSED, what, "name the host that clients call: --allow-host NAME"),
+            ServeError::Taken { .. } => Failure::new(exit::IO, what, "another port: 0 takes a free one"),
+            ServeError::Io(_) => Failure::new(exit::IO, what, ""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_loopback() {
+        for text in ["8765", ":8765", "127.0.0.1:8765"] {
+            assert_eq!(address(text).unwrap(), "127.0.0.1:8765".parse().unwrap());
+        }
+        assert_eq!(address("0.0.0.0:1").unwrap(), "0.0.0.0:1".parse().unwrap());
+        assert!(address("nowhere").is_err() && address("").is_err());
     }
 }

@@ -17,6 +17,7 @@ pub mod finish;
 pub mod gate;
 pub mod git;
 pub mod hook;
+pub mod import;
 pub mod init;
 pub mod integrate;
 pub mod knowledge;

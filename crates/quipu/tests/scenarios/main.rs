@@ -17,6 +17,7 @@
 
 mod agents;
 mod guides;
+mod http;
 mod redact;
 mod run;
 mod transcript;

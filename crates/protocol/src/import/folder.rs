@@ -1,0 +1,55 @@
+//! A folder of notes, or one file: every file as it is.
+
+use std::fs;
+use std::path::Path;
+
+use super::error::ImportError;
+use super::source::{Piece, Taken};
+
+/// Larger files are data, not memory.
+const LARGEST: u64 = 8 << 20;
+
+pub(super) fn take(place: &Path, except: &Path) -> Result<Taken, ImportError> {
+    let mut taken = Taken::default();
+    let kind = fs::metadata(place).map_err(ImportError::unreadable(place))?;
+    if kind.is_file() {
+        let name = place.file_name().and_then(|n| n.to_str()).unwrap_or("note.md");
+        taken.pieces.push(Piece::of_file(name, fs::read(place).map_err(ImportError::unreadable(place))?));
+        return Ok(taken);
+    }
+    below(place, "", except, &mut taken)?;
+    Ok(taken)
+}
+
+/// In the order of names, so that the same folder always gives the same pieces.
+pub(super) fn below(folder: &Path, prefix: &str, except: &Path, taken: &mut Taken) -> Result<(), ImportError> {
+    let entries = fs::read_dir(folder).map_err(ImportError::unreadable(folder))?;
+    let mut entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(ImportError::unreadable(folder))?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        let told = entry.file_name();
+        let name = format!("{prefix}{}", told.to_string_lossy());
+        let kind = entry.file_type().map_err(ImportError::unreadable(&path))?;
+        if told.to_str().is_none() {
+            taken.leave_out(name, "its name is not text");
+        } else if told.to_string_lossy().starts_with('.') {
+            taken.leave_out(name, "hidden: settings, not memory");
+        } else if kind.is_symlink() {
+            taken.leave_out(name, "a link");
+        } else if kind.is_dir() {
+            if fs::canonicalize(&path).is_ok_and(|real| real == except) {
+                taken.leave_out(name, "where this import goes");
+            } else {
+                below(&path, &format!("{name}/"), except, taken)?;
+            }
+        } else if !kind.is_file() {
+            taken.leave_out(name, "no file");
+        } else if entry.metadata().map_err(ImportError::unreadable(&path))?.len() > LARGEST {
+            taken.leave_out(name, "larger than 8 MiB");
+        } else {
+            taken.pieces.push(Piece::of_file(&name, fs::read(&path).map_err(ImportError::unreadable(&path))?));
+        }
+    }
+    Ok(())
+}

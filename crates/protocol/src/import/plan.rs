@@ -1,0 +1,197 @@
+//! What becomes of each piece, and the one commit that takes them over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use quipu_contract::{Act as Deed, Actor, ProjectPath, find_credentials};
+use quipu_store::{Change, Expect, LeaseToken, Receipt, Version};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::error::ImportError;
+use super::provenance::with_provenance;
+use super::source::{ImportSource, Piece};
+use crate::project::Project;
+
+/// What to import, and how.
+#[derive(Debug)]
+pub struct Import<'a> {
+    pub source: ImportSource,
+    pub place: &'a Path,
+    /// The place as the caller wrote it, for the journal.
+    pub told: &'a str,
+    /// The folder of the project that it goes to.
+    pub into: &'a str,
+    pub dry_run: bool,
+    /// Words that look like a stand-in for text are meant.
+    pub force: bool,
+    pub lease: Option<LeaseToken>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    /// It was not there.
+    New,
+    /// The source has moved on, and the copy has not: it is replaced.
+    Renewed,
+    /// It was imported before, or stands there already.
+    Known,
+    /// Another text stands in its place, or the contract keeps the older one: nothing is written.
+    Differs,
+}
+
+/// A file of the source and its place here.
+#[derive(Debug, Clone, Serialize)]
+pub struct ImportedFile {
+    pub act: Act,
+    pub from: String,
+    pub path: ProjectPath,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Something that is no memory, or cannot be taken.
+#[derive(Debug, Clone, Serialize)]
+pub struct LeftOut {
+    pub from: String,
+    pub why: String,
+}
+
+/// What an import did, or would do.
+#[derive(Debug, Serialize)]
+pub struct Imported {
+    pub files: Vec<ImportedFile>,
+    pub left_out: Vec<LeftOut>,
+    /// None if nothing was written.
+    pub receipt: Option<Receipt>,
+}
+
+/// What an earlier import made of a piece.
+struct Earlier {
+    hash: String,
+    path: String,
+    version: Option<Version>,
+}
+
+/// Takes over what a source holds, in one commit.
+pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Imported, ImportError> {
+    let into = ProjectPath::parse(asked.into.trim_end_matches('/'))?;
+    let except = project.store.root().join(into.as_str());
+    let mut taken = asked.source.take(asked.place, &except)?;
+    give_each_its_place(&mut taken.pieces);
+    let earlier = earlier_imports(project, asked.source, &into)?;
+    let mut change = Change::by(actor).why(format!("imported from {}", asked.source.name()));
+    (change.lease, change.force) = (asked.lease.clone(), asked.force);
+    let (mut files, mut noted, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
+    for piece in &taken.pieces {
+        let path = ProjectPath::parse(&format!("{into}/{}", piece.to))?;
+        let hash = Version::of(&piece.original);
+        let bytes = rendered(piece, asked.source, hash.as_str());
+        let (act, why, expect) = judge_piece(project, actor, &path, &bytes, hash.as_str(), earlier.get(&piece.from))?;
+        let path = match (act, earlier.get(&piece.from)) {
+            (Act::Known, Some(past)) => ProjectPath::parse(&past.path)?,
+            _ => path,
+        };
+        if matches!(act, Act::New | Act::Renewed) {
+            if let Some(found) = secret_in(project, &path, piece) {
+                secrets.push(found);
+            }
+            noted.push(json!({"from": piece.from, "path": path, "hash": hash.as_str()}));
+            change = change.write(&path, bytes, expect);
+        }
+        files.push(ImportedFile { act, from: piece.from.clone(), path, why });
+    }
+    if !secrets.is_empty() {
+        return Err(ImportError::Credentials(secrets));
+    }
+    let mut imported = Imported { files, left_out: taken.left_out, receipt: None };
+    if change.ops.is_empty() {
+        return Ok(imported);
+    }
+    let note = json!({"import": {"source": asked.source.name(), "place": asked.told, "into": into, "files": noted}});
+    let judged = project.store.judge(change.note(note))?;
+    if !asked.dry_run {
+        imported.receipt = Some(judged.publish()?);
+    }
+    Ok(imported)
+}
+
+/// Two names that some file system takes for one get places of their own.
+fn give_each_its_place(pieces: &mut [Piece]) {
+    let mut taken = BTreeSet::new();
+    for piece in pieces {
+        let (stem, ending) = piece.to.rsplit_once('.').map_or((piece.to.clone(), String::new()), |(s, e)| (s.to_owned(), format!(".{e}")));
+        let named = |number: usize| if number < 2 { piece.to.clone() } else { format!("{stem}-{number}{ending}") };
+        if let Some(place) = (1..).map(named).find(|place| taken.insert(place.to_lowercase())) {
+            piece.to = place;
+        }
+    }
+}
+
+/// By the name of the piece, what the journal says of earlier imports of the same kind into the same folder.
+fn earlier_imports(project: &Project, source: ImportSource, into: &ProjectPath) -> Result<BTreeMap<String, Earlier>, ImportError> {
+    let mut earlier = BTreeMap::new();
+    for noted in project.store.noted(0)? {
+        let note = &noted.note["import"];
+        if note["source"] != source.name() || note["into"] != into.as_str() {
+            continue;
+        }
+        for file in note["files"].as_array().into_iter().flatten() {
+            let word = |key: &str| file.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let path = word("path");
+            let version = noted.files.iter().find(|f| f.path == path).map(|f| f.version.clone());
+            earlier.insert(word("from"), Earlier { hash: word("hash"), path, version });
+        }
+    }
+    Ok(earlier)
+}
+
+fn rendered(piece: &Piece, source: ImportSource, hash: &str) -> Vec<u8> {
+    match std::str::from_utf8(&piece.bytes) {
+        Ok(text) if piece.is_markdown() => with_provenance(text, &format!("{}: {}", source.name(), piece.from), hash).into_bytes(),
+        // What is no Markdown stays as it is; the journal says where it comes from.
+        _ => piece.bytes.clone(),
+    }
+}
+
+type Verdict = (Act, Option<String>, Expect);
+
+fn judge_piece(
+    project: &Project,
+    actor: &Actor,
+    path: &ProjectPath,
+    bytes: &[u8],
+    hash: &str,
+    past: Option<&Earlier>,
+) -> Result<Verdict, ImportError> {
+    if past.is_some_and(|past| past.hash == hash) {
+        return Ok((Act::Known, None, Expect::Any));
+    }
+    let differs = |why: &str| Ok((Act::Differs, Some(why.to_owned()), Expect::Any));
+    let (now, version) = match (project.store.read(path)?, past) {
+        (Some(there), _) => there,
+        (None, None) => return Ok((Act::New, None, Expect::Any)),
+        (None, Some(_)) => return differs("it was moved or removed here"),
+    };
+    if now == bytes {
+        return Ok((Act::Known, None, Expect::Any));
+    }
+    if past.and_then(|past| past.version.as_ref()) != Some(&version) {
+        return differs("another text stands there");
+    }
+    match project.contract.class(path).allows(Deed::Replace { expected: true }, actor, true) {
+        Ok(()) => Ok((Act::Renewed, None, Expect::Version(version))),
+        Err(refusal) => differs(refusal.what),
+    }
+}
+
+/// A credential in what would be written, by its line in the source.
+fn secret_in(project: &Project, path: &ProjectPath, piece: &Piece) -> Option<String> {
+    let rules = &project.contract.guards;
+    if rules.credentials_in.iter().any(|pattern| pattern.matches(path.as_str()).is_some()) {
+        return None;
+    }
+    let found = find_credentials(rules, &String::from_utf8_lossy(&piece.original))?;
+    Some(format!("{}:{} {}", piece.from, found.line, found.what))
+}

@@ -1,0 +1,134 @@
+//! The kinds of source, and the pieces that each is read into.
+
+use std::path::Path;
+
+use super::error::ImportError;
+use super::plan::LeftOut;
+use super::{claude, folder, graph, wikilink};
+
+/// Where memory comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImportSource {
+    /// A folder of notes with `[[links]]` between them.
+    BasicMemory,
+    /// The folder in which Claude Code keeps what it remembers of a project.
+    ClaudeMemory,
+    /// A CLAUDE.md with what it imports, and the rules beside it.
+    ClaudeMd,
+    /// The JSON lines of the MCP memory server: entities and relations.
+    McpMemory,
+    /// Any folder of Markdown, or one file.
+    Markdown,
+}
+
+impl ImportSource {
+    pub const ALL: [ImportSource; 5] = [Self::BasicMemory, Self::ClaudeMemory, Self::ClaudeMd, Self::McpMemory, Self::Markdown];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BasicMemory => "basic-memory",
+            Self::ClaudeMemory => "claude-memory",
+            Self::ClaudeMd => "claude-md",
+            Self::McpMemory => "mcp-memory",
+            Self::Markdown => "markdown",
+        }
+    }
+
+    pub fn parse(name: &str) -> Result<ImportSource, ImportError> {
+        let known = || Self::ALL.map(Self::name).join(", ");
+        Self::ALL.into_iter().find(|source| source.name() == name).ok_or_else(|| ImportError::NoSource(name.to_owned(), known()))
+    }
+
+    /// Everything the source holds. `except` is a folder that is not part of it: where the import goes.
+    pub(super) fn take(self, place: &Path, except: &Path) -> Result<Taken, ImportError> {
+        let mut taken = match self {
+            Self::BasicMemory | Self::Markdown => folder::take(place, except)?,
+            Self::ClaudeMemory => folder::take(&claude::memory_folder(place)?, except)?,
+            Self::ClaudeMd => claude::take(place)?,
+            Self::McpMemory => graph::take(place)?,
+        };
+        if matches!(self, Self::BasicMemory | Self::Markdown) {
+            wikilink::lead(&mut taken.pieces);
+        }
+        Ok(taken)
+    }
+}
+
+/// One thing that was remembered.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    /// Its name in the source.
+    pub from: String,
+    /// Its place below the folder of the import.
+    pub to: String,
+    /// As it stands in the source.
+    pub original: Vec<u8>,
+    /// As it shall stand here, but for the word on where it comes from.
+    pub bytes: Vec<u8>,
+}
+
+impl Piece {
+    /// A file that is taken over as it is.
+    pub fn of_file(name: &str, bytes: Vec<u8>) -> Piece {
+        Piece { from: name.to_owned(), to: place_of(name), original: bytes.clone(), bytes }
+    }
+
+    pub fn is_markdown(&self) -> bool {
+        self.to.ends_with(".md")
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    pub pieces: Vec<Piece>,
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Taken {
+    pub fn leave_out(&mut self, name: impl Into<String>, why: impl Into<String>) {
+        self.left_out.push(LeftOut { from: name.into(), why: why.into() });
+    }
+}
+
+/// A path that a project can hold: nothing hidden, nothing that only some file systems allow.
+pub(super) fn place_of(name: &str) -> String {
+    name.split('/').map(plain_part).collect::<Vec<_>>().join("/")
+}
+
+/// As long as a name of a file may be, with room for an ending.
+const LONGEST: usize = 120;
+
+pub(super) fn plain_part(part: &str) -> String {
+    let odd = |c: char| c.is_control() || r#"\/:*?"<>|"#.contains(c) || ('\u{200b}'..='\u{200f}').contains(&c) || c == '\u{feff}';
+    let plain: String = quipu_contract::normal_form(part).chars().map(|c| if odd(c) { '-' } else { c }).collect();
+    let (stem, ending) = plain.rsplit_once('.').map_or((plain.as_str(), ""), |(stem, ending)| (stem, ending));
+    let mut end = stem.len().min(LONGEST);
+    while !stem.is_char_boundary(end) {
+        end -= 1;
+    }
+    let short = if ending.is_empty() { stem[..end].to_owned() } else { format!("{}.{ending}", &stem[..end]) };
+    let trimmed = short.trim_start_matches(['.', ' ']).trim_end_matches(['.', ' ']);
+    if trimmed.is_empty() { "_".to_owned() } else { trimmed.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quipu_contract::ProjectPath;
+
+    #[test]
+    fn every_name_has_a_place() {
+        for (name, wanted) in [
+            ("notes/Coffee: brewing?.md", "notes/Coffee- brewing-.md"),
+            (".claude/rules/a.md", "claude/rules/a.md"),
+            ("记忆/第一章.md", "记忆/第一章.md"),
+            ("cafe\u{301}.md", "café.md"),
+            ("...", "_"),
+            (" a ", "a"),
+        ] {
+            assert_eq!(place_of(name), wanted);
+            ProjectPath::parse(wanted).unwrap();
+        }
+        ProjectPath::parse(&place_of(&"长".repeat(300))).unwrap();
+    }
+}

@@ -1,0 +1,96 @@
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use quipu_protocol::{Import as Asked, ImportAct, ImportError, ImportSource, ImportedFile, import};
+use serde_json::json;
+
+use super::receipt;
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Import {
+    /// What it is: a basic-memory vault, Claude Code's memory folder, a CLAUDE.md with what it imports, the file of the MCP memory server, or any Markdown
+    #[arg(value_name = "FROM", value_parser = PossibleValuesParser::new(ImportSource::ALL.map(ImportSource::name)))]
+    from: String,
+    /// Where it is: a folder or a file
+    path: PathBuf,
+    /// The folder of the project that it goes to; without it imported/FROM
+    #[arg(long, value_name = "FOLDER")]
+    into: Option<String>,
+    /// Say what would happen, write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Words that look like a stand-in for text are meant
+    #[arg(long)]
+    force: bool,
+}
+
+impl Operate for Import {
+    const NAME: &'static str = "import";
+    const ABOUT: &'static str = "Take over memory that was kept elsewhere, with its provenance, in one commit";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let source = ImportSource::parse(&self.from)?;
+        let into = self.into.unwrap_or_else(|| format!("imported/{}", source.name()));
+        let project = session.project()?;
+        let place = session.folder.join(&self.path);
+        let (dry_run, force, lease) = (self.dry_run, self.force, session.lease.clone());
+        let told = self.path.to_string_lossy();
+        let asked = Asked { source, place: &place, told: &told, into: &into, dry_run, force, lease };
+        let imported = import(&project, &session.actor, &asked)?;
+
+        let mut text: String = imported.files.iter().map(render_file).collect();
+        imported.left_out.iter().for_each(|left| text.push_str(&format!("left out  {}  ({})\n", left.from, left.why)));
+        let of = |act: ImportAct| imported.files.iter().filter(|file| file.act == act).count();
+        let (new, renewed, known, differs) = (of(ImportAct::New), of(ImportAct::Renewed), of(ImportAct::Known), of(ImportAct::Differs));
+        let data = json!({"source": source.name(), "into": into, "files": imported.files, "left_out": imported.left_out});
+        let mut answer = match &imported.receipt {
+            Some(told) => receipt::with(told, data, text),
+            None => Answer::new(data, text),
+        };
+        answer =
+            answer.say(format!("{new} new, {renewed} renewed, {known} known, {differs} that differ, {} left out", imported.left_out.len()));
+        if dry_run {
+            answer = answer.say("nothing was written: a dry run");
+        }
+        if differs > 0 {
+            answer.exit = exit::NO;
+            answer = answer.say("what differs stayed as it is; take it elsewhere: --into FOLDER");
+        }
+        Ok(answer)
+    }
+}
+
+fn render_file(file: &ImportedFile) -> String {
+    let act = match file.act {
+        ImportAct::New => "new",
+        ImportAct::Renewed => "renewed",
+        ImportAct::Known => "known",
+        ImportAct::Differs => "differs",
+    };
+    let why = file.why.as_ref().map(|why| format!("  ({why})")).unwrap_or_default();
+    format!("{act:<8}  {}  from {}{why}\n", file.path, file.from)
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Failure {
+        let what = error.to_string();
+        match error {
+            ImportError::NoSource(..) => Failure::usage(what, "quipu import --help"),
+            ImportError::Unreadable { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                Failure::new(exit::NOT_FOUND, what, "")
+            }
+            ImportError::Unreadable { .. } => Failure::new(exit::IO, what, ""),
+            ImportError::Other { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),
+            ImportError::Malformed { .. } => Failure::usage(what, "mend that line; nothing was imported"),
+            ImportError::Credentials(_) => {
+                Failure::new(exit::REFUSED, what, "remove them; or allow them in quipu.toml: [guards] credentials_in = [\"PATH\"]")
+            }
+            ImportError::Path(error) => error.into(),
+            ImportError::Store(error) => error.into(),
+        }
+    }
+}

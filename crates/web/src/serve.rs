@@ -1,0 +1,127 @@
+//! Listening: one thread that talks to the network, others for work that blocks, until a signal.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::guard::{Site, guard};
+use crate::policy::Policy;
+
+/// A caller has so long to send its headers: one that sends none must not hold a connection.
+const HEADERS: Duration = Duration::from_secs(10);
+
+/// Answers under way when a signal comes have so long to end. Streams that never end are cut then.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// More connections than browsers and agents of one person open; the next one waits.
+const CONNECTIONS: usize = 256;
+
+/// Work that blocks, at most so much of it at a time.
+const WORKERS: usize = 8;
+
+/// Where to listen, what to serve, what to allow.
+#[derive(Debug)]
+pub struct Plan {
+    pub address: SocketAddr,
+    pub site: Site,
+    pub policy: Policy,
+}
+
+/// Why there is no server.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    #[error("{0} is not loopback, and no host is allowed by name")]
+    Exposed(SocketAddr),
+    #[error("cannot listen on {address}: {source}")]
+    Taken { address: SocketAddr, source: io::Error },
+    #[error("cannot serve: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Serves until SIGINT or SIGTERM. `ready` is told the address as soon as callers are answered.
+pub fn serve(plan: Plan, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    if !plan.address.ip().is_loopback() && plan.policy.hosts.is_empty() {
+        return Err(ServeError::Exposed(plan.address));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(WORKERS).build()?;
+    let router = guard(plan.site, &plan.policy);
+    runtime.block_on(async {
+        let listener = TcpListener::bind(plan.address).await.map_err(|source| ServeError::Taken { address: plan.address, source })?;
+        let stop = signals()?;
+        ready(listener.local_addr()?);
+        answer(listener, router, stop).await;
+        Ok::<(), ServeError>(())
+    })?;
+    // What still blocks is not waited for: every commit is whole or not there.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+/// Runs work that blocks beside the thread that answers. A panic in it is that request's failure only.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+async fn answer(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
+    let graceful = GracefulShutdown::new();
+    let room: &'static Semaphore = Box::leak(Box::new(Semaphore::new(CONNECTIONS)));
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = async {
+            let place = room.acquire().await;
+            (listener.accept().await, place)
+        };
+        let ((stream, _), place) = tokio::select! {
+            () = &mut stop => break,
+            (accepted, place) = accepted => match accepted {
+                Ok(accepted) => (accepted, place),
+                // Out of descriptors, or a caller that left: neither is a reason to end.
+                Err(_) => { tokio::time::sleep(Duration::from_millis(50)).await; continue }
+            },
+        };
+        let connection = graceful.watch(connection(stream, router.clone()));
+        tokio::spawn(async move {
+            let _place = place;
+            // A caller that breaks off or talks nonsense has had its answer.
+            let _ = connection.await;
+        });
+    }
+    drop(listener);
+    let _ = tokio::time::timeout(FAREWELL, graceful.shutdown()).await;
+}
+
+fn connection(stream: TcpStream, router: Router) -> http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
+    let _ = stream.set_nodelay(true);
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+}
+
+/// Ends when someone asks the program to.
+#[cfg(unix)]
+fn signals() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate, mut hangup) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
+    Ok(async move {
+        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {}, _ = hangup.recv() => {} }
+    })
+}
+
+#[cfg(not(unix))]
+fn signals() -> io::Result<impl Future<Output = ()>> {
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+    })
+}

@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""Proves the doors with real agent programs: `quipu integrate HOST`, then the host itself against a scripted model.
+
+    scripts/test-hosts                 installs the programs and calls this
+    prove.py QUIPU FOLDER [HOST …]     QUIPU: the program; FOLDER: where the agent programs are
+
+For each host, in a fresh project: the cold start and the skill reach the model; an append over MCP lands; a write to a sealed file is
+denied and the model hears why; a write that the hook cannot see is found afterwards; the stop gate holds once, then lets go
+and the journal says so. Then two hosts at once append to one file. What a host cannot do (its table says so) is printed.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from model import Model, mcp, shell, write  # noqa: E402
+
+QUIPU, FOLDER = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+BIN = os.path.join(FOLDER, "node_modules/.bin")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DEADLINE = 240
+TASK = "Follow the plan."
+# Stands in PROJECT.md: whoever was told where things stand has heard it.
+SECRET = "The lighthouse keeper is called Ottoline."
+# Of the skill's description, which hosts show their models.
+SKILL = "Use when starting or ending work in a project with a quipu.toml"
+
+
+def claude(base, home):
+    return {"ANTHROPIC_BASE_URL": base, "ANTHROPIC_API_KEY": "dummy", "ANTHROPIC_MODEL": "mock-model", "ENABLE_TOOL_SEARCH": "false",
+            "IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "1"}
+
+
+def codex(base, home):
+    put(home, ".codex/config.toml", f'''model = "mock-model"
+model_provider = "mock"
+[model_providers.mock]
+name = "mock"
+base_url = "{base}/v1"
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+''')
+    return {"OPENAI_API_KEY": "dummy"}
+
+
+def gemini(base, home):
+    put(home, ".gemini/settings.json", {"general": {"enableAutoUpdate": False}, "security": {"auth": {"selectedType": "gemini-api-key"}}})
+    return {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": base, "GEMINI_MODEL": "gemini-2.5-flash"}
+
+
+def qwen(base, home):
+    put(home, ".qwen/settings.json", {"security": {"auth": {"selectedType": "openai"}}, "general": {"enableAutoUpdate": False}})
+    return {"OPENAI_API_KEY": "dummy", "OPENAI_BASE_URL": f"{base}/v1", "OPENAI_MODEL": "mock-model"}
+
+
+def opencode(base, home):
+    provider = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": f"{base}/v1", "apiKey": "dummy"},
+                "models": {"mock-model": {"name": "mock", "tool_call": True}}}
+    put(home, "opencode.json", {"provider": {"mock": provider}, "model": "mock/mock-model", "small_model": "mock/mock-model"})
+    return {"OPENCODE_CONFIG": os.path.join(home, "opencode.json"), "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+
+
+def goose(base, home):
+    return {"GOOSE_DISABLE_KEYRING": "1", "GOOSE_MODE": "auto", "GOOSE_PROVIDER": "openai", "GOOSE_MODEL": "mock-model",
+            "OPENAI_HOST": base, "OPENAI_API_KEY": "dummy"}
+
+
+# How each is called where nobody sits before it.
+CALLS = {
+    "claude": ["claude", "-p", TASK, "--output-format", "stream-json", "--verbose", "--mcp-config", ".mcp.json",
+               "--allowedTools", "mcp__quipu,Write,Edit,Bash"],
+    "codex": ["codex", "exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust",
+              "--dangerously-bypass-approvals-and-sandbox", TASK],
+    "gemini": ["env", "GEMINI_CLI_TRUST_WORKSPACE=true", "gemini", "-p", TASK, "-o", "stream-json", "--approval-mode", "yolo"],
+    "qwen": ["qwen", TASK, "-o", "stream-json", "--yolo"],
+    "opencode": ["opencode", "run", "--format", "json", TASK],
+    "goose": ["goose", "run", "-q", "--no-session", "--output-format", "stream-json", "--with-builtin", "developer",
+              "--with-extension", "quipu:quipu mcp --agent goose", "-t", TASK],
+}
+
+# What a host has no place for: told, not tested. If it turns out to have one, that is told too, as a failure of this table.
+# goose shows its model nothing of what a hook prints at a session's start. `opencode run` ends before a plugin can go on.
+HOSTS = {"claude": (claude, set()), "codex": (codex, set()), "gemini": (gemini, set()), "qwen": (qwen, set()),
+         "opencode": (opencode, {"stop gate"}), "goose": (goose, {"cold start"})}
+
+
+def put(folder, path, value):
+    path = os.path.join(folder, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(value if isinstance(value, str) else json.dumps(value))
+
+
+def quipu(folder, *words, fine=True):
+    done = subprocess.run([QUIPU, "-C", folder, *words], capture_output=True, text=True)
+    if fine and done.returncode:
+        raise SystemExit(f"quipu {' '.join(words)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def project(*hosts):
+    """A relay with one more rule: the charter is sealed."""
+    folder = os.path.join(tempfile.mkdtemp(prefix="quipu-hosts-"), "project")
+    os.makedirs(folder)
+    quipu(folder, "init", "--profile", "relay")
+    with open(os.path.join(folder, "quipu.toml"), "a") as file:
+        file.write('\n[[files]]\npath = "charter.md"\nclass = "sealed"\n')
+    put(folder, "PROJECT.md", f"# Project\n\n{SECRET}\n")
+    quipu(folder, "status")
+    quipu(folder, "write", "charter.md", "--text", "We agreed on this.")
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    for host in hosts:
+        quipu(folder, "integrate", host)
+    return folder
+
+
+class Running:
+    """A host at work on a project: by its words, or by other words of a shell."""
+
+    def __init__(self, host, folder, script, words=None):
+        self.model = Model(script)
+        home = tempfile.mkdtemp(prefix=f"quipu-{host}-")
+        path = os.pathsep.join([os.path.dirname(QUIPU), BIN, os.environ["PATH"]])
+        keep = {k: v for k, v in os.environ.items() if k in ("LANG", "TMPDIR", "TERM")}
+        own = HOSTS[host][0](self.model.base, home) if host in HOSTS else {}
+        env = {**keep, "PATH": path, "HOME": home, "XDG_CONFIG_HOME": f"{home}/.config", "NO_PROXY": "127.0.0.1", **own}
+        words = words or CALLS[host]
+        # A group of its own, so that nothing of it is left behind.
+        process = subprocess.Popen([shutil.which(words[0], path=path), *words[1:]], cwd=folder, env=env, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        try:
+            self.out, self.exit = process.communicate(timeout=DEADLINE)[0], process.returncode
+        except subprocess.TimeoutExpired:
+            self.exit = None
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        if self.exit is None:
+            self.out = process.communicate()[0]
+        self.model.close()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def alone(host):
+    """Everything that one host has to show; what failed, and what it has no place for."""
+    folder = project(host)
+    charter = os.path.join(folder, "charter.md")
+    steps = [
+        mcp("append", path="decisions.md", text=f"- kept by {host}"),
+        write(charter, "Rewritten.\n"),
+        # A variable says nothing plainly: no hook can know what this writes.
+        shell("f=charter.md; echo bypassed > $f"),
+    ]
+    seen = {}
+
+    def script(done, _):
+        if done == 2 and "before the bypass" not in seen:
+            seen["before the bypass"] = open(charter).read()
+        return steps[done] if done < len(steps) else "I am done."
+
+    run = Running(host, folder, script)
+    journal = quipu(folder, "log", "--json").stdout
+    status = quipu(folder, "status", fine=False)
+    verify = quipu(folder, "verify", fine=False)
+    heard = run.model.heard
+    gate = "session is not finished"
+    checks = [
+        ("cold start", heard(SECRET)),
+        ("skill", heard(SKILL)),
+        ("append", f"- kept by {host}" in open(os.path.join(folder, "decisions.md")).read()),
+        ("denial", seen.get("before the bypass") == "We agreed on this.\n" and heard("is sealed")),
+        ("bypass found", open(charter).read() == "bypassed\n" and "charter.md" in status.stdout and status.returncode == 1
+         and "charter.md" in verify.stdout + verify.stderr and verify.returncode == 1),
+        ("stop gate", heard(gate)),
+        ("let go with a record", journal.count("stopped without a finish") == 1),
+        ("restored", quipu(folder, "restore", "charter.md").returncode == 0 and open(charter).read() == "We agreed on this.\n"),
+        ("removed", quipu(folder, "integrate", host, "--remove").returncode == 0),
+    ]
+    lacks = HOSTS[host][1]
+    failed = [name for name, good in checks if not good and name not in lacks]
+    surprises = [name for name, good in checks if good and name in lacks]
+    if failed:
+        put(folder, "../said.txt", run.out)
+        put(folder, "../heard.json", json.dumps(run.model.requests, indent=1, ensure_ascii=False))
+        print(f"  {host}: exit {run.exit}; tools missing {run.model.missing}; see {os.path.dirname(folder)}", file=sys.stderr)
+    else:
+        shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
+    return [(name, "no place for it" if name in lacks and not good else "yes" if good else "NO") for name, good in checks], failed + [f"{s}: it can" for s in surprises]
+
+
+def plugin(folder_of_plugins):
+    """The plugin of the release instead of `integrate`: Claude Code's own validator, then a cold start and a denial."""
+    path = os.pathsep.join([BIN, os.environ["PATH"]])
+    program = shutil.which("claude", path=path)
+    home = tempfile.mkdtemp(prefix="quipu-plugin-")
+    env = {"PATH": path, "HOME": home, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    good = True
+    for part in (folder_of_plugins, os.path.join(folder_of_plugins, "quipu")):
+        done = subprocess.run([program, "plugin", "validate", part], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE)
+        print(f"claude plugin validate {os.path.relpath(part)}: {'valid' if done.returncode == 0 else 'FAILED'}")
+        if done.returncode:
+            print(done.stdout + done.stderr, file=sys.stderr)
+            good = False
+    folder = project()
+    charter = os.path.join(folder, "charter.md")
+    steps = [mcp("append", path="decisions.md", text="- kept by the plugin"), write(charter, "Rewritten.\n")]
+    words = ["claude", "-p", TASK, "--plugin-dir", os.path.join(folder_of_plugins, "quipu"), "--allowedTools", "mcp__plugin_quipu_quipu,Write"]
+    run = Running("claude", folder, lambda done, _: steps[done] if done < len(steps) else "I am done.", words)
+    checks = {"cold start": run.model.heard(SECRET), "append": "- kept by the plugin" in open(os.path.join(folder, "decisions.md")).read(),
+              "denial": run.model.heard("is sealed") and open(charter).read() == "We agreed on this.\n"}
+    print("claude with the plugin: " + ", ".join(f"{name}: {'yes' if fine else 'NO'}" for name, fine in checks.items()))
+    if not all(checks.values()):
+        put(folder, "../said.txt", run.out)
+        print(f"  tools missing {run.model.missing}; see {os.path.dirname(folder)}", file=sys.stderr)
+    return good and all(checks.values())
+
+
+def followed(host):
+    """The commands of the host's page, word for word, in a fresh project that nothing was integrated into."""
+    page = os.path.join(ROOT, f"docs/guide/hosts/{host}.md")
+    blocks = open(page).read().split("```sh\n")[1:]
+    lines = [line for block in blocks for line in block.split("```")[0].splitlines()]
+    folder = project()
+    commands = "set -e\n" + "\n".join(lines)
+    steps = [mcp("append", path="decisions.md", text="- seen")]
+    run = Running(host, folder, lambda done, _: steps[done] if done < len(steps) else "I am done.", ["bash", "-c", commands])
+    lacks = HOSTS[host][1] if host in HOSTS else {"cold start"}
+    # What a host keeps in the project for itself is its own affair.
+    ours = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".mcp.json", ".claude/settings.json", ".codex/config.toml", ".codex/hooks.json",
+            ".gemini/settings.json", ".qwen/settings.json", "opencode.json", ".opencode/plugin/quipu.js", ".cursor/mcp.json",
+            ".claude/skills/quipu/SKILL.md", ".agents/skills/quipu/SKILL.md", ".agents/plugins/quipu/hooks/hooks.json"]
+    there = [os.path.join(folder, path) for path in ours]
+    left = [path for path in there if os.path.exists(path) and "quipu" in open(path).read()]
+    began = f"{host}  session" in run.out or "begins" in run.out or host == "cursor"
+    good = run.exit == 0 and began and ("cold start" in lacks or run.model.heard(SECRET)) and not left
+    if host in HOSTS:
+        good = good and "- seen" in open(os.path.join(folder, "decisions.md")).read()
+    if good:
+        shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
+    else:
+        put(folder, "../said.txt", run.out)
+        print(f"  {host}'s page: exit {run.exit}; left {left}; see {os.path.dirname(folder)}", file=sys.stderr)
+    return good
+
+
+def together(one, other, entries=8):
+    """Two hosts at once on one append file: every entry is there once, and none was torn."""
+    folder = project(one, other)
+
+    def work(host):
+        steps = [mcp("append", path="decisions.md", text=f"- entry {number} of {host}") for number in range(entries)]
+        return Running(host, folder, lambda done, _: steps[done] if done < entries else "I am done.")
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, (one, other)))
+    lines = open(os.path.join(folder, "decisions.md")).read().splitlines()
+    wanted = [f"- entry {number} of {host}" for host in (one, other) for number in range(entries)]
+    lost = [line for line in wanted if lines.count(line) != 1]
+    whole = quipu(folder, "verify", fine=False).returncode == 0
+    if lost or not whole:
+        print(f"  {one} and {other}: lost or doubled {lost}; verify {'fine' if whole else 'failed'}; see {folder}", file=sys.stderr)
+        return False
+    shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
+    return True
+
+
+def main():
+    named = sys.argv[3:] or list(HOSTS)
+    path = os.pathsep.join([BIN, os.environ["PATH"]])
+    there = [host for host in named if shutil.which(host, path=path)]
+    for host in named:
+        if host not in there:
+            print(f"SKIPPED {host}: the program is not in {BIN} nor on PATH")
+    failed = []
+    for host in there:
+        rows, wrong = alone(host)
+        print(f"{host:<9} " + ", ".join(f"{name}: {word}" for name, word in rows), flush=True)
+        failed += [f"{host}: {what}" for what in wrong]
+    for host in [*there, *([] if sys.argv[3:] else ["cursor", "agents-md"])]:
+        fine = followed(host)
+        print(f"{host:<9} its page, followed word for word: {'yes' if fine else 'NO'}", flush=True)
+        failed += [] if fine else [f"{host}: its page"]
+    if len(there) > 1:
+        fine = together(there[0], there[1])
+        print(f"{there[0]} and {there[1]} at once on one append file: {'nothing lost' if fine else 'FAILED'}")
+        failed += [] if fine else ["two at once"]
+    if "claude" in there:
+        failed += [] if plugin(os.path.join(ROOT, "plugins")) else ["the plugin"]
+    if len(there) < 3 and not sys.argv[3:]:
+        print(f"only {len(there)} of the agent programs are here; at least three are wanted", file=sys.stderr)
+        sys.exit(1)
+    for what in failed:
+        print(f"FAILED {what}", file=sys.stderr)
+    sys.exit(1 if failed else 0)
+
+
+main()
