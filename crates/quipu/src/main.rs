@@ -13,6 +13,7 @@ mod integrate;
 mod mcp;
 mod memory;
 mod ops;
+mod page;
 mod performers;
 mod progress;
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 mod brief;
 mod files;
-mod schema;
+pub mod schema;
 mod serve;
 mod tools;
 mod wire;
