@@ -1,6 +1,6 @@
 // What the tests stand on: projects made by the program itself, the program serving them, and a real browser.
 
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -10,13 +10,24 @@ import { chromium } from 'playwright-core';
 const here = new URL('..', import.meta.url).pathname;
 const target = process.env.CARGO_TARGET_DIR ?? join(process.env.XDG_CACHE_HOME ?? `${process.env.HOME}/.cache`, 'quipu/target');
 export const QUIPU = process.env.QUIPU ?? join(target, 'debug/quipu');
+// A test that fails half-way leaves no server behind.
+const children = new Set();
+process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')));
+
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+
+/** The environment without a role: the page is for people. */
+const nobody = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^QUIPU_(ROLE|UNIT|AGENT|LEASE|TOKEN)$/.test(name)));
 
 /** A project in a folder of its own. `quipu` runs the program in it and must succeed. */
 export function project(name) {
   const folder = mkdtempSync(join(tmpdir(), `quipu-page-${name}-`));
-  const environment = { ...process.env, QUIPU_ROLE: '', QUIPU_UNIT: '', QUIPU_AGENT: '', QUIPU_LEASE: '' };
-  const quipu = (...words) => execFileSync(QUIPU, words, { cwd: folder, env: environment, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  const quipu = (...words) => {
+    const { status, stdout, stderr } = spawnSync(QUIPU, words, { cwd: folder, env: nobody, encoding: 'utf8' });
+    // 1 is an answer: something is flagged or in conflict.
+    if (status > 1 || status === null) throw new Error(`quipu ${words.join(' ')}: ${status}\n${stderr}`);
+    return stdout;
+  };
   const write = (path, text) => { mkdirSync(dirname(join(folder, path)), { recursive: true }); writeFileSync(join(folder, path), text); };
   const read = (path) => readFileSync(join(folder, path), 'utf8');
   return { folder, quipu, write, read, remove: () => rmSync(folder, { recursive: true, force: true }) };
@@ -24,7 +35,9 @@ export function project(name) {
 
 /** Serves a folder until `stop`. */
 export async function serve(folder) {
-  const child = spawn(QUIPU, ['serve', '--json'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(QUIPU, ['serve', '--json'], { cwd: folder, env: nobody, stdio: ['ignore', 'pipe', 'inherit'] });
+  children.add(child);
+  child.once('exit', () => children.delete(child));
   const lines = createInterface({ input: child.stdout });
   const [first] = await Promise.race([
     lines[Symbol.asyncIterator]().next().then(({ value }) => [value]),
@@ -46,6 +59,7 @@ export function launch() {
 /** A page that fails the test on any error, any broken policy and any request to someone else. */
 export async function visit(browser, server, { width = 1280, height = 860, locale = 'en-GB', dark = false } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, locale, colorScheme: dark ? 'dark' : 'light', reducedMotion: 'reduce' });
+  context.setDefaultTimeout(10_000);
   const page = await context.newPage();
   const wrong = [];
   page.on('pageerror', (error) => wrong.push(String(error)));

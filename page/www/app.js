@@ -25,6 +25,10 @@ function isDark(theme) {
   return theme ? theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
 }
 
+const Knots = () => html`<svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true" fill="currentColor" stroke="currentColor" stroke-linecap="round">
+  <path d="M3 6h26" stroke-width="3" /><path d="M9 6v20M16 6v14M23 6v23" stroke-width="2" />
+  <circle cx="9" cy="13" r="2.4" /><circle cx="9" cy="21" r="2.4" /><circle cx="16" cy="15" r="2.4" /><circle cx="23" cy="12" r="2.4" /><circle cx="23" cy="20" r="2.4" /><circle cx="23" cy="26" r="1.8" /></svg>`;
+
 function App({ known }) {
   const [at, setAt] = useState(parsePlace);
   const [, again] = useState(0);
@@ -61,7 +65,7 @@ function App({ known }) {
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById('main')?.focus(); }}>${t('skip')}</a>
     <header>
-      <div class="brand"><img src="/icon.svg" alt="" width="26" height="26" /><span>Quipu</span></div>
+      <div class="brand"><${Knots} /><span>Quipu</span></div>
       <nav aria-label=${t('menu')}>${Object.keys(VIEWS).map((name) => html`
         <a href=${place(name)} aria-current=${name === at.view ? 'page' : undefined}>${t(name)}</a>`)}</nav>
       <div class="foot">

@@ -15,7 +15,7 @@ export function Plot({ label, names, series, theme, top }) {
     const plot = new uPlot({
       width: Math.max(240, element.clientWidth), height: 260, legend: { show: false }, cursor: { show: false }, padding: [12, 12, 0, 0],
       scales: { x: { time: false, range: (_, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) }, y: { range: (_, low, high) => [Math.min(0, low), Math.max(top ?? 0, high * 1.1, 0.1)] } },
-      axes: [{ ...axis, values: (_, marks) => marks.map((at) => (Number.isInteger(at) ? names[at] ?? '' : '')) }, { ...axis, size: 44 }],
+      axes: [{ ...axis, values: (_, marks) => marks.map((at) => (Number.isInteger(at) ? names[at] || String(at + 1) : '')) }, { ...axis, size: 44 }],
       series: [{}, ...series.map((one, nth) => ({
         label: one.label, stroke: colour(LINES[(one.colour ?? nth) % LINES.length]), width: 2, dash: one.dashed ? [4, 5] : undefined, points: { show: !one.dashed, size: 6 }, spanGaps: true,
       }))],

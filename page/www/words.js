@@ -4,7 +4,7 @@ const WORDS = {
   now: ['Now', '现在'], flow: ['Flow', '流程'], memory: ['Memory', '记忆'], graph: ['Graph', '图谱'],
   story: ['Story', '故事'], work: ['Work', '工作'], journal: ['Journal', '日志'],
 
-  'hint.now': ['What is happening in this project at this moment, and what waits for you.', '项目此刻在做什么，以及什么在等你。'],
+  'hint.now': ['Agents work on plain files here, and Quipu holds them to a contract. This is what happens at this moment, and what waits for you.', '智能体在这里处理普通文件，Quipu 让它们遵守契约。这里显示此刻在做什么，以及什么在等你。'],
   'hint.flow': ['Each row is a unit, each column a step that some agent or Quipu does for it. Nothing here is stored: it follows from the files. Choose a cell to see what was asked, shown and written.', '每行是一个单元，每列是为它做的一步（由智能体或 Quipu 完成）。这里什么都不另存：全由文件推出。点一格，看它被要求做什么、看到什么、写了什么。'],
   'hint.memory': ['The files of the project. The class of a file says how it may change, and Quipu holds everyone to it.', '项目的文件。类别规定文件可以怎样变，Quipu 让每个人都遵守。'],
   'hint.graph': ['How files refer to each other. Choose a node to see its neighbours; orphans are reached by no link, dense ones have too many.', '文件如何互相引用。点一个节点看它的邻居；孤立者没有链接通达，过密者链接太多。'],
@@ -98,7 +98,7 @@ const WORDS = {
   'member.pending': ['pending', '等待'], 'member.in_progress': ['running', '进行中'], 'member.completed': ['done', '完成'], 'member.failed': ['failed', '失败'], 'member.not_applicable': ['not needed', '不需要'],
 
   'journal.search': ['Search reasons, files, actors', '搜索原因、文件、参与者'], 'journal.actor': ['Actor', '参与者'], 'journal.file': ['File', '文件'], 'journal.kind': ['Kind', '种类'],
-  'journal.more': ['Older', '更早'], 'journal.none': ['No commit matches.', '没有匹配的提交。'], 'journal.go': ['No match among the last 20,000 commits.', '最近两万次提交中没有匹配。'], 'journal.on': ['Go on searching', '继续搜索'], 'journal.files': ['and {0} more', '另有 {0} 个'],
+  'journal.changes': ['all but leases', '除租约外'], 'journal.more': ['Older', '更早'], 'journal.none': ['No commit matches.', '没有匹配的提交。'], 'journal.go': ['No match among the last 20,000 commits.', '最近两万次提交中没有匹配。'], 'journal.on': ['Go on searching', '继续搜索'], 'journal.files': ['and {0} more', '另有 {0} 个'],
   verify: ['Verify everything', '核查全部'], 'verify.ok': ['{0} records, {1} files: all is well', '{0} 条记录，{1} 个文件：一切正常'], 'verify.bad': ['{0} problems', '{0} 个问题'], 'verify.about': ['Checks the chain of hashes and every file against the journal.', '核对哈希链，并将每个文件与日志对照。'],
   'kind.commit': ['commit', '提交'], 'kind.adopt': ['adopted', '采纳'], 'kind.amend': ['amended', '修订'], 'kind.restore': ['restored', '恢复'], 'kind.aside': ['set aside', '搁置'], 'kind.lease': ['lease', '租约'], 'kind.note': ['note', '附记'], 'kind.unknown': ['other', '其他'],
   'show.version': ['Read this version', '阅读此版本'], 'show.change': ['What changed', '改了什么'],

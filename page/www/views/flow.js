@@ -6,11 +6,9 @@ import { t } from '../words.js';
 
 const share = (part, whole) => (whole > 0 ? Math.min(100, (100 * part) / whole) : 0);
 
-function strategy(said) {
-  if (typeof said === 'string') return said;
-  const [[name, given] = []] = Object.entries(said ?? {});
-  const numbers = Object.entries(given ?? {}).map(([key, value]) => `${key} ${value}`).join(', ');
-  return numbers ? `${name}: ${numbers}` : name;
+function strategy({ name, ...given }) {
+  const numbers = Object.entries(given).map(([key, value]) => `${key} ${value}`).join(', ');
+  return name === 'whole' ? t('plan.whole') : numbers ? `${name}: ${numbers}` : name;
 }
 
 function Plan({ plan, foreseen }) {
@@ -18,18 +16,18 @@ function Plan({ plan, foreseen }) {
   const shares = (plan.shares ?? []).flat();
   const used = shares.reduce((sum, one) => sum + one.shown, 0);
   const pointers = plan.pointers ?? [];
+  const most = Math.max(1, ...shares.map((one) => one.whole));
   return html`${foreseen && html`<p class="hint">${t('turn.notyet')}</p>`}
     <p>${t('plan.budget', count(plan.budget), count(used))}</p>
     <div class="bar" role="img" aria-label=${t('plan.budget', count(plan.budget), count(used))}><span style=${{ width: `${share(used, plan.budget)}%` }}></span></div>
     <ul class="pointers">${shares.map((one, nth) => {
       const pointer = pointers[nth % Math.max(1, pointers.length)] ?? {};
-      const said = strategy(one.strategy);
       return html`<li>
         <div class="row wrap"><code class="path">${pointer.name}</code><span class="muted small">${pointer.why}</span></div>
         <div class="bar thin" role="img" aria-label=${`${count(one.shown)} / ${count(one.whole)} ${t('tokens')}`}>
-          <span class="whole" style=${{ width: `${share(one.whole, plan.budget)}%` }}></span><span style=${{ width: `${share(one.shown, plan.budget)}%` }}></span></div>
+          <span class="whole" style=${{ width: `${share(one.whole, most)}%` }}></span><span style=${{ width: `${share(one.shown, most)}%` }}></span></div>
         <p class="small"><span class="number">${count(one.shown)}</span>${one.shown < one.whole && html` / <span class="number">${count(one.whole)}</span>`} ${t('tokens')}
-          · ${said === 'whole' ? t('plan.whole') : said}</p></li>`;
+          ${' · '}${strategy(one.strategy ?? {})}</p></li>`;
     })}</ul>
     ${(plan.absent ?? []).length > 0 && html`<h3>${t('plan.absent')}</h3><ul>${plan.absent.map((one) => html`<li class="small"><code>${one.name}</code> ${one.what}</li>`)}</ul>`}`;
 }
@@ -99,7 +97,7 @@ export function Flow({ query, project }) {
           <thead><tr><th scope="col">${t('unit')}</th>${each.map((step) => html`<th scope="col" title=${step.about}><span>${step.name}</span></th>`)}</tr></thead>
           <tbody>${units.map((unit) => html`<tr key=${unit.id}><th scope="row"><span class="path">${unit.id}</span> <span class="muted">${unit.title}</span></th>
             ${each.map((step) => html`<td><${Cell} cell=${at.get(`${step.name}/${unit.id}`)} query=${query} /></td>`)}</tr>`)}</tbody></table></div>`}
-        ${once.length > 0 && html`<h2>${t('flow.once')}</h2>${phases.map((phase) => html`${phase && html`<h3>${phase}</h3>`}<div class="row wrap once">${once.filter((step) => (step.phase ?? '') === phase).map((step) => html`<${Cell} key=${step.name} cell=${at.get(`${step.name}/`)} query=${query} label=${step.name} />`)}</div>`)}`}
+        ${once.length > 0 && html`<h2>${t('flow.once')}</h2>${phases.map((phase) => html`<div class="row wrap once">${phase && html`<span class="phase">${phase}</span>`}${once.filter((step) => (step.phase ?? '') === phase).map((step) => html`<${Cell} key=${step.name} cell=${at.get(`${step.name}/`)} query=${query} label=${step.name} />`)}</div>`)}`}
       </div>
       ${query.step && html`<${Turn} key=${`${query.step}/${query.unit}`} query=${query} />`}
     </div>`;

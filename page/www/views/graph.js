@@ -32,14 +32,14 @@ function Canvas({ data, chosen, onChoose, theme }) {
     const simulation = forceSimulation(model.nodes)
       .force('link', forceLink(model.links).distance(model.nodes.length > 300 ? 40 : 70).strength((link) => 0.7 / Math.min(link.source.degree || 1, link.target.degree || 1)))
       .force('charge', forceManyBody().strength(model.nodes.length > 300 ? -60 : -160).distanceMax(500))
-      .force('x', forceX(0).strength(0.06)).force('y', forceY(0).strength(0.08)).force('apart', forceCollide((node) => radius(node) + 3)).stop();
+      .force('x', forceX(0).strength((node) => (node.degree ? 0.07 : 0.3))).force('y', forceY(0).strength((node) => (node.degree ? 0.09 : 0.3))).force('apart', forceCollide((node) => radius(node) + 3)).stop();
     const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
 
     const fit = () => {
       if (view.own || model.nodes.length === 0) return;
       const xs = model.nodes.map((n) => n.x), ys = model.nodes.map((n) => n.y);
       const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-      view.zoom = Math.min(1.6, 0.9 * Math.min(canvas.clientWidth / (right - left + 80), canvas.clientHeight / (bottom - top + 60)));
+      view.zoom = Math.min(2, 0.95 * Math.min(canvas.clientWidth / (right - left + 80), canvas.clientHeight / (bottom - top + 60)));
       view.x = (left + right) / 2;
       view.y = (top + bottom) / 2;
     };

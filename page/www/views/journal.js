@@ -71,7 +71,7 @@ export function Journal({ query }) {
   const field = (name, label) => html`<label class="grow"><span class="label">${label}</span><input type="search" value=${given[name] ?? ''} onInput=${(e) => change(name, e.target.value)} /></label>`;
   return html`<${Hint} of="journal" /><${Verify} />
     <div class="row wrap filters">${field('q', t('journal.search'))}${field('actor', t('journal.actor'))}${field('path', t('journal.file'))}
-      <label><span class="label">${t('journal.kind')}</span><select value=${given.kind ?? ''} onChange=${(e) => change('kind', e.target.value)}><option value="">${t('class.all')}</option>${KINDS.map((kind) => html`<option value=${kind}>${t(`kind.${kind}`)}</option>`)}</select></label></div>
+      <label><span class="label">${t('journal.kind')}</span><select value=${given.kind ?? ''} onChange=${(e) => change('kind', e.target.value)}><option value="">${t('journal.changes')}</option><option value="all">${t('class.all')}</option>${KINDS.map((kind) => html`<option value=${kind}>${t(`kind.${kind}`)}</option>`)}</select></label></div>
     <${Fault} error=${state.error} />
     ${state.entries === null ? html`<${Loading} />` : html`
       ${state.entries.length === 0 && html`<${Empty}>${state.next ? t('journal.go') : t('journal.none')}</${Empty}>`}

@@ -74,14 +74,12 @@ export function Now() {
     const flow = data.flow;
     const yours = flow ? [...flow.waiting, ...flow.failed.filter((turn) => turn.objects)] : [];
     const trouble = flow ? [...flow.failed.filter((turn) => !turn.objects), ...flow.blocked, ...flow.stale] : [];
-    return html`<div class="grid">
+    return html`<div class="stacks"><div>
       ${yours.length > 0 && html`<${Card} title=${t('now.yours')} tone="attention"><ul class="list">${yours.map((turn) => html`<${Decision} key=${named(turn)} turn=${turn} />`)}</ul></${Card}>`}
       <${Card} title=${t('now.running')}>
         ${data.runs.length === 0 ? html`<${Empty}>${t('now.none.running')}</${Empty}>` : html`<ul class="list">${data.runs.map((run) => html`<${Running} key=${run.run} run=${run} />`)}</ul>`}
         ${data.runs.length === 0 && flow?.ready.length > 0 && html`<p class="small">${t('now.start', '')}<code>quipu run --agent NAME</code></p>`}
       </${Card}>
-      ${flow && html`<${Card} title=${t('now.progress')}><${Progress} counts=${flow.counts} />
-        ${yours.length === 0 && html`<p class="small muted">${t('now.none.yours')}</p>`}</${Card}>`}
       <${Card} title=${t('now.trouble')}>
         ${trouble.length + data.flagged.length === 0 && html`<${Empty}>${t('now.none.trouble')}</${Empty}>`}
         <ul class="list">${trouble.map((turn) => html`<${Trouble} key=${named(turn)} turn=${turn} />`)}
@@ -90,13 +88,15 @@ export function Now() {
       <${Card} title=${t('now.held')}>
         ${data.leases.length + data.sessions.length === 0 && html`<${Empty}>${t('now.none.held')}</${Empty}>`}
         <ul class="list">${data.leases.map((lease) => html`<${Held} key=${lease.token} lease=${lease} />`)}
-        ${data.sessions.map((session) => html`<li><div class="row"><span class="tag">${t('session')}</span><strong>${session.who}</strong>
-          <span class="muted">${t('since', '')}<${When} at=${session.since} />${session.over && ` · ${t('session.over')}`}</span></div></li>`)}</ul>
-      </${Card}>
-      <${Card} title=${t('now.recent')}><ol class="list">${data.recent.map((entry) => html`<li><div class="row"><a href=${place('journal', { seq: entry.seq })}>@${entry.seq}</a>
-        <strong>${entry.who}</strong> <span class="muted"><${When} at=${entry.at} /></span></div>
+        ${data.sessions.map((session) => html`<li><div class="row wrap"><span class="tag">${t('session')}</span><strong>${session.who}</strong>
+          <span class="muted small">${t('since', '')}<${When} at=${session.since} />${session.over && ` · ${t('session.over')}`}</span></div></li>`)}</ul>
+      </${Card}></div><div>
+      ${flow && html`<${Card} title=${t('now.progress')}><${Progress} counts=${flow.counts} />
+        ${yours.length === 0 && html`<p class="small muted">${t('now.none.yours')}</p>`}</${Card}>`}
+      <${Card} title=${t('now.recent')}><ol class="list">${data.recent.map((entry) => html`<li><div class="row wrap"><a href=${place('journal', { seq: entry.seq })}>@${entry.seq}</a>
+        <strong>${entry.who}</strong> <span class="muted small"><${When} at=${entry.at} /></span></div>
         <p class="small clip">${entry.why ?? entry.paths.join(', ')}</p></li>`)}</ol></${Card}>
-    </div>
+    </div></div>
     ${!flow && html`<p class="hint">${t('now.noflow')}</p>`}`;
   }}</${Shown}>`;
 }

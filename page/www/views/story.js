@@ -75,4 +75,4 @@ function Threads() {
   }}</${Shown}></${Card}>`;
 }
 
-export const Story = ({ theme }) => html`<${Hint} of="story" /><div class="grid two"><${Check} /><${Threads} /><${Tension} theme=${theme} /></div>`;
+export const Story = ({ theme }) => html`<${Hint} of="story" /><div class="stacks"><div><${Check} /><${Tension} theme=${theme} /></div><div><${Threads} /></div></div>`;

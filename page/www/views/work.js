@@ -92,7 +92,7 @@ function Decisions() {
 }
 
 function Sessions() {
-  const list = useCall('sessions list', { k: 100 });
+  const list = useCall('sessions list', { most: 100 });
   return html`<${Shown} from=${list}>${({ sessions }) => (sessions.length === 0 ? html`<${Empty}>${t('sessions.none')}</${Empty}>` : html`<ul class="list">${sessions.map(({ path, session }) => html`<li>
     <div class="row wrap"><a class="path" href=${fileAt(path)}>${session.name}</a><span class="tag">${session.type}</span>${session.agent && html`<span>${session.agent}</span>`}${session.rounds != null && html`<span class="muted small">${t('rounds', session.rounds)}</span>`}</div>
     <p class="small clip">${session.problem}</p></li>`)}</ul>`)}</${Shown}>`;

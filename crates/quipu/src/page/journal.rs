@@ -1,6 +1,6 @@
 //! The journal, searched from its end, a window at a time.
 
-use quipu_store::LogEntry;
+use quipu_store::{Kind, LogEntry};
 use quipu_web::axum::extract::{Query, State};
 use quipu_web::axum::response::Response;
 use serde::Deserialize;
@@ -41,8 +41,13 @@ pub async fn search(State(page): Shared, Query(asked): Query<Asked>) -> Response
             let who = entry.who.to_string().to_lowercase();
             let named = |part: &str| entry.paths.iter().any(|p| p.to_lowercase().contains(part));
             let why = entry.why.as_deref().unwrap_or_default().to_lowercase();
-            (asked.kind.is_empty() || entry.kind.as_str() == asked.kind)
-                && (actor.is_empty() || who.contains(&actor))
+            let kind = match asked.kind.as_str() {
+                // Leases come and go with every run: whoever wants them says so.
+                "" => entry.kind != Kind::Lease,
+                "all" => true,
+                kind => entry.kind.as_str() == kind,
+            };
+            kind && (actor.is_empty() || who.contains(&actor))
                 && (path.is_empty() || named(&path))
                 && (text.is_empty() || why.contains(&text) || who.contains(&text) || named(&text) || entry.id.starts_with(&text))
         };

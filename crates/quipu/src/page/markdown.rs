@@ -11,7 +11,7 @@ use quipu_text::{Document, LinkKind, is_external, parse_target};
 use serde_json::{Value, json};
 
 /// Deeper than this nothing is nested: an endless quote must not exhaust anyone's stack.
-const DEEPEST: usize = 64;
+const DEEPEST: usize = 24;
 
 /// The tree of a text. `is_file` tells which paths lead anywhere.
 pub fn parse_tree(text: &str, path: &str, is_file: &dyn Fn(&str) -> bool) -> Vec<Value> {
@@ -104,7 +104,9 @@ impl Planter<'_> {
             Event::End(end) => self.end(end),
             Event::Text(text) => self.words(&text, range),
             Event::Code(text) => self.push(json!(["code", {}, text.as_ref()])),
-            Event::Html(html) | Event::InlineHtml(html) => self.raw(&html),
+            // Raw HTML is shown as what it is. A comment that is a marker is worth seeing too.
+            Event::Html(html) => self.say(&html),
+            Event::InlineHtml(html) => self.push(json!(["code", {"class": "raw"}, html.as_ref()])),
             Event::InlineMath(text) | Event::DisplayMath(text) => self.push(json!(["code", {}, text.as_ref()])),
             Event::SoftBreak => self.say("\n"),
             Event::HardBreak => self.push(json!(["br", {}])),
@@ -112,11 +114,6 @@ impl Planter<'_> {
             Event::TaskListMarker(done) => self.say(if done { "☑ " } else { "☐ " }),
             Event::FootnoteReference(name) => self.push(json!(["sup", {}, format!("[{name}]")])),
         }
-    }
-
-    /// Raw HTML is shown as what it is. A comment that is a marker is worth seeing too.
-    fn raw(&mut self, html: &str) {
-        self.push(json!(["code", {"class": "raw"}, html.trim_end()]));
     }
 
     fn start(&mut self, tag: Tag<'_>, range: &Range<usize>) {
@@ -169,7 +166,7 @@ impl Planter<'_> {
                 self.in_code = true;
                 self.open("pre", json!({"language": "yaml"}));
             }
-            Tag::HtmlBlock => self.open("p", json!({})),
+            Tag::HtmlBlock => self.open("code", json!({"class": "raw"})),
             _ => self.open("", json!({})),
         }
     }

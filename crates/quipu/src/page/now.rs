@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use quipu_protocol::flow::{State as Stand, Underway, flow_now, folder_of, runs_under_way};
+use quipu_store::Kind;
 use quipu_web::axum::extract::State;
 use quipu_web::axum::response::Response;
 use serde_json::{Value, json};
@@ -15,6 +16,8 @@ use crate::answer::Failure;
 /// So many of each kind are told; the rest is counted.
 const MOST: usize = 40;
 const RECENT: usize = 8;
+/// Of so many of the last records, leases among them.
+const LOOKED: usize = 60;
 /// The end of a transcript in which its last line is looked for, and how much of that line is told.
 const TAIL: u64 = 8 << 10;
 const LINE: usize = 240;
@@ -53,7 +56,7 @@ pub async fn now(State(page): Shared) -> Response {
             .collect();
         let sessions: Vec<Value> =
             sessions.iter().map(|s| json!({"id": s.id, "who": s.who.to_string(), "since": s.since, "over": s.over})).collect();
-        let recent: Vec<Value> = store.recent(RECENT)?.iter().map(journal::told).collect();
+        let recent: Vec<Value> = store.recent(LOOKED)?.iter().filter(|entry| entry.kind != Kind::Lease).take(RECENT).map(journal::told).collect();
         let runs: Vec<Value> = runs_under_way(store.root()).iter().map(|run| told(store.root(), run)).collect();
         Ok::<Value, Failure>(json!({
             "flow": flow_json,
