@@ -36,6 +36,8 @@ async function fits(page, where) {
   assert.ok(wide <= room, `${where} is ${wide} wide in ${room}`);
 }
 
+// A browser that hangs must not keep everyone waiting.
+setTimeout(() => process.exit(1), 280_000).unref();
 before(async () => { browser = await launch(); });
 after(async () => {
   await Promise.all(open.map((end) => end()));
@@ -57,6 +59,7 @@ describe('every view', { concurrency: 3 }, () => {
     test(`${name} is readable by anyone`, async () => {
       const made = make();
       const server = await serve(made.folder);
+      open.push(async () => { await server.stop(); made.remove(); });
       for (const [form, [options, rules]] of Object.entries(forms)) {
         const { page, at, wrong, close } = await visit(browser, server, options);
         for (const [view, query] of places) {
@@ -71,8 +74,6 @@ describe('every view', { concurrency: 3 }, () => {
         assert.deepEqual(wrong, [], `${name}, ${form}`);
         await close();
       }
-      await server.stop();
-      made.remove();
     });
   }
 });
@@ -171,10 +172,10 @@ test('the journal is searched, verified, and leads back', async () => {
   await at('journal');
   await page.getByRole('button', { name: 'Verify everything' }).click();
   await page.getByText('all is well').waitFor();
-  await page.getByLabel('Actor').fill('ada');
+  await page.getByLabel('Actor', { exact: true }).fill('ada');
   await page.waitForFunction(() => [...document.querySelectorAll('.entry')].every((entry) => entry.textContent.includes('ada')));
-  await page.getByLabel('Actor').fill('');
-  await page.getByLabel('File').fill('decisions.md');
+  await page.getByLabel('Actor', { exact: true }).fill('');
+  await page.getByLabel('File', { exact: true }).fill('decisions.md');
   await page.waitForFunction(() => document.querySelectorAll('.entry').length === 3);
   const second = page.locator('.entry', { hasText: 'decisions.md' }).nth(1);
   await second.locator('button.seq').click();
