@@ -15,8 +15,8 @@ const open = [];
 async function stage(make, options) {
   const made = make();
   const server = await serve(made.folder);
+  open.push(async () => { await server.stop(); made.remove(); });
   const seen = await visit(browser, server, options);
-  open.push(async () => { await seen.close(); await server.stop(); made.remove(); });
   return { ...made, ...seen, server };
 }
 
@@ -40,8 +40,8 @@ async function fits(page, where) {
 setTimeout(() => process.exit(1), 280_000).unref();
 before(async () => { browser = await launch(); });
 after(async () => {
-  await Promise.all(open.map((end) => end()));
   await browser.close();
+  await Promise.all(open.map((end) => end()));
   forget();
 });
 
