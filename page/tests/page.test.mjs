@@ -106,6 +106,19 @@ test('a person approves on the page, and the page hears what others do', async (
   assert.deepEqual(wrong, []);
 });
 
+test('a run is seen while it goes on', async () => {
+  const { page, start, wrong } = await stage(book);
+  await page.getByText('No agent is at work').waitFor();
+  const run = start('run', '--step', 'outline', '--again', '--agent', 'command:sh -c "echo thinking; sleep 30"');
+  await page.locator('.said', { hasText: 'thinking' }).waitFor();
+  assert.match(await page.locator('main').textContent(), /outline\s*command\s*\d+ s/);
+  await page.getByText('architect (command)').waitFor();
+  await run.stop();
+  await page.getByText('No agent is at work').waitFor();
+  await page.getByText('No one holds a lease').waitFor();
+  assert.deepEqual(wrong, []);
+});
+
 test('a file goes back to any version, after a look at what changes', async () => {
   const { page, at, quipu, read, wrong } = await stage(() => {
     const made = novel();
@@ -226,7 +239,7 @@ test('a thousand files are a picture, and a window of files is quick to fill', a
   const { page, at, wrong } = await stage(web);
   await at('graph');
   await page.locator('canvas.graph[data-settled="yes"]').waitFor();
-  assert.match(await page.locator('main').textContent(), /1002 files.*1 orphans/);
+  assert.match(await page.locator('main').textContent(), /1002 files.*201 orphans, 1 dense/);
   await page.getByPlaceholder('Find a file').fill('pages/p77.md');
   await page.getByRole('heading', { name: 'pages/p77.md' }).waitFor();
   await page.getByRole('button', { name: 'Only its neighbours' }).click();

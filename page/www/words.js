@@ -39,7 +39,7 @@ const WORDS = {
   'reject.send': ['Send it back', '退回重做'], overrule: ['Overrule the objection', '驳回异议'], 'gate.read': ['Read first:', '先看：'],
   cancel: ['Cancel', '取消'], close: ['Close', '关闭'], lease: ['lease', '租约'], session: ['session', '会话'], until: ['until {0}', '到 {0}'],
   since: ['since {0}', '自 {0}'], release: ['Release', '释放'], 'session.over': ['taken for dead', '视为已死'],
-  elapsed: ['elapsed', '用时'], agent: ['agent', '智能体'], tokens: ['tokens', '词元'], 'tokens.of': ['{0} of {1} tokens to read', '读 {0} / {1} 词元'],
+  elapsed: ['elapsed', '用时'], agent: ['agent', '智能体'], tokens: ['tokens', '词元'], 'tokens.of': ['It was given {0} tokens to read; its budget is {1}.', '给它读 {0} 词元；预算 {1}。'],
   'flag.what': ['`{0}` {1}', '`{0}` {1}'],
 
   'flow.empty': ['No unit is declared yet: [units.ID] in quipu.toml.', '还没有声明单元：在 quipu.toml 里写 [units.ID]。'],

@@ -14,7 +14,7 @@ function Decision({ turn }) {
   const [asking, setAsking] = useState(false);
   const [why, setWhy] = useState('');
   const decide = (operation, given) => act(() => call(operation, { gate: turn.step, ...given }, turn.unit ?? undefined));
-  const reads = [...(turn.reads ?? []), ...(turn.outputs ?? [])].filter(isPath).filter((path, at, all) => all.indexOf(path) === at);
+  const reads = (turn.gate ? turn.reads : turn.outputs).filter(isPath);
   return html`<li class="decision">
     <div><a href=${turnAt(turn)}><strong>${named(turn)}</strong></a> ${turn.title && html`<span class="muted">${turn.title}</span>`}
       <p>${turn.about}</p>

@@ -40,8 +40,8 @@ pub async fn file(State(page): Shared, Query(asked): Query<Asked>) -> Response {
         let text = String::from_utf8(reading.bytes.clone()).ok();
         let markdown = path.as_str().ends_with(".md") && reading.bytes.len() <= TREE_BYTES;
         let tree = text.as_deref().filter(|_| markdown).map(|text| parse_tree(text, path.as_str(), &|p| is_file(&project, p)));
-        let survey = page.kept.survey(&project)?;
-        let flag = survey.flagged().find(|f| f.path == path.as_str()).and_then(|f| f.flag.clone());
+        let survey = page.kept.last_survey();
+        let flag = survey.and_then(|survey| survey.flagged().find(|f| f.path == path.as_str()).and_then(|f| f.flag.clone()));
         let last = events.first().map(event);
         Ok::<Value, Failure>(json!({
             "path": path,
