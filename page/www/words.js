@@ -30,7 +30,7 @@ const WORDS = {
 
   'now.yours': ['Waits for you', '等你'], 'now.running': ['Running', '进行中'], 'now.trouble': ['Needs a look', '需要看看'],
   'now.held': ['Held', '占用'], 'now.recent': ['Last commits', '最近的提交'], 'now.progress': ['The flow', '流程'],
-  'now.none.yours': ['Nothing waits for you.', '没有什么在等你。'], 'now.none.running': ['No agent is at work.', '没有智能体在工作。'],
+  'now.none.yours': ['Nothing waits for you.', '没有什么在等你。'], 'now.alldone': ['Every step is done. What was made is in Memory.', '每一步都完成了。成果在“记忆”里。'], 'now.none.running': ['No agent is at work.', '没有智能体在工作。'],
   'now.none.trouble': ['Nothing failed, nothing is stale, no file is flagged.', '没有失败，没有过时，没有被标记的文件。'],
   'now.none.held': ['No one holds a lease, no session is open.', '没有租约，没有打开的会话。'],
   'now.start': ['To let agents go on: {0}', '让智能体继续：{0}'],

@@ -92,7 +92,7 @@ export function Now() {
           <span class="muted small">${t('since', '')}<${When} at=${session.since} />${session.over && ` · ${t('session.over')}`}</span></div></li>`)}</ul>
       </${Card}></div><div>
       ${flow && html`<${Card} title=${t('now.progress')}><${Progress} counts=${flow.counts} />
-        ${yours.length === 0 && html`<p class="small muted">${t('now.none.yours')}</p>`}</${Card}>`}
+        ${yours.length === 0 && html`<p class="small muted">${t(flow.counts.every(([state, number]) => number === 0 || state === 'done' || state === 'skipped') ? 'now.alldone' : 'now.none.yours')}</p>`}</${Card}>`}
       <${Card} title=${t('now.recent')}><ol class="list">${data.recent.map((entry) => html`<li><div class="row wrap"><a href=${place('journal', { seq: entry.seq })}>@${entry.seq}</a>
         <strong>${entry.who}</strong> <span class="muted small"><${When} at=${entry.at} /></span></div>
         <p class="small clip">${entry.why ?? entry.paths.join(', ')}</p></li>`)}</ol></${Card}>
