@@ -96,8 +96,8 @@ impl Graph {
         let mut graph = Graph { pages: pages.iter().map(|page| page.path.clone()).collect(), tiers, ..Graph::default() };
         for (page, document) in pages.iter().zip(&documents) {
             for link in document.links() {
-                let from_root_first = matches!(link.kind, LinkKind::Arrow | LinkKind::BareArrow | LinkKind::Press | LinkKind::Wiki);
-                let (to, from_root, found) = resolve(&page.path, &link.path, from_root_first, &by_path);
+                let (to, from_root) = resolve_link(&page.path, &link.path, link.kind, &|path| by_path.contains_key(path));
+                let found = by_path.get(to.as_str()).copied();
                 let fate = match (found, &link.anchor) {
                     // What is no text (a picture) is not among the pages, and cannot be judged.
                     (None, _) if !to.ends_with(".md") && to.rsplit('/').next().is_some_and(|name| name.contains('.')) => Fate::Fine,
@@ -167,22 +167,23 @@ impl Graph {
     }
 }
 
-/// The page that a link names: its path, whether read from the root, and which page it is.
-fn resolve(from: &str, written: &str, root_first: bool, pages: &BTreeMap<&str, usize>) -> (String, bool, Option<usize>) {
+/// The path that a link on a page names, and whether it is read from the root. Where no candidate is a page, the first.
+pub fn resolve_link(from: &str, written: &str, kind: LinkKind, is_page: &dyn Fn(&str) -> bool) -> (String, bool) {
     if written.is_empty() {
-        return (from.to_owned(), true, pages.get(from).copied());
+        return (from.to_owned(), true);
     }
+    let root_first = matches!(kind, LinkKind::Arrow | LinkKind::BareArrow | LinkKind::Press | LinkKind::Wiki);
     let rooted = tidy("", written.trim_start_matches('/'));
     let beside = tidy(from.rsplit_once('/').map_or("", |(folder, _)| folder), written);
     let order = if root_first { [(&rooted, true), (&beside, false)] } else { [(&beside, false), (&rooted, true)] };
     for (path, from_root) in order {
         for candidate in [path.clone(), format!("{path}.md")] {
-            if let Some(nth) = pages.get(candidate.as_str()) {
-                return (candidate, from_root, Some(*nth));
+            if is_page(&candidate) {
+                return (candidate, from_root);
             }
         }
     }
-    (order[0].0.clone(), root_first, None)
+    (order[0].0.clone(), root_first)
 }
 
 /// A path with its `.` and `..` taken away.

@@ -24,7 +24,7 @@ mod waiver;
 mod words;
 
 pub use claim::{Claim, cut_claims};
-pub use graph::{Dense, Edge, Fate, Graph, Orphan};
+pub use graph::{Dense, Edge, Fate, Graph, Orphan, resolve_link};
 pub use graph_picture::{render_dot, render_svg};
 pub use judges::Finding;
 pub use learn::{Proposal, best_sentence, read_offers, read_proposals, speaks_of, with_entry};

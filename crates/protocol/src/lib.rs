@@ -60,7 +60,7 @@ pub use index_file::refresh_index;
 pub use init::{InitError, Laid, Layout, lay_out};
 pub use learning::{LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal};
 pub use library::{Library, ProfileSummary};
-pub use links::{MoveError, Moved, link_graph, most_links, move_file};
+pub use links::{LinkMap, MoveError, Moved, link_graph, map_links, most_links, move_file};
 pub use moment::{now, render_moment};
 pub use project::{Project, ProjectError};
 pub use publish::{HousePress, PublishError, PublishRequest, Publishing, publish};

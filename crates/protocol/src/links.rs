@@ -3,6 +3,7 @@
 use quipu_claims::{Graph, plan_rename};
 use quipu_contract::{Actor, Class, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, StoreError};
+use quipu_text::{Document, Level};
 use thiserror::Error;
 
 use crate::gather::gather;
@@ -17,11 +18,28 @@ const ROOTS: [&str; 3] = ["index.md", "README.md", "PROJECT.md"];
 
 /// The links between the pages that the actor may read, and the page where reading begins.
 pub fn link_graph(project: &Project, actor: &Actor) -> Result<(Graph, Option<String>), ReadError> {
+    let map = map_links(project, actor)?;
+    Ok((map.graph, map.root))
+}
+
+/// The link graph with what a picture of it needs.
+#[derive(Debug)]
+pub struct LinkMap {
+    pub graph: Graph,
+    /// The page where reading begins.
+    pub root: Option<String>,
+    /// For each page the highest level that a fact on it has.
+    pub levels: Vec<Option<Level>>,
+}
+
+/// The same with the levels of the pages.
+pub fn map_links(project: &Project, actor: &Actor) -> Result<LinkMap, ReadError> {
     let pages = gather(project, actor)?.pages;
     let index = project.contract.index_path().map(|path| path.as_str().to_owned());
     let root = index.or_else(|| ROOTS.into_iter().find(|root| pages.iter().any(|page| page.path == *root)).map(str::to_owned));
     let graph = Graph::of(&pages, root.as_deref(), most_links(project));
-    Ok((graph, root))
+    let levels = pages.iter().map(|page| Document::parse(&page.text).level_tags().iter().map(|tag| tag.level).min()).collect();
+    Ok(LinkMap { graph, root, levels })
 }
 
 /// How many links a section may have.

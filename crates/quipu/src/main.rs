@@ -14,6 +14,7 @@ mod integrate;
 mod mcp;
 mod memory;
 mod ops;
+mod page;
 mod performers;
 mod progress;
 #[cfg(test)]

@@ -131,6 +131,7 @@ pub const TABLE: &[Operation] = &[
     row::<ops::git::GitMerge>(),
     row::<ops::import::Import>(),
     row::<ops::integrate::Integrate>(),
+    row::<ops::serve::Serve>(),
     row::<ops::mcp::Mcp>(),
     row::<ops::hook::Hook>(),
     row::<ops::memory_tool::MemoryTool>(),

@@ -17,6 +17,9 @@ use crate::version::Version;
 /// How much of the journal a look back reads.
 const RECENT_BYTES: u64 = 512 << 10;
 
+/// How many commits one search looks at before it asks whether to go on.
+const LOOKED: usize = 20_000;
+
 /// Which state of a file is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
@@ -54,6 +57,14 @@ pub struct LogEntry {
     pub who: Who,
     pub why: Option<String>,
     pub paths: Vec<String>,
+}
+
+/// Some commits out of many, and where to go on.
+#[derive(Debug, Clone, Serialize)]
+pub struct LogPage {
+    pub entries: Vec<LogEntry>,
+    /// Go on before this commit; none at the beginning of the journal.
+    pub next: Option<u64>,
 }
 
 /// A record that carries a note, with what it did to files.
@@ -398,6 +409,36 @@ impl Store {
         let mut entries = Vec::new();
         self.each_newest_first(most, &mut |_, record| entries.push(LogEntry::from(record)))?;
         Ok(entries)
+    }
+
+    /// The newest commits before one that someone wants, newest first. Looks at a bounded number of them.
+    pub fn log_before(&self, before: Option<u64>, most: usize, wanted: &dyn Fn(&LogEntry) -> bool) -> Result<LogPage> {
+        self.settle()?;
+        let mut page = LogPage { entries: Vec::new(), next: None };
+        let mut looked = 0;
+        self.each_line_newest_first(&mut |line| {
+            if before.is_some_and(|before| seq_of(line).is_some_and(|seq| seq >= before)) {
+                return true;
+            }
+            let Ok(record) = Record::decode(line) else { return true };
+            if page.entries.len() == most || looked == LOOKED {
+                page.next = Some(record.seq + 1);
+                return false;
+            }
+            looked += 1;
+            let entry = LogEntry::from(&record);
+            if wanted(&entry) {
+                page.entries.push(entry);
+            }
+            true
+        })?;
+        Ok(page)
+    }
+
+    /// The number of the newest commit, as cheaply as it can be told: for whoever watches.
+    pub fn pulse(&self) -> Result<u64> {
+        let known = if self.is_read_only() { None } else { self.live_now()?.tail() };
+        known.map_or_else(|| self.newest_seq(), |tail| Ok(tail.seq))
     }
 
     /// For each line of a file the commit that last changed it.

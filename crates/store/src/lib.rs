@@ -43,7 +43,7 @@ pub use change::{Change, Expect, Op};
 pub use clock::{Clock, Instant, render_second};
 pub use disk::{Step, StepVerdict, Watch};
 pub use error::{Refused, StoreError};
-pub use history::{At, BlameLine, LogEntry, Noted, NotedFile, PathEvent};
+pub use history::{At, BlameLine, LogEntry, LogPage, Noted, NotedFile, PathEvent};
 pub use ident::fresh_bytes;
 pub use lease::{Lease, LeaseToken};
 pub use publish::{Judged, Receipt};

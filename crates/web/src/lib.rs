@@ -9,10 +9,12 @@
 mod guard;
 mod policy;
 mod serve;
+mod stream;
 mod token;
 
 pub use axum;
 pub use guard::{Site, guard};
 pub use policy::Policy;
 pub use serve::{Plan, ServeError, blocking, serve};
+pub use stream::watch;
 pub use token::Token;

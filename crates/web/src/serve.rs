@@ -26,8 +26,8 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// More connections than browsers and agents of one person open; the next one waits.
 const CONNECTIONS: usize = 256;
 
-/// Work that blocks, at most so much of it at a time.
-const WORKERS: usize = 8;
+/// Work that blocks, at most so much of it at a time: most of it waits for a disk, or for another look at the same thing.
+const WORKERS: usize = 32;
 
 /// Where to listen, what to serve, what to allow.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ fn site() -> Site {
         guarded: Router::new()
             .route("/api", get(|| async { "data" }))
             .route("/api/write", post(|body: Bytes| async move { format!("{} bytes", body.len()) }))
-            .route("/api/slow", get(|| std::future::pending::<String>())),
+            .route("/api/slow", get(std::future::pending::<String>)),
     }
 }
 

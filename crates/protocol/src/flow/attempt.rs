@@ -111,7 +111,8 @@ impl Engine<'_> {
     pub(super) fn attempt(&self, job: &Job<'_>) -> Result<Outcome, AttemptError> {
         let turn = &job.planned;
         let paths: Vec<String> = turn.required().map(|o| o.path.to_string()).collect();
-        let folder = RunFolder::create(self.project.store.root(), &turn.turn, &paths).map_err(io("cannot make the folder of the run"))?;
+        let folder = RunFolder::create(self.project.store.root(), &turn.turn, self.performer.name(), &paths)
+            .map_err(io("cannot make the folder of the run"))?;
         let actor = actor_of(turn.step, unit_of(turn).as_ref(), self.choice.agent.as_ref());
         let seconds = turn.step.deadline_seconds + GRACE_SECONDS;
         let lease = match self.project.store.take_lease(&actor, &paths, seconds) {

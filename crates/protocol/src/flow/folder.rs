@@ -27,6 +27,53 @@ pub struct RunFolder {
 #[derive(Serialize, Deserialize)]
 struct Begun {
     paths: Vec<String>,
+    #[serde(default)]
+    step: String,
+    #[serde(default)]
+    unit: Option<String>,
+    #[serde(default)]
+    agent: Option<String>,
+    #[serde(default)]
+    at: String,
+}
+
+/// A run whose process lives.
+#[derive(Debug, Clone, Serialize)]
+pub struct Underway {
+    pub run: String,
+    pub step: String,
+    pub unit: Option<String>,
+    pub agent: Option<String>,
+    /// When it began.
+    pub at: String,
+    /// How much its agent has said, in bytes of the transcript.
+    pub said: u64,
+}
+
+/// Runs are named by their time, so those under way are among the last. No one has more of them at once.
+const NEWEST_RUNS: usize = 256;
+
+/// The runs that are going on now, in any process.
+pub fn runs_under_way(root: &Path) -> Vec<Underway> {
+    let folders = std::fs::read_dir(root.join(".quipu/runs")).into_iter().flatten().flatten();
+    let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    names.iter().rev().take(NEWEST_RUNS).filter_map(|name| under_way(root, name)).collect()
+}
+
+fn under_way(root: &Path, name: &str) -> Option<Underway> {
+    let folder = folder_of(root, name);
+    if folder.join("verdict.json").exists() {
+        return None;
+    }
+    // Whoever can share the lock knows that no one holds it.
+    let live = File::open(folder.join("live")).ok()?;
+    if live.try_lock_shared().is_ok() {
+        return None;
+    }
+    let begun: Begun = serde_json::from_str(&std::fs::read_to_string(folder.join("begun.json")).ok()?).ok()?;
+    let said = std::fs::metadata(folder.join("transcript.jsonl")).map_or(0, |file| file.len());
+    Some(Underway { run: name.to_owned(), step: begun.step, unit: begun.unit, agent: begun.agent, at: begun.at, said })
 }
 
 pub fn folder_of(root: &Path, id: &str) -> PathBuf {
@@ -43,7 +90,7 @@ pub fn run_id(turn: &Turn, now: jiff::Timestamp) -> String {
 }
 
 impl RunFolder {
-    pub fn create(root: &Path, turn: &Turn, paths: &[String]) -> std::io::Result<RunFolder> {
+    pub fn create(root: &Path, turn: &Turn, agent: &str, paths: &[String]) -> std::io::Result<RunFolder> {
         std::fs::create_dir_all(root.join(".quipu/runs"))?;
         let mut id = run_id(turn, jiff::Timestamp::now());
         let mut path = folder_of(root, &id);
@@ -56,7 +103,14 @@ impl RunFolder {
         }
         let live = File::create(path.join("live"))?;
         live.lock()?;
-        std::fs::write(path.join("begun.json"), json!(Begun { paths: paths.to_vec() }).to_string())?;
+        let begun = Begun {
+            paths: paths.to_vec(),
+            step: turn.step.clone(),
+            unit: turn.unit.as_ref().map(ToString::to_string),
+            agent: Some(agent.to_owned()),
+            at: jiff::Timestamp::now().to_string(),
+        };
+        std::fs::write(path.join("begun.json"), json!(begun).to_string())?;
         Ok(RunFolder { id, path, _live: live })
     }
 

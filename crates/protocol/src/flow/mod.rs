@@ -29,7 +29,7 @@ pub use builtin::Press;
 pub use builtin::derive::DeriveError;
 pub use engine::{Choice, Engine, Event, FlowError, Summary, flow_now, refresh_panel};
 pub use estimate::{Estimate, TurnEstimate, estimate_flow};
-pub use folder::{folder_of, prune_runs};
+pub use folder::{Underway, folder_of, prune_runs, runs_under_way};
 pub use gate::{GateError, decide_gate};
 pub use note::{ReadNote, Ruling, RunFact, RunNote, Usage};
 pub use perform::{Ended, Ending, Performer, Stop, Task, Told, Watch};

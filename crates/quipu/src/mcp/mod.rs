@@ -9,7 +9,7 @@ mod files;
 mod fixture;
 mod http;
 mod room;
-mod schema;
+pub mod schema;
 mod serve;
 mod tools;
 mod wire;

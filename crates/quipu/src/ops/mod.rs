@@ -39,6 +39,7 @@ pub mod replay;
 pub mod restore;
 pub mod review;
 pub mod run;
+pub mod serve;
 pub mod sessions;
 pub mod show;
 pub mod split;

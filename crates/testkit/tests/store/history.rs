@@ -178,3 +178,22 @@ fn a_restore_that_meets_a_commit_does_not_undo_it() {
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
     assert_eq!(store.log(usize::MAX).unwrap().len(), 2, "what stands as it should is no commit");
 }
+
+#[test]
+fn the_log_is_searched_in_windows_and_its_pulse_is_its_newest_commit() {
+    let play = Playground::new();
+    let store = play.open();
+    for number in 0..10 {
+        append(&store, &agent(if number % 2 == 0 { "even" } else { "odd" }), "meta/a.md", &format!("{number}\n"));
+    }
+    assert_eq!(store.pulse().unwrap(), store.newest_seq().unwrap());
+    let even = |entry: &quipu_store::LogEntry| entry.who.to_string() == "even";
+    let newest = store.log_before(None, 3, &even).unwrap();
+    assert_eq!(newest.entries.len(), 3);
+    let rest = store.log_before(newest.next, 100, &even).unwrap();
+    assert_eq!((rest.entries.len(), rest.next), (2, None));
+    let seqs: Vec<u64> = newest.entries.iter().chain(&rest.entries).map(|entry| entry.seq).collect();
+    assert!(seqs.windows(2).all(|pair| pair[0] > pair[1]), "newest first, none twice: {seqs:?}");
+    append(&play.open(), &agent("other"), "meta/a.md", "more\n");
+    assert_eq!(store.pulse().unwrap(), store.newest_seq().unwrap(), "what another process commits is seen at once");
+}

@@ -1,0 +1,68 @@
+//! The files of the page, built into the program.
+
+use include_dir::{Dir, include_dir};
+use quipu_web::axum::Router;
+use quipu_web::axum::http::header::CONTENT_TYPE;
+use quipu_web::axum::response::IntoResponse;
+use quipu_web::axum::routing::get;
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../page/www");
+
+/// One address for each file: nothing is looked up by what a caller says.
+pub fn router() -> Router {
+    let mut router = Router::new();
+    let mut folders = vec![&FILES];
+    while let Some(folder) = folders.pop() {
+        folders.extend(folder.dirs());
+        for file in folder.files() {
+            let name = file.path().to_string_lossy().replace('\\', "/");
+            let body = file.contents();
+            let kind = content_type(&name);
+            let address = if name == "index.html" { "/".to_owned() } else { format!("/{name}") };
+            router = router.route(&address, get(move || async move { ([(CONTENT_TYPE, kind)], body).into_response() }));
+        }
+    }
+    router
+}
+
+fn content_type(name: &str) -> &'static str {
+    match name.rsplit('.').next() {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "text/plain; charset=utf-8",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The whole page is small: it travels in every binary.
+    const MOST_BYTES: usize = 700 << 10;
+
+    fn all(folder: &'static Dir<'_>) -> Vec<(String, &'static [u8])> {
+        let own = folder.files().map(|file| (file.path().display().to_string(), file.contents()));
+        own.chain(folder.dirs().flat_map(all)).collect()
+    }
+
+    #[test]
+    fn the_page_is_small_and_asks_nothing_of_others() {
+        let files = all(&FILES);
+        assert!(files.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() < MOST_BYTES);
+        for (name, bytes) in files.iter().filter(|(name, _)| !name.contains("vendor")) {
+            let text = String::from_utf8_lossy(bytes);
+            for never in ["innerHTML", "eval(", "document.write", "//cdn", "https://"] {
+                assert!(!text.contains(never), "{name}: {never}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_inline_in_the_page() {
+        let html = FILES.get_file("index.html").unwrap().contents_utf8().unwrap();
+        assert!(!html.contains("style=") && !html.contains("onclick") && !html.contains("<style"));
+        assert!(html.split("<script").skip(1).all(|script| script.contains("src=\"")));
+    }
+}

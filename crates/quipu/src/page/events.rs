@@ -1,0 +1,38 @@
+//! Telling the page that something happened: the journal's end and the runs under way, looked at while it listens.
+
+use std::time::Duration;
+
+use quipu_protocol::Project;
+use quipu_protocol::flow::runs_under_way;
+use quipu_store::Options;
+use quipu_web::axum::extract::State;
+use quipu_web::axum::response::Response;
+use quipu_web::watch;
+use serde_json::json;
+
+use super::Shared;
+
+/// Quick enough to seem at once, and a look costs a few reads of small files.
+const LOOK: Duration = Duration::from_millis(400);
+
+pub async fn listen(State(page): Shared) -> Response {
+    let folder = page.session.folder.clone();
+    let mut project: Option<Project> = None;
+    let mut told = String::new();
+    watch(LOOK, move || {
+        if project.is_none() {
+            project = Project::open(&folder, Options::default()).ok();
+        }
+        let seq = project.as_ref().and_then(|project| project.store.pulse().ok());
+        if seq.is_none() {
+            project = None;
+        }
+        let runs = runs_under_way(&folder);
+        let running: Vec<_> = runs.iter().map(|run| json!([run.run, run.said])).collect();
+        let news = json!({"seq": seq, "runs": running}).to_string();
+        (news != told).then(|| {
+            told.clone_from(&news);
+            news
+        })
+    })
+}

@@ -1,0 +1,81 @@
+//! Files by class, a window at a time: filtered and ordered here, so that a browser never holds a hundred thousand.
+
+use std::collections::BTreeMap;
+
+use quipu_web::axum::extract::{Query, State};
+use quipu_web::axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::reply::reply;
+
+/// The longest window.
+const MOST: usize = 500;
+
+#[derive(Debug, Deserialize)]
+pub struct Asked {
+    class: Option<String>,
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    offset: usize,
+    #[serde(default = "window")]
+    limit: usize,
+    #[serde(default)]
+    order: String,
+}
+
+fn window() -> usize {
+    200
+}
+
+/// A file as the list shows it.
+struct Listed<'s> {
+    path: &'s str,
+    class: &'static str,
+    seq: u64,
+    len: u64,
+    flag: Option<&'s str>,
+}
+
+pub async fn list(State(page): Shared, Query(asked): Query<Asked>) -> Response {
+    reply(move || {
+        let project = page.session().project()?;
+        let survey = page.kept.survey(&project)?;
+        let ruled = survey.files.iter().map(|f| Listed {
+            path: &f.path,
+            class: f.class.as_str(),
+            seq: f.seq,
+            len: f.len,
+            flag: f.flag.as_ref().map(|flag| flag.what.as_str()),
+        });
+        let free = survey.free.iter().map(|path| Listed { path, class: "free", seq: 0, len: 0, flag: None });
+        let wanted = asked.q.to_lowercase();
+        let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut flagged = 0;
+        let mut files: Vec<Listed<'_>> = Vec::new();
+        for file in ruled.chain(free) {
+            if !wanted.is_empty() && !file.path.to_lowercase().contains(&wanted) {
+                continue;
+            }
+            *classes.entry(file.class).or_default() += 1;
+            flagged += usize::from(file.flag.is_some());
+            if asked.class.as_deref().is_none_or(|class| class == file.class || class == "flagged" && file.flag.is_some()) {
+                files.push(file);
+            }
+        }
+        match asked.order.as_str() {
+            "newest" => files.sort_by(|a, b| b.seq.cmp(&a.seq).then_with(|| a.path.cmp(b.path))),
+            _ => files.sort_by(|a, b| a.path.cmp(b.path)),
+        }
+        let shown: Vec<Value> = files
+            .iter()
+            .skip(asked.offset)
+            .take(asked.limit.min(MOST))
+            .map(|f| json!({"path": f.path, "class": f.class, "seq": f.seq, "len": f.len, "flag": f.flag}))
+            .collect();
+        Ok(json!({"total": files.len(), "offset": asked.offset, "classes": classes, "flagged": flagged, "files": shown}))
+    })
+    .await
+}

@@ -1,0 +1,165 @@
+//! The flow as a board of units and steps, and everything about one turn.
+
+use std::path::Path;
+
+use quipu_contract::{Builtin, Contract, Each, UnitId};
+use quipu_protocol::flow::{Planned, Standing, Turn, flow_now, folder_of, replay, runs_under_way};
+use quipu_web::axum::extract::{Query, State};
+use quipu_web::axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::now::read_tail;
+use super::reply::reply;
+use crate::answer::{Failure, exit};
+use crate::session::{Names, Session};
+use crate::table::TABLE;
+
+/// The end of a transcript that is told, and the beginning of other texts.
+const TRANSCRIPT: u64 = 96 << 10;
+const TEXT: usize = 96 << 10;
+
+pub async fn board(State(page): Shared) -> Response {
+    reply(move || {
+        let project = page.session().project()?;
+        let contract = &project.contract;
+        let (flow, _) = flow_now(&project, &page.memory)?;
+        let mut steps: Vec<Value> = Vec::new();
+        for planned in flow.turns.iter() {
+            let step = planned.step;
+            if !steps.iter().any(|s| s["name"] == step.name.as_str()) {
+                steps.push(json!({
+                    "name": step.name,
+                    "about": step.about.in_language(contract.language),
+                    "each": step.each == Each::Unit,
+                    "gate": planned.is_builtin(Builtin::Gate),
+                    "builtin": step.builtin.is_some(),
+                    "role": step.role,
+                    "phase": step.phase,
+                }));
+            }
+        }
+        let mut units: Vec<Value> = Vec::new();
+        for unit in &contract.units {
+            if flow.turns.iter().any(|t| t.turn.unit.as_ref() == Some(&unit.id)) {
+                units.push(json!({"id": unit.id, "title": unit.title.in_language(contract.language)}));
+            }
+        }
+        let cells: Vec<Value> = flow.turns.iter().zip(&flow.standings).map(|(planned, s)| told(contract, planned, s)).collect();
+        Ok::<Value, Failure>(json!({"steps": steps, "units": units, "cells": cells, "runs": runs_under_way(project.store.root())}))
+    })
+    .await
+}
+
+/// A turn with its state.
+pub fn told(contract: &Contract, planned: &Planned<'_>, standing: &Standing) -> Value {
+    let title = planned.turn.unit.as_ref().and_then(|id| contract.units.iter().find(|u| u.id == *id));
+    json!({
+        "step": planned.turn.step,
+        "unit": planned.turn.unit,
+        "title": title.map(|unit| unit.title.in_language(contract.language)),
+        "about": planned.step.about.in_language(contract.language),
+        "state": standing.state,
+        "why": standing.why,
+        "through": standing.through.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "gate": planned.is_builtin(Builtin::Gate),
+        "objects": standing.objects,
+        "failures": standing.failures,
+        "reads": planned.reads().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "outputs": planned.outputs.iter().map(|o| o.path.to_string()).collect::<Vec<_>>(),
+        "seq": standing.seq,
+    })
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Asked {
+    step: String,
+    unit: Option<String>,
+    /// An older run of the same turn.
+    run: Option<String>,
+}
+
+pub async fn turn(State(page): Shared, Query(asked): Query<Asked>) -> Response {
+    reply(move || {
+        let session = page.session();
+        let project = session.project()?;
+        let unit = asked.unit.as_deref().filter(|u| !u.is_empty()).map(UnitId::parse).transpose();
+        let unit = unit.map_err(|e| Failure::usage(e.to_string(), ""))?;
+        let turn = Turn { step: asked.step.clone(), unit };
+        let (flow, _) = flow_now(&project, &page.memory)?;
+        let Some(at) = flow.find(&turn) else {
+            return Err(Failure::new(exit::NOT_FOUND, format!("there is no turn `{turn}`"), "quipu status"));
+        };
+        let (planned, standing) = (&flow.turns[at], &flow.standings[at]);
+        let root = project.store.root();
+        let running =
+            runs_under_way(root).into_iter().find(|r| r.step == turn.step && r.unit == turn.unit.as_ref().map(ToString::to_string));
+        let past = replay(&project, asked.run.as_deref().unwrap_or(&turn.to_string())).ok().filter(|r| r.fact.note.turn() == turn);
+        let run = match (&asked.run, &running, &past) {
+            (None, Some(running), _) => Some(running.run.clone()),
+            (_, _, Some(past)) => Some(past.fact.note.run.clone()),
+            _ => None,
+        };
+        let folder = run.as_ref().map(|run| folder_of(root, run)).filter(|folder| folder.is_dir());
+        let read = |name: &str| folder.as_deref().and_then(|folder| load(folder, name));
+        let parsed = |name: &str| read(name).and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let (mut plan, mut brief) = (parsed("plan.json"), read("brief.md").or_else(|| read("brief-1.md")));
+        // What has not been done yet is shown as it would be done now.
+        let foreseen = folder.is_none() && past.is_none() && planned.role.is_some();
+        if let (true, Some(role)) = (foreseen, &planned.step.role) {
+            let own = planned.turn.unit.as_ref().map(ToString::to_string);
+            plan = ask(&session, "view", role, own.clone()).ok().map(|view| {
+                let shares: Vec<Value> = view["stages"].as_array().into_iter().flatten().map(|stage| stage["shares"].clone()).collect();
+                json!({"budget": view["budget"], "pointers": view["pointers"], "shares": shares, "absent": view["absent"]})
+            });
+            brief = ask(&session, "brief", role, own).ok().and_then(|brief| brief["text"].as_str().map(str::to_owned));
+        }
+        let runs: Vec<String> =
+            past.as_ref().map(|p| std::iter::once(&p.fact.note.run).chain(&p.others).cloned().collect()).unwrap_or_default();
+        Ok(json!({
+            "turn": told(&project.contract, planned, standing),
+            "run": run,
+            "runs": runs,
+            "running": running,
+            "fact": past.map(|p| p.fact),
+            "plan": plan,
+            "brief": brief.map(|text| cut(&text)),
+            "foreseen": foreseen,
+            "verdict": parsed("verdict.json"),
+            "fault": read("fault.txt").map(|text| cut(&text)),
+            "transcript": folder.as_deref().map(transcript),
+        }))
+    })
+    .await
+}
+
+/// What a role would be shown or told now.
+fn ask(session: &Session, operation: &str, role: &str, unit: Option<String>) -> Result<Value, Failure> {
+    let row = TABLE.iter().find(|row| row.name == operation).expect("the table has views and briefs");
+    let words = ["--partial".to_owned(), "--counter=estimate".to_owned(), "--".to_owned(), role.to_owned()];
+    let matches = crate::mcp::schema::matches(row, &words).map_err(|what| Failure::usage(what, ""))?;
+    let caller = Session::new(session.folder.clone(), Names { unit, ..Names::default() }, Names::default())?;
+    (row.call)(&matches, &caller).map(|answer| answer.json)
+}
+
+fn load(folder: &Path, name: &str) -> Option<String> {
+    std::fs::read(folder.join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn cut(text: &str) -> String {
+    let mut end = text.len().min(TEXT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].to_owned()
+}
+
+/// The last of what was said, as it was said.
+fn transcript(folder: &Path) -> Vec<Value> {
+    let tail = read_tail(&folder.join("transcript.jsonl"), TRANSCRIPT).unwrap_or_default();
+    tail.lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .map(|line| json!({"ms": line["ms"], "who": line["who"], "text": line["text"].as_str().map(cut)}))
+        .collect()
+}

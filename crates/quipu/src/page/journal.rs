@@ -1,0 +1,73 @@
+//! The journal, searched from its end, a window at a time.
+
+use quipu_store::{Kind, LogEntry};
+use quipu_web::axum::extract::{Query, State};
+use quipu_web::axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::reply::reply;
+
+/// The longest window.
+const MOST: usize = 200;
+/// So many paths of one commit are named before the rest is only counted.
+const PATHS: usize = 12;
+
+#[derive(Debug, Deserialize)]
+pub struct Asked {
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    actor: String,
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    kind: String,
+    before: Option<u64>,
+    #[serde(default = "window")]
+    limit: usize,
+}
+
+fn window() -> usize {
+    60
+}
+
+pub async fn search(State(page): Shared, Query(asked): Query<Asked>) -> Response {
+    reply(move || {
+        let project = page.session().project()?;
+        let (text, actor, path) = (asked.q.to_lowercase(), asked.actor.to_lowercase(), asked.path.to_lowercase());
+        let wanted = |entry: &LogEntry| {
+            let who = entry.who.to_string().to_lowercase();
+            let named = |part: &str| entry.paths.iter().any(|p| p.to_lowercase().contains(part));
+            let why = entry.why.as_deref().unwrap_or_default().to_lowercase();
+            let kind = match asked.kind.as_str() {
+                // Leases come and go with every run: whoever wants them says so.
+                "" => entry.kind != Kind::Lease,
+                "all" => true,
+                kind => entry.kind.as_str() == kind,
+            };
+            kind && (actor.is_empty() || who.contains(&actor))
+                && (path.is_empty() || named(&path))
+                && (text.is_empty() || why.contains(&text) || who.contains(&text) || named(&text) || entry.id.starts_with(&text))
+        };
+        let found = project.store.log_before(asked.before, asked.limit.min(MOST), &wanted)?;
+        let entries: Vec<Value> = found.entries.iter().map(told).collect();
+        Ok(json!({"entries": entries, "next": found.next, "newest": project.store.pulse()?}))
+    })
+    .await
+}
+
+/// A commit as the page shows it.
+pub fn told(entry: &LogEntry) -> Value {
+    let shown: Vec<&String> = entry.paths.iter().take(PATHS).collect();
+    json!({
+        "seq": entry.seq,
+        "at": entry.at,
+        "kind": entry.kind.as_str(),
+        "who": entry.who.to_string(),
+        "why": entry.why,
+        "paths": shown,
+        "more": entry.paths.len() - shown.len(),
+    })
+}

@@ -1,0 +1,66 @@
+//! The page's door: addresses to operations and to what the protocol tells, as a person.
+//!
+//! It holds no rules. Whatever is written goes through a row of the table of operations (`calls.rs`); the other
+//! addresses only read, in pieces that stay small however large the project is.
+
+mod assets;
+mod calls;
+mod events;
+mod files;
+mod flow;
+mod graph;
+mod journal;
+mod kept;
+mod markdown;
+mod now;
+mod overview;
+mod reading;
+mod reply;
+
+use std::sync::{Arc, OnceLock};
+
+use quipu_protocol::flow::Memory;
+use quipu_web::Site;
+use quipu_web::axum::Router;
+use quipu_web::axum::routing::{get, post};
+
+use crate::session::Session;
+use kept::Kept;
+
+/// What one server knows.
+pub struct Page {
+    session: Session,
+    /// What the flow has read and is still the same.
+    memory: Memory,
+    kept: Kept,
+}
+
+/// What a handler is given.
+type Shared = quipu_web::axum::extract::State<Arc<Page>>;
+
+impl Page {
+    /// Each request is a caller of its own: nothing is kept between two of them.
+    fn session(&self) -> Session {
+        Session { watched: OnceLock::new(), ..self.session.clone() }
+    }
+}
+
+/// The files of the page for everyone, the project for whoever has the token.
+pub fn site(session: Session) -> Site {
+    let page = Arc::new(Page { session, memory: Memory::default(), kept: Kept::default() });
+    let guarded = Router::new()
+        .route("/api/project", get(overview::project))
+        .route("/api/now", get(now::now))
+        .route("/api/flow", get(flow::board))
+        .route("/api/turn", get(flow::turn))
+        .route("/api/files", get(files::list))
+        .route("/api/file", get(reading::file))
+        .route("/api/lines", get(reading::lines))
+        .route("/api/links", get(graph::of_file))
+        .route("/api/graph", get(graph::graph))
+        .route("/api/journal", get(journal::search))
+        .route("/api/call", post(calls::call))
+        .route("/api/events", get(events::listen))
+        .with_state(page);
+    Site { open: assets::router(), guarded }
+}

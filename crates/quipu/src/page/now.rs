@@ -1,0 +1,104 @@
+//! What is going on: running, waiting for a person, failed, held.
+
+use std::path::Path;
+
+use quipu_protocol::flow::{State as Stand, Underway, flow_now, folder_of, runs_under_way};
+use quipu_store::Kind;
+use quipu_web::axum::extract::State;
+use quipu_web::axum::response::Response;
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::journal;
+use super::reply::reply;
+use crate::answer::Failure;
+
+/// So many of each kind are told; the rest is counted.
+const MOST: usize = 40;
+const RECENT: usize = 8;
+/// Of so many of the last records, leases among them.
+const LOOKED: usize = 60;
+/// The end of a transcript in which its last line is looked for, and how much of that line is told.
+const TAIL: u64 = 8 << 10;
+const LINE: usize = 240;
+
+pub async fn now(State(page): Shared) -> Response {
+    reply(move || {
+        let project = page.session().project()?;
+        let store = &project.store;
+        let mut flow_json = Value::Null;
+        if !project.contract.steps.is_empty() {
+            let (flow, _) = flow_now(&project, &page.memory)?;
+            let of = |state: Stand| -> Vec<Value> {
+                let found = flow.turns.iter().zip(&flow.standings).filter(|(_, s)| s.state == state).take(MOST);
+                found.map(|(planned, standing)| super::flow::told(&project.contract, planned, standing)).collect()
+            };
+            let counts: Vec<Value> = Stand::ALL.iter().map(|s| json!([s.as_str(), flow.count(*s)])).collect();
+            flow_json = json!({
+                "counts": counts,
+                "waiting": of(Stand::Waiting),
+                "failed": of(Stand::Failed),
+                "blocked": of(Stand::Blocked),
+                "stale": of(Stand::Stale),
+                "ready": of(Stand::Ready),
+            });
+        }
+        let survey = page.kept.survey(&project)?;
+        let flagged: Vec<Value> = survey
+            .flagged()
+            .take(MOST)
+            .map(|f| json!({"path": f.path, "class": f.class.as_str(), "what": f.flag.as_ref().map(|x| &x.what)}))
+            .collect();
+        let (leases, sessions) = if store.is_read_only() { (Vec::new(), Vec::new()) } else { (store.leases()?, store.sessions()?) };
+        let leases: Vec<Value> = leases
+            .iter()
+            .map(|l| json!({"token": l.token().to_string(), "holder": l.holder.to_string(), "paths": l.paths, "since": l.since, "until": l.until}))
+            .collect();
+        let sessions: Vec<Value> =
+            sessions.iter().map(|s| json!({"id": s.id, "who": s.who.to_string(), "since": s.since, "over": s.over})).collect();
+        let recent: Vec<Value> = store.recent(LOOKED)?.iter().filter(|entry| entry.kind != Kind::Lease).take(RECENT).map(journal::told).collect();
+        let runs: Vec<Value> = runs_under_way(store.root()).iter().map(|run| told(store.root(), run)).collect();
+        Ok::<Value, Failure>(json!({
+            "flow": flow_json,
+            "runs": runs,
+            "leases": leases,
+            "sessions": sessions,
+            "flagged": flagged,
+            "recent": recent,
+            "files": survey.files.len(),
+        }))
+    })
+    .await
+}
+
+/// A run with the last that its agent said, and what it was given to read.
+fn told(root: &Path, run: &Underway) -> Value {
+    let folder = folder_of(root, &run.run);
+    let plan = std::fs::read_to_string(folder.join("plan.json")).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let shown = |share: &Value| share["shown"].as_u64().unwrap_or(0);
+    let reads = plan.as_ref().map(|plan| {
+        let stages = plan["shares"].as_array().into_iter().flatten();
+        stages.flat_map(|stage| stage.as_array().into_iter().flatten()).map(shown).sum::<u64>()
+    });
+    json!({
+        "run": run.run, "step": run.step, "unit": run.unit, "agent": run.agent, "at": run.at,
+        "reads": reads, "budget": plan.map(|plan| plan["budget"].clone()), "last": last_line(&folder.join("transcript.jsonl")),
+    })
+}
+
+fn last_line(path: &Path) -> Option<String> {
+    let tail = read_tail(path, TAIL)?;
+    let line = tail.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok()?["text"].as_str().map(str::to_owned))?;
+    Some(line.trim().chars().take(LINE).collect())
+}
+
+/// The last bytes of a file, from a whole character on.
+pub fn read_tail(path: &Path, most: u64) -> Option<String> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = std::fs::File::open(path).ok()?;
+    let from = file.metadata().ok()?.len().saturating_sub(most);
+    file.seek(SeekFrom::Start(from)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,122 @@
+//! One file: its text at any version, its history, and who wrote which line.
+
+use quipu_contract::ProjectPath;
+use quipu_protocol::{Project, read_pointer};
+use quipu_store::PathEvent;
+use quipu_web::axum::extract::{Query, State};
+use quipu_web::axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::markdown::parse_tree;
+use super::reply::reply;
+use crate::answer::Failure;
+use crate::session::Session;
+
+/// A longer text is shown as lines, a window at a time.
+const TREE_BYTES: usize = 256 << 10;
+/// The longest window of lines, and how much of one line is shown.
+const LINES: usize = 1_000;
+const LINE_CHARS: usize = 2_000;
+/// So many versions are on the slider.
+const EVENTS: usize = 400;
+
+#[derive(Debug, Deserialize)]
+pub struct Asked {
+    path: String,
+    at: Option<String>,
+}
+
+pub async fn file(State(page): Shared, Query(asked): Query<Asked>) -> Response {
+    reply(move || {
+        let session = page.session();
+        let project = session.project()?;
+        let path = Session::path(&asked.path)?;
+        let at = asked.at.as_deref().filter(|at| !at.is_empty());
+        let reading = read_pointer(&project, &session.actor, path.as_str(), at)?;
+        let events = project.store.events(&path)?;
+        let rule = project.contract.rule(&path);
+        let text = String::from_utf8(reading.bytes.clone()).ok();
+        let markdown = path.as_str().ends_with(".md") && reading.bytes.len() <= TREE_BYTES;
+        let tree = text.as_deref().filter(|_| markdown).map(|text| parse_tree(text, path.as_str(), &|p| is_file(&project, p)));
+        let survey = page.kept.last_survey();
+        let flag = survey.and_then(|survey| survey.flagged().find(|f| f.path == path.as_str()).and_then(|f| f.flag.clone()));
+        let last = events.first().map(event);
+        Ok::<Value, Failure>(json!({
+            "path": path,
+            "class": project.contract.class(&path).as_str(),
+            "about": rule.map(|rule| rule.about.in_language(project.contract.language)),
+            "rule": rule.map(|rule| rule.place.to_string()),
+            "version": reading.version,
+            "bytes": reading.bytes.len(),
+            "lines": text.as_deref().map(|text| text.lines().count()),
+            "is_text": text.is_some(),
+            "tree": tree,
+            "events": events.iter().take(EVENTS).map(event).collect::<Vec<_>>(),
+            "versions": events.len(),
+            "last": last,
+            "flag": flag,
+        }))
+    })
+    .await
+}
+
+fn event(event: &PathEvent) -> Value {
+    json!({"seq": event.seq, "at": event.at, "kind": event.kind.as_str(), "op": event.op, "who": event.who.to_string(), "why": event.why, "version": event.version, "len": event.len})
+}
+
+fn is_file(project: &Project, path: &str) -> bool {
+    ProjectPath::parse(path).is_ok_and(|path| project.store.look_of(&path).is_ok_and(|look| look.is_some()))
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Window {
+    path: String,
+    at: Option<String>,
+    #[serde(default)]
+    from: usize,
+    #[serde(default = "window")]
+    count: usize,
+    /// Who wrote each line, of the newest version.
+    #[serde(default)]
+    blame: bool,
+}
+
+fn window() -> usize {
+    400
+}
+
+pub async fn lines(State(page): Shared, Query(asked): Query<Window>) -> Response {
+    reply(move || {
+        let session = page.session();
+        let project = session.project()?;
+        let path = Session::path(&asked.path)?;
+        let count = asked.count.min(LINES);
+        if asked.blame {
+            let blame = project.store.blame(&path)?;
+            let shown: Vec<Value> = blame
+                .iter()
+                .skip(asked.from)
+                .take(count)
+                .map(|line| json!({"line": line.line, "text": short(&line.text), "seq": line.seq, "who": line.who.to_string(), "at": line.at}))
+                .collect();
+            return Ok(json!({"total": blame.len(), "from": asked.from, "lines": shown}));
+        }
+        let at = asked.at.as_deref().filter(|at| !at.is_empty());
+        let reading = read_pointer(&project, &session.actor, path.as_str(), at)?;
+        let text = String::from_utf8_lossy(&reading.bytes);
+        let shown: Vec<Value> =
+            text.lines().enumerate().skip(asked.from).take(count).map(|(nth, line)| json!({"line": nth + 1, "text": short(line)})).collect();
+        Ok(json!({"total": text.lines().count(), "from": asked.from, "lines": shown}))
+    })
+    .await
+}
+
+/// A line that does not freeze a browser.
+fn short(line: &str) -> String {
+    match line.char_indices().nth(LINE_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,105 @@
+// Flow: units and steps with their states, and everything about one turn.
+
+import { html } from '../vendor/preact.js';
+import { Empty, FileLink, Hint, Shown, Sign, StateTag, Tabs, When, count, go, useGet } from '../ui.js';
+import { t } from '../words.js';
+
+const share = (part, whole) => (whole > 0 ? Math.min(100, (100 * part) / whole) : 0);
+
+function strategy({ name, ...given }) {
+  const numbers = Object.entries(given).map(([key, value]) => `${key} ${value}`).join(', ');
+  return name === 'whole' ? t('plan.whole') : numbers ? `${name}: ${numbers}` : name;
+}
+
+function Plan({ plan, foreseen }) {
+  if (!plan) return html`<${Empty}>${t('turn.nobrief')}</${Empty}>`;
+  const shares = (plan.shares ?? []).flat();
+  const used = shares.reduce((sum, one) => sum + one.shown, 0);
+  const pointers = plan.pointers ?? [];
+  const most = Math.max(1, ...shares.map((one) => one.whole));
+  return html`${foreseen && html`<p class="hint">${t('turn.notyet')}</p>`}
+    <p>${t('plan.budget', count(plan.budget), count(used))}</p>
+    <div class="bar" role="img" aria-label=${t('plan.budget', count(plan.budget), count(used))}><span style=${{ width: `${share(used, plan.budget)}%` }}></span></div>
+    <ul class="pointers">${shares.map((one, nth) => {
+      const pointer = pointers[nth % Math.max(1, pointers.length)] ?? {};
+      return html`<li>
+        <div class="row wrap"><code class="path">${pointer.name}</code><span class="muted small">${pointer.why}</span></div>
+        <div class="bar thin" role="img" aria-label=${`${count(one.shown)} / ${count(one.whole)} ${t('tokens')}`}>
+          <span class="whole" style=${{ width: `${share(one.whole, most)}%` }}></span><span style=${{ width: `${share(one.shown, most)}%` }}></span></div>
+        <p class="small"><span class="number">${count(one.shown)}</span>${one.shown < one.whole && html` / <span class="number">${count(one.whole)}</span>`} ${t('tokens')}
+          ${' · '}${strategy(one.strategy ?? {})}</p></li>`;
+    })}</ul>
+    ${(plan.absent ?? []).length > 0 && html`<h3>${t('plan.absent')}</h3><ul>${plan.absent.map((one) => html`<li class="small"><code>${one.name}</code> ${one.what}</li>`)}</ul>`}`;
+}
+
+function Overview({ data, query }) {
+  const { turn, fact, verdict } = data;
+  const note = fact?.note;
+  return html`<p>${turn.about}</p>
+    <p class="row wrap"><${StateTag} state=${turn.state} /> ${turn.through.length > 0 && html`<span class="small muted">← ${turn.through.join(', ')}</span>`}</p>
+    ${turn.why.length > 0 && html`<h3>${t('turn.why')}</h3><ul>${turn.why.map((line) => html`<li>${line}</li>`)}</ul>`}
+    <h3>${t('turn.outputs')}</h3><ul>${turn.outputs.map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>
+    ${(verdict || note) && html`<h3>${t('turn.verdict')}</h3>
+      <p>${verdict?.ruling ?? note?.ruling}${note?.agent && ` · ${note.agent}`}${note?.usage && ` · ${count(note.usage.input)} + ${count(note.usage.output)} ${t('tokens')}`}
+      ${fact && html` · <a href=${`#/journal?seq=${fact.seq}`}>@${fact.seq}</a> <${When} at=${fact.at} />`}</p>
+      ${(verdict?.why ?? note?.why) && html`<p class="said">${verdict?.why ?? note?.why}</p>`}`}
+    ${data.fault && html`<h3>${t('turn.fault')}</h3><p class="said">${data.fault}</p>`}
+    ${note?.denied?.length > 0 && html`<h3>${t('turn.denied')}</h3><ul>${note.denied.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
+    ${note?.dropped?.length > 0 && html`<h3>${t('turn.dropped')}</h3><ul>${note.dropped.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
+    ${note?.reads?.length > 0 && html`<h3>${t('turn.read')}</h3><ul>${note.reads.map((one) => html`<li><${FileLink} path=${one.path} anchor=${one.section} at=${one.version} /></li>`)}</ul>`}
+    ${data.runs.length > 1 && html`<h3>${t('turn.runs')}</h3><ul>${data.runs.map((run) => html`<li><a href=${`#/flow?${new URLSearchParams({ ...query, run })}`} aria-current=${run === data.run ? 'true' : undefined}>${run}</a></li>`)}</ul>`}`;
+}
+
+function Transcript({ lines }) {
+  if (!lines?.length) return html`<${Empty}>${t('turn.notranscript')}</${Empty}>`;
+  return html`<ol class="transcript">${lines.map((line) => html`<li><span class="who">${line.who}${line.ms != null && html` <span class="muted">${(line.ms / 1000).toFixed(1)} s</span>`}</span><pre>${line.text}</pre></li>`)}</ol>`;
+}
+
+function Turn({ query }) {
+  const turn = useGet('turn', { step: query.step, unit: query.unit, run: query.run });
+  const tab = query.tab ?? 'overview';
+  const choose = (name) => go('flow', { ...query, tab: name }, { replace: true });
+  const close = () => go('flow', {});
+  return html`<aside class="panel" aria-label=${query.step}>
+    <div class="row spread"><h2>${query.step}${query.unit && ` · ${query.unit}`}</h2><button type="button" class="plain" onClick=${close}>${t('close')} ✕</button></div>
+    <${Tabs} label=${query.step} chosen=${tab} onChoose=${choose} of=${[['overview', t('turn.overview')], ['plan', t('turn.plan')], ['brief', t('turn.brief')], ['transcript', t('turn.transcript')]]} />
+    <div role="tabpanel" class="body"><${Shown} from=${turn}>${(data) => ({
+      overview: () => html`<${Overview} data=${data} query=${query} />`,
+      plan: () => html`<${Plan} plan=${data.plan} foreseen=${data.foreseen} />`,
+      brief: () => (data.brief ? html`${data.foreseen && html`<p class="hint">${t('turn.notyet')}</p>`}<pre class="paper" tabIndex="0">${data.brief}</pre>` : html`<${Empty}>${t('turn.nobrief')}</${Empty}>`),
+      transcript: () => html`<${Transcript} lines=${data.transcript} />`,
+    }[tab] ?? (() => null))()}</${Shown}></div>
+  </aside>`;
+}
+
+function Cell({ cell, query, label }) {
+  if (!cell) return html`<span class="muted" aria-hidden="true"> </span>`;
+  const chosen = query.step === cell.step && (query.unit ?? null) === (cell.unit ?? null);
+  const said = `${cell.step}${cell.unit ? ` ${cell.unit}` : ''}: ${t(`state.${cell.state}`)}`;
+  return html`<button type="button" class="cell s-${cell.state}" aria-pressed=${chosen} aria-label=${said} title=${[said, ...cell.why].join('\n')}
+    onClick=${() => go('flow', { step: cell.step, unit: cell.unit, tab: query.tab })}><${Sign} state=${cell.state} />${label && html`<span>${label}</span>`}</button>`;
+}
+
+export function Flow({ query, project }) {
+  const flow = useGet('flow');
+  if (!project.has.flow) return html`<${Hint} of="flow" /><${Empty}>${t('flow.none')}</${Empty}>`;
+  return html`<${Hint} of="flow" /><${Shown} from=${flow}>${({ steps, units, cells }) => {
+    const at = new Map(cells.map((cell) => [`${cell.step}/${cell.unit ?? ''}`, cell]));
+    const once = steps.filter((step) => !step.each);
+    const each = steps.filter((step) => step.each);
+    const states = [...new Set(cells.map((cell) => cell.state))];
+    const phases = [...new Set(once.map((step) => step.phase ?? ''))];
+    return html`<div class=${query.step ? 'split' : ''}>
+      <div class="board">
+        <p class="row wrap legend">${states.map((state) => html`<${StateTag} state=${state} />`)}</p>
+        ${cells.length === 0 && html`<${Empty}>${t('flow.empty')}</${Empty}>`}
+        ${each.length > 0 && units.length > 0 && html`<h2>${t('flow.units')}</h2><div class="wide" tabIndex="0" role="group" aria-label=${t('flow.units')}><table class="cells">
+          <thead><tr><th scope="col">${t('unit')}</th>${each.map((step) => html`<th scope="col" title=${step.about}><span>${step.name}</span></th>`)}</tr></thead>
+          <tbody>${units.map((unit) => html`<tr key=${unit.id}><th scope="row"><span class="path">${unit.id}</span> <span class="muted">${unit.title}</span></th>
+            ${each.map((step) => html`<td><${Cell} cell=${at.get(`${step.name}/${unit.id}`)} query=${query} /></td>`)}</tr>`)}</tbody></table></div>`}
+        ${once.length > 0 && html`<h2>${t('flow.once')}</h2>${phases.map((phase) => html`<div class="row wrap once">${phase && html`<span class="phase">${phase}</span>`}${once.filter((step) => (step.phase ?? '') === phase).map((step) => html`<${Cell} key=${step.name} cell=${at.get(`${step.name}/`)} query=${query} label=${step.name} />`)}</div>`)}`}
+      </div>
+      ${query.step && html`<${Turn} key=${`${query.step}/${query.unit}`} query=${query} />`}
+    </div>`;
+  }}</${Shown}>`;
+}

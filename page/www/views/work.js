@@ -1,0 +1,134 @@
+// Work: todos, decisions with their chains, sessions, metrics over time, review scores.
+
+import { html, useState } from '../vendor/preact.js';
+import { call } from '../api.js';
+import { Card, Dialog, Empty, Fault, FileLink, Hint, Shown, Tabs, fileAt, go, useAct, useCall } from '../ui.js';
+import { Plot } from '../plot.js';
+import { t } from '../words.js';
+
+const COLUMNS = ['pending', 'in_progress', 'blocked', 'completed', 'cancelled'];
+// The moves that lead from one column to another, as the command line has them.
+const MOVES = {
+  pending: { in_progress: ['todo start'], blocked: ['todo block'], completed: ['todo start', 'todo done'], cancelled: ['todo cancel'] },
+  in_progress: { blocked: ['todo block'], completed: ['todo done'], cancelled: ['todo cancel'] },
+  blocked: { pending: ['todo unblock'], in_progress: ['todo unblock', 'todo start'], cancelled: ['todo cancel'] },
+  completed: {}, cancelled: {},
+};
+const SHOWN = 40;
+const KIND = 'text/x-quipu-todo';
+
+function Todo({ todo, onMove }) {
+  const targets = Object.keys(MOVES[todo.status] ?? {});
+  const drag = (event) => { event.dataTransfer.setData(KIND, todo.id); event.dataTransfer.effectAllowed = 'move'; };
+  return html`<li class="todo p-${todo.priority}" draggable=${targets.length > 0} onDragStart=${drag}>
+    <p><strong>${todo.title}</strong></p>
+    <p class="small row wrap"><span class="tag p-${todo.priority}">${t(`priority.${todo.priority}`)}</span>${todo.assignee && html`<span>@${todo.assignee}</span>`}${todo.due && html`<span>${t('due')} ${todo.due}</span>`}${todo.tags.map((tag) => html`<span class="muted">#${tag}</span>`)}</p>
+    ${todo.description && html`<p class="small clip">${todo.description}</p>`}
+    ${todo.notes && html`<p class="small muted clip">${todo.notes}</p>`}
+    <p class="row spread"><code class="small muted">${todo.id}</code>${targets.length > 0 && html`<label class="small"><span class="hidden">${t('todo.move')}: ${todo.title}</span>
+      <select value="" onChange=${(e) => { onMove(todo, e.target.value); e.target.value = ''; }}><option value="">${t('todo.move')} …</option>${targets.map((name) => html`<option value=${name}>${t(`todo.${name}`)}</option>`)}</select></label>`}</p>
+  </li>`;
+}
+
+function Todos() {
+  const list = useCall('todo list', { all: true });
+  const { busy, error, act } = useAct();
+  const [title, setTitle] = useState('');
+  const [priority, setPriority] = useState('medium');
+  const [blocking, setBlocking] = useState(null);
+  const [reason, setReason] = useState('');
+  const [over, setOver] = useState(null);
+  const follow = (todo, to, given = {}) => act(async () => {
+    for (const operation of MOVES[todo.status][to]) await call(operation, { id: todo.id, ...(operation === 'todo block' ? given : {}) });
+    return true;
+  });
+  const move = (todo, to) => {
+    if (!MOVES[todo.status]?.[to]) return;
+    if (to === 'blocked') setBlocking(todo);
+    else follow(todo, to);
+  };
+  const add = async (event) => {
+    event.preventDefault();
+    if (await act(() => call('todo add', { title, priority }))) setTitle('');
+  };
+  return html`<form class="row wrap" onSubmit=${add}><label class="grow"><span class="hidden">${t('todo.new')}</span><input placeholder=${t('todo.new')} value=${title} onInput=${(e) => setTitle(e.target.value)} /></label>
+      <label><span class="hidden">${t('priority')}</span><select value=${priority} onChange=${(e) => setPriority(e.target.value)}>${['critical', 'high', 'medium', 'low'].map((p) => html`<option value=${p}>${t(`priority.${p}`)}</option>`)}</select></label>
+      <button class="main" disabled=${busy || !title.trim()}>${t('todo.add')}</button></form>
+    <${Fault} error=${error} />
+    <${Shown} from=${list}>${(data) => html`<div class="columns">${COLUMNS.map((name) => {
+      const all = data.todos.filter((todo) => todo.status === name);
+      const closed = name === 'completed' || name === 'cancelled';
+      const shown = closed ? all.slice(-SHOWN).reverse() : all.slice(0, 200);
+      const drop = (event) => {
+        event.preventDefault();
+        setOver(null);
+        const todo = data.todos.find((one) => one.id === event.dataTransfer.getData(KIND));
+        if (todo) move(todo, name);
+      };
+      return html`<section class="column ${over === name ? 'over' : ''}" data-status=${name} onDragOver=${(e) => { e.preventDefault(); setOver(name); }} onDragLeave=${() => setOver(null)} onDrop=${drop}>
+        <h2>${t(`todo.${name}`)} <span class="number muted">${all.length}</span></h2>
+        ${all.length === 0 && html`<p class="small muted">${t('todo.none')}</p>`}
+        <ul>${shown.map((todo) => html`<${Todo} key=${todo.id} todo=${todo} onMove=${move} />`)}</ul>
+        ${shown.length < all.length && html`<p class="small muted">${t('todo.newest', shown.length, all.length)}</p>`}</section>`;
+    })}</div>`}</${Shown}>
+    ${blocking && html`<${Dialog} title=${`${t('todo.blocked')}: ${blocking.title}`} onClose=${() => setBlocking(null)}>
+      <form onSubmit=${(event) => { event.preventDefault(); follow(blocking, 'blocked', { reason }); setBlocking(null); setReason(''); }}>
+        <label>${t('todo.reason')}<textarea rows="3" required value=${reason} onInput=${(e) => setReason(e.target.value)}></textarea></label>
+        <div class="buttons"><button class="main" disabled=${!reason.trim()}>${t('todo.blocked')}</button><button type="button" onClick=${() => setBlocking(null)}>${t('cancel')}</button></div></form></${Dialog}>`}`;
+}
+
+function Decisions() {
+  const list = useCall('decisions');
+  return html`<${Shown} from=${list}>${({ decisions }) => {
+    if (decisions.length === 0) return html`<${Empty}>${t('decisions.none')}</${Empty}>`;
+    const jump = (id) => html`<a href=${`#/work?tab=decisions`} onClick=${(event) => { event.preventDefault(); document.getElementById(`d-${id}`)?.scrollIntoView({ block: 'center' }); }}>${id}</a>`;
+    return html`<ol class="list decisions">${[...decisions].reverse().map((one) => html`<li id=${`d-${one.id}`} class=${one.superseded_by ? 'past' : ''}>
+      <div class="row wrap"><code>${one.id}</code><strong>${one.title}</strong>${one.status && html`<span class="tag">${one.status}</span>`}<span class="muted small">${one.date}</span></div>
+      ${one.decision && html`<p>${one.decision}</p>`}${one.why && html`<p class="small">${one.why}</p>`}
+      ${(one.context || one.alternatives || one.consequences) && html`<details><summary>${t('turn.overview')}</summary>${['context', 'alternatives', 'consequences'].filter((key) => one[key]).map((key) => html`<p class="small">${one[key]}</p>`)}</details>`}
+      ${one.supersedes.length > 0 && html`<p class="small">← ${t('supersedes')} ${one.supersedes.map((id) => html`${jump(id)} `)}</p>`}
+      ${one.superseded_by && html`<p class="small">→ ${t('superseded')} ${jump(one.superseded_by)}</p>`}</li>`)}</ol>`;
+  }}</${Shown}>`;
+}
+
+function Sessions() {
+  const list = useCall('sessions list', { most: 100 });
+  return html`<${Shown} from=${list}>${({ sessions }) => (sessions.length === 0 ? html`<${Empty}>${t('sessions.none')}</${Empty}>` : html`<ul class="list">${sessions.map(({ path, session }) => html`<li>
+    <div class="row wrap"><a class="path" href=${fileAt(path)}>${session.name}</a><span class="tag">${session.type}</span>${session.agent && html`<span>${session.agent}</span>`}${session.rounds != null && html`<span class="muted small">${t('rounds', session.rounds)}</span>`}</div>
+    <p class="small clip">${session.problem}</p></li>`)}</ul>`)}</${Shown}>`;
+}
+
+function Metrics({ theme }) {
+  const found = useCall('metrics', { of: 'all' });
+  return html`<p class="hint">${t('metrics.about')}</p><${Shown} from=${found}>${({ metrics }) => {
+    if (metrics.points.length === 0) return html`<${Empty}>${t('sessions.none')}</${Empty}>`;
+    const series = ['reuse', 'growth', 'gain'].map((name) => ({ label: t(name), values: metrics.points.map((point) => point[name]) }));
+    return html`<${Plot} label=${t('work.metrics')} names=${metrics.points.map((point) => point.date)} series=${series} theme=${theme} top=${1} />
+      <div class="wide" tabIndex="0" role="group" aria-label=${t('work.metrics')}><table><thead><tr><th scope="col">${t('session')}</th>${['reuse', 'growth', 'gain'].map((name) => html`<th scope="col">${t(name)}</th>`)}</tr></thead>
+        <tbody>${[...metrics.points].reverse().slice(0, 50).map((point) => html`<tr><td>${point.session}</td><td class="number">${point.reuse.toFixed(2)}</td><td class="number">${point.growth.toFixed(2)}</td><td class="number">${point.gain?.toFixed(2) ?? '–'}</td></tr>`)}</tbody></table></div>`;
+  }}</${Shown}>`;
+}
+
+const Bar = ({ of }) => html`<span class="score" aria-hidden="true"><span style=${{ width: `${(100 * of) / 5}%` }}></span></span>`;
+
+function Review() {
+  const found = useCall('review status');
+  return html`<${Shown} from=${found}>${(panel) => html`
+    ${panel.sum && html`<${Card} title=${`${t('overall')}: ${panel.sum.overall.toFixed(2)}`}><p>${t('by.scores')}: <strong>${panel.sum.verdict}</strong>${panel.verdict && html` · ${t('verdict')}: <strong>${panel.verdict}</strong>`}</p>
+      <ul class="bars">${panel.sum.domains.map((domain) => html`<li><span>${domain.name}</span><${Bar} of=${domain.mean} /><span class="number">${domain.mean.toFixed(1)}</span></li>`)}</ul>
+      ${panel.sum.conflicts.length > 0 && html`<h3>${t('conflicts')}</h3><ul>${panel.sum.conflicts.map((one) => html`<li class="small"><strong>${one.subject}</strong>: ${one.agents[0]} ${one.scores[0]} ↔ ${one.agents[1]} ${one.scores[1]}</li>`)}</ul>`}</${Card}>`}
+    <div class="wide" tabIndex="0" role="group" aria-label=${t('work.review')}><table><thead><tr><th scope="col">${t('agent')}</th><th scope="col">${t('status')}</th><th scope="col">${t('score')}</th><th scope="col">${t('confidence')}</th><th scope="col"><span class="hidden">${t('turn.overview')}</span></th></tr></thead>
+      <tbody>${panel.members.map((one) => html`<tr><th scope="row"><a href=${fileAt(one.path)}>${one.id}</a> <span class="muted">${one.title}</span></th><td>${t(`member.${one.status}`)}</td>
+        <td>${one.report && html`<${Bar} of=${one.report.score} /> <span class="number">${one.report.score}</span>`}</td><td class="number">${one.report?.confidence}</td>
+        <td class="small">${one.report?.summary}${one.faults?.map((fault) => html`<p><${FileLink} path=${one.path} line=${fault.line} /> ${fault.what}</p>`)}</td></tr>`)}</tbody></table></div>`}</${Shown}>`;
+}
+
+export function Work({ query, project, theme }) {
+  const { has } = project;
+  const tabs = [...(has.todos ? [['todos', t('work.todos')]] : []), ...(has.decisions ? [['decisions', t('work.decisions')]] : []),
+    ...(has.sessions ? [['sessions', t('work.sessions')], ['metrics', t('work.metrics')]] : []), ...(has.reports ? [['review', t('work.review')]] : [])];
+  if (tabs.length === 0) return html`<${Hint} of="work" /><${Empty}>${t('work.none')}</${Empty}>`;
+  const tab = tabs.some(([name]) => name === query.tab) ? query.tab : tabs[0][0];
+  return html`<${Hint} of="work" /><${Tabs} label=${t('work')} chosen=${tab} onChoose=${(name) => go('work', { tab: name }, { replace: true })} of=${tabs} />
+    <div role="tabpanel" class="body">${{ todos: () => html`<${Todos} />`, decisions: () => html`<${Decisions} />`, sessions: () => html`<${Sessions} />`, metrics: () => html`<${Metrics} theme=${theme} />`, review: () => html`<${Review} />` }[tab]()}</div>`;
+}

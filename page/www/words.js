@@ -1,0 +1,130 @@
+// Every sentence of the page, in both languages, and the switch between them.
+
+const WORDS = {
+  now: ['Now', '现在'], flow: ['Flow', '流程'], memory: ['Memory', '记忆'], graph: ['Graph', '图谱'],
+  story: ['Story', '故事'], work: ['Work', '工作'], journal: ['Journal', '日志'],
+
+  'hint.now': ['Agents work on plain files here, and Quipu holds them to a contract. This is what happens at this moment, and what waits for you.', '智能体在这里处理普通文件，Quipu 让它们遵守契约。这里显示此刻在做什么，以及什么在等你。'],
+  'hint.flow': ['Each row is a unit, each column a step that some agent or Quipu does for it. Nothing here is stored: it follows from the files. Choose a cell to see what was asked, shown and written.', '每行是一个单元，每列是为它做的一步（由智能体或 Quipu 完成）。这里什么都不另存：全由文件推出。点一格，看它被要求做什么、看到什么、写了什么。'],
+  'hint.memory': ['The files of the project. The class of a file says how it may change, and Quipu holds everyone to it.', '项目的文件。类别规定文件可以怎样变，Quipu 让每个人都遵守。'],
+  'hint.graph': ['How files refer to each other. Choose a node to see its neighbours; orphans are reached by no link, dense ones have too many.', '文件如何互相引用。点一个节点看它的邻居；孤立者没有链接通达，过密者链接太多。'],
+  'hint.story': ['What presses on the firm facts of a story, which promises are open, and whether a new text contradicts what is written.', '什么在动摇故事的坚固事实，哪些伏笔未收，新写的文字是否与已写的矛盾。'],
+  'hint.work': ['What is to be done, what was decided, what past sessions taught. Drag a card to change its status: that is a commit like any other.', '要做什么，决定了什么，过去的会话学到了什么。拖动卡片改变状态：这和别的提交一样。'],
+  'hint.journal': ['Every change there ever was: who, when, why. Nothing is lost: any version can be brought back.', '发生过的每一次变更：谁、何时、为何。什么都不会丢：任何版本都能找回。'],
+
+  'class.sealed': ['sealed', '封存'], 'class.append': ['append', '追加'], 'class.record': ['record', '记录'],
+  'class.overwrite': ['overwrite', '覆盖'], 'class.state': ['state', '状态'], 'class.derived': ['derived', '派生'],
+  'class.free': ['free', '自由'], 'class.flagged': ['flagged', '有标记'], 'class.all': ['all', '全部'],
+  'about.sealed': ['written once; later only a person amends it', '只写一次；之后只有人能修订'],
+  'about.append': ['grows at its end; nothing in it ever changes', '只在末尾增长；已有内容不变'],
+  'about.record': ['created once, never again', '创建一次，不再改动'],
+  'about.overwrite': ['replaced whole; older versions stay in the journal', '整体替换；旧版本留在日志里'],
+  'about.state': ['replaced only on the version that was read', '只能在读过的版本上替换'],
+  'about.derived': ['written by Quipu alone, from other files', '由 Quipu 从其他文件写出'],
+  'about.free': ['no rule names it', '没有规则提到它'],
+  'about.flagged': ['changed outside Quipu in a way its class forbids', '在 Quipu 之外被改动，且类别不允许'],
+
+  'state.pending': ['waits for others', '等待其他'], 'state.ready': ['ready', '可以开始'], 'state.running': ['running', '进行中'],
+  'state.done': ['done', '完成'], 'state.stale': ['stale', '已过时'], 'state.failed': ['failed', '失败'],
+  'state.blocked': ['blocked', '受阻'], 'state.waiting': ['waits for you', '等你决定'], 'state.skipped': ['skipped', '跳过'],
+
+  'now.yours': ['Waits for you', '等你'], 'now.running': ['Running', '进行中'], 'now.trouble': ['Needs a look', '需要看看'],
+  'now.held': ['Held', '占用'], 'now.recent': ['Last commits', '最近的提交'], 'now.progress': ['The flow', '流程'],
+  'now.none.yours': ['Nothing waits for you.', '没有什么在等你。'], 'now.alldone': ['Every step is done. What was made is in Memory.', '每一步都完成了。成果在“记忆”里。'], 'now.none.running': ['No agent is at work.', '没有智能体在工作。'],
+  'now.none.trouble': ['Nothing failed, nothing is stale, no file is flagged.', '没有失败，没有过时，没有被标记的文件。'],
+  'now.none.held': ['No one holds a lease, no session is open.', '没有租约，没有打开的会话。'],
+  'now.start': ['To let agents go on: {0}', '让智能体继续：{0}'],
+  'now.noflow': ['This project has no flow. Its files, work and journal are in the other views.', '这个项目没有流程。文件、工作和日志在其他视图里。'],
+  approve: ['Approve', '批准'], reject: ['Reject', '退回'], 'reject.why': ['What is wrong? Whoever does it again is told.', '哪里不对？重做的人会看到。'],
+  'reject.send': ['Send it back', '退回重做'], overrule: ['Overrule the objection', '驳回异议'], 'gate.read': ['Read first:', '先看：'],
+  cancel: ['Cancel', '取消'], close: ['Close', '关闭'], lease: ['lease', '租约'], session: ['session', '会话'], until: ['until {0}', '到 {0}'],
+  since: ['since {0}', '自 {0}'], release: ['Release', '释放'], 'session.over': ['taken for dead', '视为已死'],
+  elapsed: ['elapsed', '用时'], agent: ['agent', '智能体'], tokens: ['tokens', '词元'], 'tokens.of': ['It was given {0} tokens to read; its budget is {1}.', '给它读 {0} 词元；预算 {1}。'],
+  'flag.what': ['`{0}` {1}', '`{0}` {1}'],
+
+  'flow.empty': ['No unit is declared yet: [units.ID] in quipu.toml.', '还没有声明单元：在 quipu.toml 里写 [units.ID]。'],
+  'flow.none': ['This project has no flow. A profile with steps (book, review) has one.', '这个项目没有流程。带步骤的配置（book、review）才有。'],
+  'flow.once': ['Once for the whole project', '整个项目一次'], 'flow.units': ['For each unit', '每个单元'], unit: ['unit', '单元'], step: ['step', '步骤'],
+  'turn.overview': ['Overview', '概况'], 'turn.plan': ['What it sees', '它看到什么'], 'turn.brief': ['Brief', '任务书'],
+  'turn.transcript': ['Transcript', '对话记录'], 'turn.outputs': ['Writes', '写出'], 'turn.why': ['Why', '原因'], 'turn.runs': ['Runs', '运行'],
+  'turn.notyet': ['Not done yet. This is what it would be given now.', '还没做。这是它现在会拿到的。'],
+  'turn.nobrief': ['The folder of the run is gone, or Quipu does this step itself.', '运行的文件夹不在了，或这一步由 Quipu 自己做。'],
+  'turn.notranscript': ['Nothing was said: a rehearsal and built-in steps have no transcript.', '没有对话：排练和内建步骤没有对话记录。'],
+  'turn.read': ['It had read', '它读过'], 'turn.verdict': ['Verdict', '判定'], 'turn.denied': ['Refused attempts', '被拒绝的尝试'],
+  'turn.dropped': ['Written but not asked for, dropped', '写了但没要求，已丢弃'], 'turn.fault': ['Sent back once with', '退回过一次，理由'],
+  'plan.budget': ['Budget: {0} tokens; {1} used', '预算：{0} 词元；已用 {1}'], 'plan.whole': ['whole', '全文'], 'plan.must': ['must', '必须'],
+  'plan.cut': ['cut', '裁剪'], 'plan.absent': ['Not there', '不存在'],
+
+  'files.search': ['Search paths', '搜索路径'], 'files.none': ['No file matches.', '没有匹配的文件。'], 'files.count': ['{0} files', '{0} 个文件'],
+  'files.pick': ['Choose a file to read it, see who wrote which line, and go back to any version.', '选一个文件来阅读，看每行是谁写的，回到任何版本。'],
+  'files.newest': ['newest first', '最新在前'], 'files.path': ['by path', '按路径'], order: ['Order', '排序'],
+  read: ['Read', '阅读'], source: ['Source', '源文'], blame: ['Who wrote it', '谁写的'], links: ['Links', '链接'],
+  'cited.by': ['Cited by', '被引用'], 'leads.to': ['Leads to', '指向'], 'cited.none': ['No file links here.', '没有文件链接到这里。'],
+  'leads.none': ['It links to nothing.', '它没有链接。'], broken: ['broken', '断链'], presses: ['presses on', '施压'], near: ['nearest: {0}', '最近：{0}'],
+  history: ['History', '历史'], 'version.now': ['newest', '最新'], 'version.nth': ['version {0} of {1}', '第 {0} 版，共 {1} 版'],
+  'version.older': ['This is an older version.', '这是旧版本。'], 'version.removed': ['Here the file was removed.', '文件在此被删除。'],
+  compare: ['Compare with now', '与现在比较'], restore: ['Bring this version back', '恢复此版本'], restored: ['Brought back by commit @{0}', '已由提交 @{0} 恢复'],
+  'restore.sure': ['Bring back this version of {0}?', '恢复 {0} 的这个版本？'], 'restore.what': ['This is what would change. The text that stands there now stays in the journal.', '会有这些改变。现在的文字仍留在日志里。'],
+  'restore.do': ['Bring it back', '恢复'], 'diff.none': ['No difference.', '没有差别。'], binary: ['This file is not text.', '这个文件不是文本。'],
+  'lines.more': ['{0} more lines', '还有 {0} 行'], bytes: ['{0} bytes', '{0} 字节'], 'no.history': ['no history: no commit ever touched it', '没有历史：没有提交碰过它'],
+
+  'graph.search': ['Find a file', '找文件'], 'graph.all': ['Show all', '显示全部'], 'graph.focus': ['Only its neighbours', '只看邻居'],
+  'graph.counts': ['{0} files, {1} links, {2} broken, {3} orphans, {4} dense', '{0} 个文件，{1} 个链接，{2} 断链，{3} 孤立，{4} 过密'],
+  'graph.part': ['{0} of {1} files are drawn: the best linked. Find one to see what is near it.', '画出 {1} 个文件中链接最多的 {0} 个。找一个文件看它的周围。'],
+  orphan: ['orphan', '孤立'], dense: ['dense', '过密'], root: ['where reading begins', '阅读起点'], open: ['Open', '打开'],
+  'graph.keys': ['Arrow keys move the picture, + and − zoom. All nodes are in the list below it.', '方向键移动，+ 与 − 缩放。所有节点也在下面的列表里。'],
+  'graph.list': ['The same as a list', '以列表显示'], 'graph.none': ['No links yet. Write [→ path#section] or a Markdown link in any file.', '还没有链接。在任何文件里写 [→ 路径#章节] 或 Markdown 链接。'],
+  neighbours: ['Neighbours', '邻居'], 'level.premise': ['premise', '前提'], 'level.arc': ['arc', '弧线'], 'level.chapter': ['chapter', '章节'], 'level.scene': ['scene', '场景'], 'level.none': ['no level', '无层级'],
+
+  'story.check': ['Check a text', '检查文字'], 'story.paste': ['Paste a sentence or a whole scene. Each claim in it is held against what is written.', '粘贴一句话或一整场。其中每个说法都会与已写的对照。'],
+  'story.do': ['Check', '检查'], 'story.conflicts': ['{0} conflicts', '{0} 处冲突'], 'story.fine': ['No conflict found in {0} claims.', '{0} 个说法中没有发现冲突。'],
+  'story.new': ['New text', '新文字'], 'story.written': ['Written', '已写'], 'story.unknown': ['Not decided by a rule; judge by this evidence', '没有规则可判；请据此证据判断'],
+  'story.tension': ['Tension', '张力'], 'story.threads': ['Threads', '伏笔'], 'story.threshold': ['gives way at {0}', '到 {0} 即动摇'],
+  'story.notension': ['Nothing presses on anything yet. An entry with [⊣ path#section] presses on that section.', '还没有什么施压。带 [⊣ 路径#章节] 的条目会对那一节施压。'],
+  'story.nothreads': ['No threads. A file of threads says what was planted and when it is due.', '没有伏笔。伏笔文件写明何时埋下、何时该收。'],
+  'thread.overdue': ['overdue', '逾期'], 'thread.due': ['due', '该收'], 'thread.open': ['open', '未收'], 'thread.ahead': ['ahead', '未埋'], 'thread.closed': ['closed', '已收'],
+  planted: ['planted', '埋于'], due: ['due', '该收于'], closed: ['closed', '收于'], chapter: ['chapter', '章'], 'gives.way': ['gives way', '动摇'],
+
+  'work.todos': ['Todos', '待办'], 'work.decisions': ['Decisions', '决定'], 'work.sessions': ['Sessions', '会话'], 'work.metrics': ['Metrics', '指标'], 'work.review': ['Review', '评审'],
+  'work.none': ['This project has no todos, decisions, sessions or reviews. The profiles relay, worldlog and review have them.', '这个项目没有待办、决定、会话或评审。relay、worldlog、review 配置才有。'],
+  'todo.pending': ['To do', '待做'], 'todo.in_progress': ['In progress', '进行中'], 'todo.blocked': ['Blocked', '受阻'], 'todo.completed': ['Done', '完成'], 'todo.cancelled': ['Cancelled', '取消'],
+  'todo.add': ['Add', '添加'], 'todo.new': ['What is to be done?', '要做什么？'], 'todo.move': ['Move to', '移到'], 'todo.reason': ['Why is it blocked?', '为何受阻？'], 'todo.none': ['none', '无'],
+  'todo.newest': ['the newest {0} of {1}', '最新 {0} 个，共 {1} 个'],
+  'priority.critical': ['critical', '紧急'], 'priority.high': ['high', '高'], 'priority.medium': ['medium', '中'], 'priority.low': ['low', '低'], priority: ['Priority', '优先级'],
+  supersedes: ['replaces', '取代'], superseded: ['replaced by', '被取代于'], 'decisions.none': ['No decision yet.', '还没有决定。'],
+  'sessions.none': ['No session yet.', '还没有会话。'], rounds: ['{0} rounds', '{0} 轮'], reuse: ['pattern reuse', '模式复用'], growth: ['knowledge growth', '知识增长'], gain: ['execution gain', '执行增益'],
+  'metrics.about': ['Reuse: how many sessions used a known pattern. Growth: new patterns a session. Gain: how many fewer rounds a known pattern takes.', '复用：多少会话用了已知模式。增长：每会话的新模式。增益：已知模式少用多少轮。'],
+  score: ['score', '分数'], confidence: ['confidence', '把握'], status: ['status', '状态'], overall: ['overall', '总分'], verdict: ['verdict', '结论'], conflicts: ['Conflicts', '分歧'], 'by.scores': ['by the scores', '按分数'],
+  'member.pending': ['pending', '等待'], 'member.in_progress': ['running', '进行中'], 'member.completed': ['done', '完成'], 'member.failed': ['failed', '失败'], 'member.not_applicable': ['not needed', '不需要'],
+
+  'journal.search': ['Search reasons, files, actors', '搜索原因、文件、参与者'], 'journal.actor': ['Actor', '参与者'], 'journal.file': ['File', '文件'], 'journal.kind': ['Kind', '种类'],
+  'journal.changes': ['all but leases', '除租约外'], 'journal.more': ['Older', '更早'], 'journal.none': ['No commit matches.', '没有匹配的提交。'], 'journal.go': ['No match among the last 20,000 commits.', '最近两万次提交中没有匹配。'], 'journal.on': ['Go on searching', '继续搜索'], 'journal.files': ['and {0} more', '另有 {0} 个'],
+  verify: ['Verify everything', '核查全部'], 'verify.ok': ['{0} records, {1} files: all is well', '{0} 条记录，{1} 个文件：一切正常'], 'verify.bad': ['{0} problems', '{0} 个问题'], 'verify.about': ['Checks the chain of hashes and every file against the journal.', '核对哈希链，并将每个文件与日志对照。'],
+  'kind.commit': ['commit', '提交'], 'kind.adopt': ['adopted', '采纳'], 'kind.amend': ['amended', '修订'], 'kind.restore': ['restored', '恢复'], 'kind.aside': ['set aside', '搁置'], 'kind.lease': ['lease', '租约'], 'kind.note': ['note', '附记'], 'kind.unknown': ['other', '其他'],
+  'show.version': ['Read this version', '阅读此版本'], 'show.change': ['What changed', '改了什么'],
+
+  'token.title': ['This page needs its address', '需要完整地址'],
+  'token.what': ['Open the whole address that quipu serve printed, with what stands behind #. Without it the page has nothing to show.', '请打开 quipu serve 打印的完整地址，包括 # 后面的部分。没有它，页面什么也不能显示。'],
+  'lost.title': ['Quipu does not answer', 'Quipu 没有回应'], 'lost.what': ['It was stopped, or started anew with another address. Start it again: quipu serve', '它已停止，或以新地址重启。再次启动：quipu serve'],
+  live: ['live', '实时'], offline: ['not connected', '未连接'], theme: ['Dark or light', '深色或浅色'], language: ['中文', 'English'], skip: ['Skip to the content', '跳到内容'],
+  failed: ['That did not work', '没有成功'], 'do': ['Do', '可以'], rule: ['Rule', '规则'], loading: ['Loading …', '加载中……'], 'read.only': ['read-only', '只读'], reload: ['Look again', '刷新'], menu: ['Views', '视图'],
+};
+
+const kept = (() => { try { return localStorage.getItem('quipu.language'); } catch { return null; } })();
+let column = (kept ?? navigator.language ?? 'en').toLowerCase().startsWith('zh') ? 1 : 0;
+
+export const language = () => (column ? 'zh' : 'en');
+
+export function switchLanguage() {
+  column = 1 - column;
+  try { localStorage.setItem('quipu.language', language()); } catch { /* a private window keeps nothing */ }
+  document.documentElement.lang = language();
+}
+
+/** A sentence with its blanks filled. A key that is not there is shown as it is: what comes from files stays readable. */
+export function t(key, ...fill) {
+  const said = WORDS[key]?.[column] ?? String(key).replace(/^[a-z]+\./, '');
+  return said.replace(/\{(\d)\}/g, (_, nth) => fill[nth] ?? '');
+}
+
+export { WORDS };
