@@ -54,8 +54,8 @@ fn parts_of_guides_show_what_happens() {
     let scenarios = crate::folder_of_scenarios();
     let guides = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
     let mut parts = 0;
-    for entry in std::fs::read_dir(guides).unwrap() {
-        let path = entry.unwrap().path();
+    let files = std::fs::read_dir(guides).unwrap().map(|entry| entry.unwrap().path());
+    for path in files.filter(|path| path.extension().is_some_and(|e| e == "md")) {
         let guide = std::fs::read_to_string(&path).unwrap();
         for part in guide.split("<!-- scenario: ").skip(1) {
             let (name, text) = part.split_once(" -->").unwrap();
