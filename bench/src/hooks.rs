@@ -35,7 +35,7 @@ const CALLS: &[Call] = &[
     Call {
         name: "pre-tool, an edit that is allowed",
         words: &["pre-tool"],
-        said: r##"{"tool_name":"Write","tool_input":{"file_path":"PROJECT.md","content":"# Another\n"}}"##,
+        said: r##"{"tool_name":"Edit","tool_input":{"file_path":"PROJECT.md","old_string":"# ","new_string":"# New: ","replace_all":true}}"##,
         exit: 0,
     },
     Call {
