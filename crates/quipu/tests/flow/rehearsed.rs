@@ -215,7 +215,8 @@ fn a_novel_is_rehearsed_to_its_end_and_remembers() {
         let run = ["run", "--agent", "rehearse"];
         desk.fine(&run);
         for unit in ["ch01", "ch02"] {
-            // What the rehearsal drafts is a list; the author writes the chapter.
+            // What the rehearsal drafts is a list; the author writes the chapter, and says something new in each.
+            let chapter = if unit == "ch01" { chapter.to_owned() } else { chapter.replace("lamp", "bell").replace('灯', "钟") };
             desk.put(&format!("drafts/{unit}-edited.md"), &format!("{chapter}\n<!-- EDIT_COMPLETE -->\n"));
             let said = desk.fine(&["status"]);
             assert!(said.contains("quipu approve final --unit"), "{said}");
@@ -223,13 +224,13 @@ fn a_novel_is_rehearsed_to_its_end_and_remembers() {
             desk.fine(&run);
             desk.fine(&["approve", "accept", "--unit", unit]);
             let said = desk.fine(&run);
-            assert!(said.contains(&format!("did        remember/{unit}: remembered {unit}: characters.md grew")), "{said}");
+            assert!(said.contains(&format!("did        remember/{unit}: remembered {unit}: characters.md by ")), "{said}");
             let fact = desk.text("characters.md");
-            assert!(fact.starts_with(&format!("# Characters\n\n## {name}\n\n- handed: left\n- [chapter] ")), "{fact}");
+            assert!(fact.starts_with(&format!("# Characters\n\n## {name}\n\n- handed: left\n- ")), "{fact}");
             assert!(fact.contains(&format!("[→ manuscripts/{unit}.md#")), "{fact}");
         }
         let said = desk.fine(&["status"]);
-        assert!(said.contains("flow: 16 done"), "{said}");
+        assert!(said.contains("flow: 14 done"), "{said}");
         let said = desk.fine(&run);
         assert!(said.contains("0 turns accepted"), "what memory has grown by makes nothing stale\n{said}");
         desk.fine(&["verify"]);
