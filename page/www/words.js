@@ -72,7 +72,7 @@ const WORDS = {
   'graph.counts': ['{0} files, {1} links, {2} broken, {3} orphans, {4} dense', '{0} 个文件，{1} 个链接，{2} 断链，{3} 孤立，{4} 过密'],
   'graph.part': ['{0} of {1} files are drawn: the best linked. Find one to see what is near it.', '画出 {1} 个文件中链接最多的 {0} 个。找一个文件看它的周围。'],
   orphan: ['orphan', '孤立'], dense: ['dense', '过密'], root: ['where reading begins', '阅读起点'], open: ['Open', '打开'],
-  'graph.keys': ['Arrow keys move the picture, + and − zoom. All nodes are in the list below it.', '方向键移动，+ 与 − 缩放。所有节点也在下面的列表里。'],
+  'graph.long': ['There are so many links that reading them takes a while. The picture comes as soon as they are read.', '链接太多，读取需要一会儿。读完就会显示。'], 'graph.keys': ['Arrow keys move the picture, + and − zoom. All nodes are in the list below it.', '方向键移动，+ 与 − 缩放。所有节点也在下面的列表里。'],
   'graph.list': ['The same as a list', '以列表显示'], 'graph.none': ['No links yet. Write [→ path#section] or a Markdown link in any file.', '还没有链接。在任何文件里写 [→ 路径#章节] 或 Markdown 链接。'],
   neighbours: ['Neighbours', '邻居'], 'level.premise': ['premise', '前提'], 'level.arc': ['arc', '弧线'], 'level.chapter': ['chapter', '章节'], 'level.scene': ['scene', '场景'], 'level.none': ['no level', '无层级'],
 
