@@ -237,6 +237,8 @@ test('files are never markup, whatever an agent writes', async () => {
 
 test('a thousand files are a picture, and a window of files is quick to fill', async () => {
   const { page, at, wrong } = await stage(web);
+  // Reading very many links takes longer than a request may: the page asks again.
+  await page.route('**/api/graph*', (route) => route.fulfill({ status: 504, contentType: 'application/json', body: '{"error":"late"}' }), { times: 1 });
   await at('graph');
   await page.locator('canvas.graph[data-settled="yes"]').waitFor();
   assert.match(await page.locator('main').textContent(), /1002 files.*201 orphans, 1 dense/);

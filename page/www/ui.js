@@ -8,9 +8,12 @@ import { language, t } from './words.js';
 
 const listeners = new Set();
 let pending = null;
+let told = 0;
+/** At most once a second, however much an agent has to say; what a person did shows at once. */
 export function tell(news) {
   clearTimeout(pending);
-  pending = setTimeout(() => listeners.forEach((listener) => listener(news)), 150);
+  const wait = news.seq === undefined ? 0 : Math.max(100, told + 1000 - Date.now());
+  pending = setTimeout(() => { told = Date.now(); listeners.forEach((listener) => listener(news)); }, wait);
 }
 export function useNews(listener) {
   const newest = useRef(listener);
@@ -45,8 +48,10 @@ export function go(view, query, { replace = false } = {}) {
 export function useData(fetcher, wants, { live = true } = {}) {
   const [state, setState] = useState({ data: null, error: null, loading: true });
   const turn = useRef(0);
+  const under = useRef({ way: false, again: false });
   const load = useCallback(async (fresh) => {
     const own = ++turn.current;
+    under.current = { way: true, again: false };
     if (fresh) setState({ data: null, error: null, loading: true });
     try {
       const data = await fetcher();
@@ -54,9 +59,18 @@ export function useData(fetcher, wants, { live = true } = {}) {
     } catch (error) {
       if (own === turn.current) setState((old) => ({ data: fresh ? null : old.data, error, loading: false }));
     }
+    if (own !== turn.current) return;
+    const { again } = under.current;
+    under.current = { way: false, again: false };
+    if (again) load(false);
   }, wants);
   useEffect(() => { load(true); return () => { turn.current += 1; }; }, [load]);
-  useNews(() => { if (live) load(false); });
+  // A server that is still at the last answer is not asked the same again.
+  useNews(() => {
+    if (!live) return;
+    if (under.current.way) under.current.again = true;
+    else load(false);
+  });
   return { ...state, reload: () => load(false) };
 }
 export const useGet = (path, query = {}, options = {}) => useData(() => get(path, query), [path, JSON.stringify(query)], options);

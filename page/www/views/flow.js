@@ -76,7 +76,7 @@ function Cell({ cell, query, label }) {
   if (!cell) return html`<span class="muted" aria-hidden="true"> </span>`;
   const chosen = query.step === cell.step && (query.unit ?? null) === (cell.unit ?? null);
   const said = `${cell.step}${cell.unit ? ` ${cell.unit}` : ''}: ${t(`state.${cell.state}`)}`;
-  return html`<button type="button" class="cell s-${cell.state}" aria-pressed=${chosen} aria-label=${said} title=${[said, ...cell.why].join('\n')}
+  return html`<button type="button" class="cell s-${cell.state}" aria-pressed=${chosen} aria-label=${said} title=${[said, cell.about, ...cell.why].join('\n')}
     onClick=${() => go('flow', { step: cell.step, unit: cell.unit, tab: query.tab })}><${Sign} state=${cell.state} />${label && html`<span>${label}</span>`}</button>`;
 }
 

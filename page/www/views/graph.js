@@ -205,6 +205,14 @@ function Chosen({ data, path, focused, query }) {
 export function Graph({ query, theme }) {
   const graph = useGet('graph', { focus: query.focus, depth: query.focus ? 2 : undefined });
   const [text, setText] = useState('');
+  // The server gives up on the request, not on the reading: it is asked again.
+  const late = graph.error?.status === 504;
+  useEffect(() => {
+    if (!late) return undefined;
+    const timer = setTimeout(graph.reload, 500);
+    return () => clearTimeout(timer);
+  }, [graph.error]);
+  if (late && !graph.data) return html`<${Hint} of="graph" /><p class="empty" role="status">${t('graph.long')}</p>`;
   return html`<${Hint} of="graph" /><${Shown} from=${graph}>${(data) => {
     if (data.links_all === 0) return html`<${Empty}>${t('graph.none')}</${Empty}>`;
     const byLevel = data.nodes.some((node) => node.level);

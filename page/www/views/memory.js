@@ -87,12 +87,12 @@ function Links({ path }) {
 /** What a restore would change, and the question whether to. */
 export function RestoreDialog({ path, at, onClose }) {
   const { busy, error, act } = useAct();
-  const difference = useData(async () => (await call('diff', { path, from: '~0', to: at })).data.diff, [path, at], { live: false });
+  const difference = useData(() => differenceOf(path, '~0', at), [path, at], { live: false });
   const restore = async () => { if (await act(() => call('restore', { path, at }))) onClose(true); };
   return html`<${Dialog} title=${t('restore.sure', path)} onClose=${() => onClose(false)}>
-    <p>${t('restore.what')}</p><${Shown} from=${{ ...difference, data: difference.data === null ? null : { text: difference.data } }}>${({ text }) => html`<${Difference} text=${text} />`}</${Shown}>
+    <p>${t('restore.what')}</p><${Shown} from=${difference}>${({ text }) => html`<${Difference} text=${text} />`}</${Shown}>
     <${Fault} error=${error} />
-    <div class="buttons"><button type="button" class="main" disabled=${busy || !difference.data} onClick=${restore}>${t('restore.do')}</button>
+    <div class="buttons"><button type="button" class="main" disabled=${busy || !difference.data?.text} onClick=${restore}>${t('restore.do')}</button>
       <button type="button" onClick=${() => onClose(false)}>${t('cancel')}</button></div></${Dialog}>`;
 }
 
@@ -119,9 +119,21 @@ function History({ query, file }) {
   </div>`;
 }
 
+const differenceOf = async (path, from, to) => {
+  try {
+    return { text: (await call('diff', { path, from, to })).data.diff };
+  } catch (error) {
+    if (error.status === 404 && from !== '~0') return { first: true };
+    throw error;
+  }
+};
+
+/** What changed from one version to another; without a first one, from the given to the newest. */
 export function Compare({ path, from, at, onClose }) {
-  const difference = useData(async () => (await call('diff', from ? { path, from, to: at } : { path, from: at, to: '~0' })).data.diff, [path, from, at], { live: false });
-  return html`<${Dialog} title=${path} onClose=${onClose}><${Shown} from=${{ ...difference, data: difference.data === null ? null : { text: difference.data } }}>${({ text }) => html`<${Difference} text=${text} />`}</${Shown}>
+  const [older, newer] = from ? [from, at] : [at, '~0'];
+  const difference = useData(() => differenceOf(path, older, newer), [path, older, newer], { live: false });
+  return html`<${Dialog} title=${path} onClose=${onClose}>
+    <${Shown} from=${difference}>${({ text, first }) => (first ? html`<${Empty}>${t('version.first')}</${Empty}>` : html`<${Difference} text=${text} />`)}</${Shown}>
     <div class="buttons"><button type="button" onClick=${onClose}>${t('close')}</button></div></${Dialog}>`;
 }
 

@@ -8,7 +8,7 @@ import { t } from '../words.js';
 
 function Place({ at }) {
   const [, path, line] = /^(.*):(\d+)$/.exec(at) ?? [null, at, null];
-  return path === 'claim' ? html`<span class="muted">${t('story.new')}:${line}</span>` : html`<${FileLink} path=${path} line=${line} />`;
+  return path === 'claim' ? html`<span class="muted">${t('line', line)}</span>` : html`<${FileLink} path=${path} line=${line} />`;
 }
 
 const Level = ({ of }) => (of ? html`<span class="tag level-${of}">${t(`level.${of}`)}</span>` : null);
