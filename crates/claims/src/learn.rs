@@ -87,11 +87,13 @@ pub fn read_offers(text: &str) -> Vec<Proposal> {
         } else if let (Some(entry), Some(file)) = (line.strip_prefix("- "), &file) {
             let to = section.as_ref().map_or_else(|| file.clone(), |section| format!("{file}#{section}"));
             found.push(Proposal::of_entry(entry.trim().to_owned(), to, nth + 1));
-        } else if let (true, Some(last)) = (line.starts_with("  ") && !line.trim().is_empty(), found.last_mut()) {
-            if last.line + last.lines == nth + 1 {
-                let entry = format!("{} {}", last.entry, line.trim());
-                *last = Proposal { lines: last.lines + 1, ..Proposal::of_entry(entry, last.to.clone(), last.line) };
-            }
+        } else if line.starts_with("  ")
+            && !line.trim().is_empty()
+            && let Some(last) = found.last_mut()
+            && last.line + last.lines == nth + 1
+        {
+            let entry = format!("{} {}", last.entry, line.trim());
+            *last = Proposal { lines: last.lines + 1, ..Proposal::of_entry(entry, last.to.clone(), last.line) };
         }
     }
     // An item without a source is a remark, or says that there are none.
