@@ -163,6 +163,14 @@ impl Heads {
         }
     }
 
+    /// The heads of many paths, as they stood at one moment.
+    pub fn heads_of<'p>(&self, paths: impl Iterator<Item = &'p str>) -> Result<Vec<Option<Head>>> {
+        self.db.execute_batch("BEGIN")?;
+        let found = paths.map(|path| self.head(path)).collect();
+        self.db.execute_batch("COMMIT")?;
+        found
+    }
+
     pub fn head(&self, path: &str) -> Result<Option<Head>> {
         let mut statement = self.db.prepare_cached(&format!("SELECT {COLUMNS} FROM head WHERE path = ?"))?;
         Ok(statement.query_row([path], |row| head_of(row, 0)).optional()?)

@@ -68,8 +68,8 @@ impl Store {
             return Ok(Vec::new());
         }
         let mut changed = Vec::new();
-        for path in paths {
-            let head = self.heads()?.head(path.as_str())?;
+        let heads = self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str))?;
+        for (path, head) in paths.iter().zip(heads) {
             let class = self.contract.class(path);
             // A free file that was never written through Quipu is none of the journal's business.
             if head.is_none() && class == Class::Free {

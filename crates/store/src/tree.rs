@@ -15,6 +15,10 @@ use rustix::io::Errno;
 
 use crate::disk::{Disk, Step};
 
+/// How long an editor that has a file open is given to write to it, and how often.
+const SETTLING: std::time::Duration = std::time::Duration::from_millis(10);
+const SETTLING_TRIES: usize = 20;
+
 /// What tells whether a file is still the one that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
@@ -150,8 +154,11 @@ impl Tree {
         };
         regular(path, &rustix::fs::fstat(&fd)?)?;
         let mut file = File::from(fd);
-        // A writer may be at work: read until two looks at the file agree.
-        for _ in 0..8 {
+        // A writer may be at work: read until two looks at the file agree, and give it time to end.
+        for tried in 0..SETTLING_TRIES {
+            if tried > 3 {
+                std::thread::sleep(SETTLING);
+            }
             let before = rustix::fs::fstat(&file)?;
             let mut bytes = Vec::with_capacity(usize::try_from(before.st_size).unwrap_or(0));
             io::Seek::rewind(&mut file)?;
@@ -221,7 +228,7 @@ impl Tree {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
                 let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-                File::from(rustix::fs::openat(&temp.folder, &temp.name, flags, Mode::empty())?).read_to_end(&mut bytes)?;
+                bytes = read_settled(File::from(rustix::fs::openat(&temp.folder, &temp.name, flags, Mode::empty())?))?;
             }
             FileType::Symlink => {
                 let target = rustix::fs::readlinkat(&temp.folder, &temp.name, Vec::new())?;
@@ -400,6 +407,23 @@ fn regular(path: &ProjectPath, stat: &rustix::fs::Stat) -> io::Result<()> {
         FileType::Directory => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is a folder"))),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is not a regular file"))),
     }
+}
+
+/// Reads a file that was taken out of its place and is not as expected: whoever edits it may have opened it before, and
+/// writes to it yet. Nobody can open it any more, so it is read until it stays as it is.
+fn read_settled(mut file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for _ in 0..SETTLING_TRIES {
+        let before = stamp_of(&rustix::fs::fstat(&file)?);
+        std::thread::sleep(SETTLING);
+        bytes.clear();
+        io::Seek::rewind(&mut file)?;
+        file.read_to_end(&mut bytes)?;
+        if before == stamp_of(&rustix::fs::fstat(&file)?) {
+            break;
+        }
+    }
+    Ok(bytes)
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -225,12 +225,11 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
                 std::thread::yield_now();
             }
         });
-        for writer in writers {
-            writer.join().unwrap();
-        }
+        let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
         done.store(true, Ordering::SeqCst);
         by_hand = appender.join().unwrap();
         editor.join().unwrap();
+        ended.into_iter().for_each(|writer| writer.unwrap());
     });
     assert!(by_hand > 0);
     let survey = first.survey().unwrap();
