@@ -6,8 +6,8 @@ use quipu_claims::{
     Bounds, Checked, Evidence, Judged, Memory, Page, Passages, Verdict, Waiver, chapter_number, check, cut_claims, read_waivers,
     render_revocation, render_waiver,
 };
-use quipu_contract::{Actor, Form, Place as FilePlace, ProjectPath};
-use quipu_store::{Change, LeaseToken, Op, Receipt, StoreError};
+use quipu_contract::{Actor, Form, ProjectPath};
+use quipu_store::{Change, Judged as JudgedChange, LeaseToken, Op, Receipt, Refused, StoreError};
 use quipu_text::recall::{Damage, Tier};
 use serde::Serialize;
 use thiserror::Error;
@@ -31,8 +31,6 @@ pub enum CheckError {
     NoWaiver(String),
     #[error("a waiver needs a reason")]
     NoReason,
-    #[error("{}", render_contradiction(.0))]
-    Contradicts(Box<Unwaived>, Box<FilePlace>),
 }
 
 /// What is checked.
@@ -119,16 +117,39 @@ pub fn render_contradiction(conflict: &Unwaived) -> String {
     format!("`{at}` contradicts `{against}`: “{claim}” / “{evidence}”: {why}")
 }
 
-/// Refuses a change that puts a contradiction where the contract allows none.
-pub fn refuse_contradiction(project: &Project, change: &Change) -> Result<(), CheckError> {
-    for op in &change.ops {
-        let (Op::Write { path, bytes, .. } | Op::Create { path, bytes }) = op else { continue };
-        let Some(rule) = project.contract.rule(path) else { continue };
-        if let Some(first) = find_blocking(project, path, &String::from_utf8_lossy(bytes))?.into_iter().next() {
-            return Err(CheckError::Contradicts(Box::new(first), Box::new(rule.place.clone())));
+impl Project {
+    /// Judges a change: first by what memory says where the contract lets contradictions block, then by the store. Every
+    /// change goes this way, whichever door it came through.
+    pub fn judge(&self, change: Change) -> Result<JudgedChange<'_>, StoreError> {
+        for op in &change.ops {
+            let (Op::Write { path, bytes, .. }
+            | Op::Create { path, bytes }
+            | Op::Append { path, bytes }
+            | Op::Amend { path, bytes: Some(bytes) }) = op
+            else {
+                continue;
+            };
+            if !self.contract.blocks_conflicts(path) {
+                continue;
+            }
+            let there = match op {
+                Op::Append { .. } => self.store.read(path)?.map_or(0, |(text, _)| text.iter().filter(|byte| **byte == b'\n').count()),
+                _ => 0,
+            };
+            // Blank lines in front give what is added the lines that it will have.
+            let text = "\n".repeat(there) + &String::from_utf8_lossy(bytes);
+            let found = find_blocking(self, path, &text).map_err(|error| match error {
+                CheckError::Store(error) => error,
+                other => StoreError::refused(format!("`{path}` cannot be checked: {other}"), format!("quipu check {path}")),
+            })?;
+            if let Some(first) = found.first() {
+                let rule = self.contract.rule(path).map(|rule| (rule.place.clone(), "conflicts = \"block\"".to_owned()));
+                let mend = format!("mend it; or, if it is meant, quipu waive {} --why \"…\"", first.id);
+                return Err(StoreError::Refused(Refused { what: render_contradiction(first), rule, mend }));
+            }
         }
+        self.store.judge(change)
     }
-    Ok(())
 }
 
 fn check_text(
@@ -249,7 +270,7 @@ fn add(project: &Project, actor: &Actor, line: String, lease: Option<LeaseToken>
     let head = if project.store.read(&path)?.is_some() { "" } else { "# Waivers\n\n" };
     let mut change = Change::by(actor).append(&path, format!("{head}{line}"));
     change.lease = lease;
-    Ok(project.store.judge(change)?.publish()?)
+    Ok(project.judge(change)?.publish()?)
 }
 
 /// The last chapter that is final.

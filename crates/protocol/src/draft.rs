@@ -170,7 +170,7 @@ pub fn revise<T>(
     for attempt in 0..ATTEMPTS {
         let mut draft = Draft::new(project, actor);
         let (outcome, terms) = compose(&mut draft)?;
-        let published = project.store.judge(draft.change(&terms)).and_then(|judged| judged.publish());
+        let published = project.judge(draft.change(&terms)).and_then(|judged| judged.publish());
         match published {
             Ok(receipt) => return Ok((outcome, receipt)),
             Err(StoreError::Stale { .. }) => {}

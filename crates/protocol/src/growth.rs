@@ -76,6 +76,6 @@ pub fn split_page(
         change = change.create(&ProjectPath::parse(&path).map_err(ReadError::Path)?, text);
         created.push(path);
     }
-    let receipt = project.store.judge(change)?.publish()?;
+    let receipt = project.judge(change)?.publish()?;
     Ok(Grown::Split { receipt: Box::new(receipt), created, mended })
 }

@@ -48,7 +48,7 @@ pub fn refresh_index(project: &Project) -> Result<(), StoreError> {
     let edited = project.store.on_disk(&path)?.is_some_and(|bytes| bytes != text.as_bytes());
     if now.as_deref() != Some(text.as_str()) || edited {
         let op = Op::Derive { path: path.clone(), bytes: text.into_bytes(), expect: quipu_store::Expect::Any };
-        project.store.judge(Change::by(&Actor::Runtime).op(op))?.publish()?;
+        project.judge(Change::by(&Actor::Runtime).op(op))?.publish()?;
     }
     // Taken after the reading, which may adopt an edit and write the file anew; a note that cannot be written costs time only.
     let seen = look_at(project, &path, &listed)?;

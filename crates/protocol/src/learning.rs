@@ -79,7 +79,7 @@ pub fn learn(project: &Project, actor: &Actor, wanted: &Wanted<'_>, lease: Optio
     let text = if known.is_empty() { before.clone() + &proposal.render() } else { before };
     let mut change = Change::by(actor).write(&path, text, Expect::Any);
     change.lease = lease;
-    let receipt = project.store.judge(change)?.publish()?;
+    let receipt = project.judge(change)?.publish()?;
     Ok(Learned::Proposed { proposal, sentence, at, receipt: Box::new(receipt) })
 }
 
@@ -156,7 +156,7 @@ pub fn accept_proposal(project: &Project, actor: &Actor, id: &str, lease: Option
         None => change.create(&path, with_entry(&format!("# {}\n", path.as_str().trim_end_matches(".md")), section, &proposal.entry)?),
     };
     change.lease = lease;
-    let receipt = project.store.judge(change.why(format!("learnt {id}")))?.publish()?;
+    let receipt = project.judge(change.why(format!("learnt {id}")))?.publish()?;
     Ok((proposal, receipt))
 }
 
@@ -164,7 +164,7 @@ pub fn accept_proposal(project: &Project, actor: &Actor, id: &str, lease: Option
 pub fn reject_proposal(project: &Project, actor: &Actor, id: &str, lease: Option<LeaseToken>) -> Result<(Proposal, Receipt), LearnError> {
     let (proposal, mut change) = taken_off(project, actor, id)?;
     change.lease = lease;
-    let receipt = project.store.judge(change.why(format!("rejected {id}")))?.publish()?;
+    let receipt = project.judge(change.why(format!("rejected {id}")))?.publish()?;
     Ok((proposal, receipt))
 }
 

@@ -44,7 +44,7 @@ pub use brief::{Brief, BriefError, BriefOptions, make_brief, render_brief};
 pub use change_file::{ChangeFileError, parse_change};
 pub use checking::{
     CheckError, CheckRequest, Checking, ClaimJudge, Draft, Ruling, Unwaived, check_draft, find_blocking, last_chapter,
-    refuse_contradiction, render_contradiction, revoke_waiver, waive, waivers,
+    render_contradiction, revoke_waiver, waive, waivers,
 };
 pub use decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
 pub use delegation::{Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate, delegate_again, report};

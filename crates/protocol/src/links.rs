@@ -117,6 +117,6 @@ pub fn move_file(
         return Err(MoveError::Fixed { path: old.clone(), pages: left });
     }
     change = change.create(new, moved_text).op(Op::Remove { path: old.clone(), expect: Expect::Version(version) });
-    let receipt = project.store.judge(change)?.publish()?;
+    let receipt = project.judge(change)?.publish()?;
     Ok(Moved { receipt, mended, left })
 }

@@ -87,7 +87,7 @@ pub fn publish(project: &Project, request: &PublishRequest<'_>) -> Result<Publis
     }
     let receipt = match change.ops.is_empty() {
         true => None,
-        false => Some(project.store.judge(change)?.publish()?),
+        false => Some(project.judge(change)?.publish()?),
     };
     Ok(Publishing { receipt, chapters: book.chapters.len(), unfinished, remarks: made.remarks })
 }

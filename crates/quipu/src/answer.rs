@@ -321,7 +321,6 @@ impl From<GateError> for Failure {
             GateError::NotWaiting { .. } => Failure::new(exit::REFUSED, what, "quipu status"),
             GateError::Withheld(withheld) => withheld.into(),
             GateError::NoGate(_) => Failure::new(exit::REFUSED, what, "quipu run --step STEP --again"),
-            GateError::Check(error) => error.into(),
             GateError::Flow(error) => error.into(),
             GateError::Store(error) => error.into(),
         }

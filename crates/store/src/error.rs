@@ -46,7 +46,7 @@ impl StoreError {
         move |source| StoreError::Io { what, source }
     }
 
-    pub(crate) fn refused(what: impl Into<String>, mend: impl Into<String>) -> StoreError {
+    pub fn refused(what: impl Into<String>, mend: impl Into<String>) -> StoreError {
         StoreError::Refused(Refused { what: what.into(), rule: None, mend: mend.into() })
     }
 }

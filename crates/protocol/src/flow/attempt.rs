@@ -461,7 +461,7 @@ impl Engine<'_> {
             .beside
             .extend(super::commit::audit_op(self.project, &[audit.render(self.project.contract.language, jiff::Timestamp::now())])?);
         change.force = true;
-        self.project.store.judge(change)?.publish()?;
+        self.project.judge(change)?.publish()?;
         self.tell(Event::KeptAside { path: path.to_string(), kept: name.to_string() });
         Ok(())
     }

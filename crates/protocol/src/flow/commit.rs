@@ -78,7 +78,7 @@ pub fn find_refusal(
     change.ops = plan_ops(project, files)?.ops;
     change.lease = Some(lease.clone());
     change.force = true;
-    match project.store.judge(change) {
+    match project.judge(change) {
         Ok(judged) => {
             drop(judged);
             Ok(None)
@@ -116,7 +116,7 @@ pub fn commit(project: &Project, memory: &Memory, wanted: &Wanted<'_>) -> Result
         let panel = panel_op(project, memory, wanted)?;
         let derived = panel.as_ref().map(|op| op.path().to_string());
         change.beside.extend(panel);
-        match project.store.judge(change).and_then(quipu_store::Judged::publish) {
+        match project.judge(change).and_then(quipu_store::Judged::publish) {
             Ok(receipt) => return Ok(Committed { receipt, sealed }),
             Err(StoreError::Stale { path, .. }) if Some(&path) == derived.as_ref() => {}
             Err(error) => return Err(error.into()),

@@ -191,7 +191,7 @@ pub fn refresh_panel(project: &Project, memory: &Memory) -> Result<bool, FlowErr
     }
     let expect = old.map_or(Expect::Any, |(_, version)| Expect::Version(version));
     let change = Change::by(&Actor::Runtime).why("derived from the reports").op(Op::Derive { path, bytes: text.into_bytes(), expect });
-    match project.store.judge(change).and_then(quipu_store::Judged::publish) {
+    match project.judge(change).and_then(quipu_store::Judged::publish) {
         // Someone else derived it meanwhile.
         Err(StoreError::Stale { .. }) => Ok(false),
         other => other.map(|_| true).map_err(Into::into),

@@ -1,7 +1,7 @@
 //! A person's word: approving or rejecting at a gate, or overruling an objection.
 
 use quipu_contract::{Actor, Builtin, Each, Privilege, ProjectPath, Withheld};
-use quipu_store::{Change, Expect, Op, Receipt, StoreError};
+use quipu_store::{Expect, Op, Receipt, StoreError};
 use thiserror::Error;
 
 use super::commit::{Wanted, commit};
@@ -11,7 +11,6 @@ use super::note::{ReadNote, Ruling, RunNote};
 use super::snapshot::{Memory, marker_of};
 use super::state::{State, render_turn};
 use super::turn::{Planned, Turn};
-use crate::checking::{CheckError, refuse_contradiction};
 use crate::project::Project;
 use quipu_text::{marker, render_marker};
 
@@ -27,8 +26,6 @@ pub enum GateError {
     NoGate(Turn),
     #[error("{}", .0.what)]
     Withheld(Withheld),
-    #[error(transparent)]
-    Check(#[from] CheckError),
     #[error(transparent)]
     Flow(#[from] FlowError),
     #[error(transparent)]
@@ -75,7 +72,6 @@ pub fn decide_gate(
     }
     if ruling == Ruling::Approved && gate {
         ops = missing_files(project, planned)?;
-        refuse_contradiction(project, &ops.iter().cloned().fold(Change::by(&Actor::Person), Change::op))?;
     }
     let made = ops.iter().map(|op| op.path().to_string()).collect();
     let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };

@@ -110,7 +110,7 @@ pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Import
         return Ok(imported);
     }
     let note = json!({"import": {"source": asked.source.name(), "place": asked.told, "into": into, "files": noted}});
-    let judged = project.store.judge(change.note(note))?;
+    let judged = project.judge(change.note(note))?;
     if !asked.dry_run {
         imported.receipt = Some(judged.publish()?);
     }

@@ -30,7 +30,7 @@ pub(super) fn lay_missing(project: &Project) -> Result<Vec<String>, WorkError> {
     if made.is_empty() {
         return Ok(made);
     }
-    match project.store.judge(change).and_then(|judged| judged.publish()) {
+    match project.judge(change).and_then(|judged| judged.publish()) {
         Ok(_) => Ok(made),
         // Another agent that starts at this moment has made them.
         Err(StoreError::Refused(_)) if made.iter().any(|p| root.join(p).exists()) => Ok(Vec::new()),

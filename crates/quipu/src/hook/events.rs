@@ -170,7 +170,7 @@ fn pre_compact(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Fai
     let task = resolve_form(&project, &session.actor, Form::Task).ok();
     let kept = task.as_ref().and_then(|path| survey.files.iter().find(|f| f.path == path.as_str()));
     let note = json!({"hook": "pre-compact", "trigger": call.source, "task": kept.map(|f| json!({"path": f.path, "version": f.version}))});
-    let receipt = project.store.judge(Change::by(&session.actor).why("the context is compacted").note(note.clone()))?.publish()?;
+    let receipt = project.judge(Change::by(&session.actor).why("the context is compacted").note(note.clone()))?.publish()?;
     let mut answer = Answer::new(note, "").say(format!("commit {}", receipt.seq));
     for file in survey.flagged() {
         answer = answer.say(format!("flagged: {}; quipu status", file.path));
@@ -196,7 +196,7 @@ fn stop(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     if call.again != Some(false) {
         let why = format!("stopped without a finish: {} missing", names.join(", "));
         let note = json!({"hook": "stop", "session": open.id, "missing": names});
-        project.store.judge(Change::by(actor).why(why).note(note))?.publish()?;
+        project.judge(Change::by(actor).why(why).note(note))?.publish()?;
     }
     if call.again == Some(true) {
         return Ok(nothing().say(format!("let go without a finish; missing: {}", names.join(", "))));

@@ -109,7 +109,7 @@ impl<'s> Judge<'s> {
     fn ask(&self, project: &Project, op: Op) -> Result<Option<Failure>, Failure> {
         let mut change = Change::by(&self.actor).op(op);
         change.lease = self.session.lease.clone();
-        match project.store.judge(change) {
+        match project.judge(change) {
             Ok(_) | Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error @ (StoreError::Refused(_) | StoreError::LeaseLost { .. } | StoreError::Stale { .. })) => Ok(Some(error.into())),
             Err(error) => Err(error.into()),

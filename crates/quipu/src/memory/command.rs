@@ -265,7 +265,7 @@ impl Memory<'_> {
         if change.ops.is_empty() {
             return Ok(());
         }
-        self.project.store.judge(change)?.publish()?;
+        self.project.judge(change)?.publish()?;
         Ok(())
     }
 }

@@ -31,6 +31,6 @@ impl Operate for Amend {
         let bytes = if self.input.is_given() { Some(super::pdf::as_text(path.as_str(), self.input.lines(session)?)?) } else { None };
         let mut change = Change::by(&session.actor).why(self.why).op(Op::Amend { path, bytes });
         (change.force, change.lease) = (self.force, session.lease.clone());
-        Ok(receipt::answer(&project.store.judge(change)?.publish()?))
+        Ok(receipt::answer(&project.judge(change)?.publish()?))
     }
 }

@@ -35,6 +35,6 @@ impl Operate for Append {
         }
         let mut change = Change::by(&session.actor).op(Op::Append { path, bytes });
         (change.key, change.why, change.lease) = (self.key, self.why, session.lease.clone());
-        Ok(receipt::answer(&project.store.judge(change)?.publish()?))
+        Ok(receipt::answer(&project.judge(change)?.publish()?))
     }
 }

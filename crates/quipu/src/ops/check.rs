@@ -127,10 +127,6 @@ impl From<CheckError> for Failure {
             CheckError::Search(_) => Failure::new(exit::IO, what, ""),
             CheckError::Judge { .. } => Failure::new(exit::AGENT, what, "run without --judge: the evidence is listed for you"),
             CheckError::NoWaiver(_) => Failure::new(exit::NOT_FOUND, what, "quipu waive --list"),
-            CheckError::Contradicts(conflict, place) => {
-                let mend = format!("mend it; or, if it is meant, quipu waive {} --why \"…\"", conflict.id);
-                Failure { rule: Some((*place, "conflicts = \"block\"".to_owned())), ..Failure::new(exit::REFUSED, what, mend) }
-            }
             CheckError::NoReason => Failure::usage(what, "quipu waive ID --why \"…\""),
         }
     }

@@ -2,7 +2,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
-use quipu_protocol::{parse_change, refuse_contradiction};
+use quipu_protocol::parse_change;
 
 use super::receipt;
 use crate::answer::{Answer, Failure, exit};
@@ -38,8 +38,7 @@ impl Operate for Commit {
         let mut change = parse_change(&name, &text, &session.actor)?;
         (change.force, change.lease) = (self.force, session.lease.clone());
         let project = session.project()?;
-        refuse_contradiction(&project, &change)?;
-        let judged = project.store.judge(change)?;
+        let judged = project.judge(change)?;
         if self.dry_run {
             let ops: Vec<_> = judged.records().iter().flat_map(|r| &r.ops).collect();
             let text = ops.iter().map(|o| format!("would {} {} → {}\n", verb(o.op), o.path, o.version)).collect::<String>();

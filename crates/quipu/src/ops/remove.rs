@@ -28,7 +28,7 @@ impl Operate for Remove {
         let expect = self.expect.map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
         let mut change = Change::by(&session.actor).op(Op::Remove { path, expect });
         (change.why, change.lease) = (self.why, session.lease.clone());
-        let receipt = project.store.judge(change)?.publish()?;
+        let receipt = project.judge(change)?.publish()?;
         let path = self.path;
         let mut answer = receipt::answer(&receipt);
         answer.text = format!("{path} removed\n");

@@ -1,5 +1,4 @@
 use clap::Args;
-use quipu_protocol::refuse_contradiction;
 use quipu_store::{Change, Expect, Op, Version};
 
 use super::input::Input;
@@ -39,7 +38,6 @@ impl Operate for Write {
         let expect = self.expect.map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
         let mut change = Change::by(&session.actor).op(Op::Write { path, bytes, expect });
         (change.key, change.why, change.lease, change.force) = (self.key, self.why, session.lease.clone(), self.force);
-        refuse_contradiction(&project, &change)?;
-        Ok(receipt::answer(&project.store.judge(change)?.publish()?))
+        Ok(receipt::answer(&project.judge(change)?.publish()?))
     }
 }

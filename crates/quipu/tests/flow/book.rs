@@ -120,7 +120,6 @@ fn an_amendment_makes_stale_what_had_read_it_and_what_rests_on_that() {
     let path = quipu_contract::ProjectPath::parse("outline-final.md").unwrap();
     let text = stage.text("outline-final.md").replace("The goal of chapter 2", "Another goal of chapter 2");
     project
-        .store
         .judge(Change::by(&Actor::Person).why("scope").op(Op::Amend { path, bytes: Some(text.into_bytes()) }))
         .unwrap()
         .publish()
