@@ -301,6 +301,12 @@ impl Store {
         Ok(newest)
     }
 
+    /// The newest commit of each file; zero where no commit touched it.
+    pub fn newest_of(&self, paths: &[ProjectPath]) -> Result<Vec<u64>> {
+        let heads = self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str))?;
+        Ok(heads.into_iter().map(|head| head.map_or(0, |head| head.seq)).collect())
+    }
+
     /// Whether some bytes are an earlier version of a file.
     pub(crate) fn was_version(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> Result<bool> {
         let mut events = Vec::new();

@@ -61,7 +61,18 @@ pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession
     let mut sessions: Vec<PastSession> =
         current.into_iter().filter(|(path, _)| readable(path)).map(|(path, (_, session))| (path, session)).collect();
     sessions.sort_by(|(a, x), (b, y)| (&x.date, &x.time, a).cmp(&(&y.date, &y.time, b)));
+    for group in sessions.chunk_by_mut(|(_, x), (_, y)| (&x.date, &x.time) == (&y.date, &y.time)).filter(|group| group.len() > 1) {
+        sort_as_committed(project, group)?;
+    }
     Ok(sessions)
+}
+
+/// Sessions of the same second stand in the order in which they were committed.
+fn sort_as_committed(project: &Project, group: &mut [PastSession]) -> Result<(), StoreError> {
+    let paths: Vec<ProjectPath> = group.iter().filter_map(|(path, _)| ProjectPath::parse(path).ok()).collect();
+    let commits: BTreeMap<String, u64> = paths.iter().map(|path| path.as_str().to_owned()).zip(project.store.newest_of(&paths)?).collect();
+    group.sort_by_key(|(path, _)| commits.get(path).copied());
+    Ok(())
 }
 
 /// Sessions that may matter to a task, oldest first: a bounded number, however many there are. Of the others not even
