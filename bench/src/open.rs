@@ -31,10 +31,7 @@ fn row(root: &Path, commits: usize, files: usize) {
     std::fs::write(root.join("quipu.toml"), CONTRACT).unwrap();
     Store::init(root).unwrap();
     let mut whole = (*contract()).clone();
-    whole.files =
-        quipu_contract::resolve_contract(&quipu_contract::Source { file: "quipu.toml".into(), text: CONTRACT.into() }, &|name, _| {
-            Err(name.to_owned())
-        })
+    whole.files = quipu_contract::resolve_contract(&quipu_contract::Source::new("quipu.toml", CONTRACT), &|name, _| Err(name.to_owned()))
         .unwrap()
         .files;
     let store = Store::open(root, Arc::new(whole), Options::default()).unwrap();

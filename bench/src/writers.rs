@@ -68,7 +68,7 @@ const CONTRACT: &str =
     "quipu = 1\n[[files]]\npath = \"log.md\"\nclass = \"append\"\n[[files]]\npath = \"drafts/*.md\"\nclass = \"overwrite\"\n";
 
 pub fn contract() -> Arc<Contract> {
-    let source = Source { file: "quipu.toml".into(), text: CONTRACT.into() };
+    let source = Source::new("quipu.toml", CONTRACT);
     Arc::new(resolve_contract(&source, &|name, _| Err(name.to_owned())).unwrap())
 }
 

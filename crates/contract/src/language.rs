@@ -1,7 +1,9 @@
 //! The two languages everything is written in, and texts that exist in both.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The language a project's own files are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +30,7 @@ impl Language {
 }
 
 /// A text a person reads: one string for both languages, or one for each.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Said {
     Once(String),
@@ -48,5 +50,34 @@ impl Said {
 impl Default for Said {
     fn default() -> Self {
         Said::Once(String::new())
+    }
+}
+
+/// What stands in a file: a string, or a table of `en` and `zh`.
+impl<'de> Deserialize<'de> for Said {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Said, D::Error> {
+        struct Texts;
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Each {
+            en: String,
+            zh: String,
+        }
+        impl<'de> Visitor<'de> for Texts {
+            type Value = Said;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("a text, or one for each language: { en = \"…\", zh = \"…\" }")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Said, E> {
+                Ok(Said::Once(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Said, A::Error> {
+                Each::deserialize(MapAccessDeserializer::new(map)).map(|Each { en, zh }| Said::Each { en, zh })
+            }
+        }
+        deserializer.deserialize_any(Texts)
     }
 }

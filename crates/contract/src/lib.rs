@@ -27,6 +27,7 @@ mod path;
 mod pattern;
 pub mod plan;
 mod pointer;
+mod pressed;
 mod rehearsal;
 mod resolve;
 mod resolve_step;

@@ -1,15 +1,13 @@
 //! Order: units and steps that wait for others must be able to begin.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::Contract;
 use crate::fault::Fault;
 use crate::unit::Unit;
 
 pub(crate) fn check_units(found: &mut Vec<Fault>, units: &[Unit]) {
-    let after = |id: &str| -> Vec<String> {
-        units.iter().filter(|u| u.id.as_str() == id).flat_map(|u| u.needs.iter().map(ToString::to_string)).collect()
-    };
+    let after = units.iter().map(|unit| (unit.id.as_str(), unit.needs.iter().map(|need| need.as_str()).collect())).collect();
     for unit in units {
         for need in &unit.needs {
             if !units.iter().any(|u| u.id == *need) {
@@ -35,7 +33,7 @@ pub(crate) fn check_units(found: &mut Vec<Fault>, units: &[Unit]) {
 
 pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
     let steps = &contract.steps;
-    let after = |name: &str| -> Vec<String> { steps.iter().filter(|s| s.name == name).flat_map(|s| s.after.clone()).collect() };
+    let after = steps.iter().map(|step| (step.name.as_str(), step.after.iter().map(String::as_str).collect())).collect();
     for step in steps {
         let mut fault = |what: String, mend: String| {
             found.push(Fault { place: step.place.clone(), what, other: None, mend });
@@ -74,33 +72,39 @@ pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
     }
 }
 
+/// What each name waits for.
+type After<'n> = BTreeMap<&'n str, Vec<&'n str>>;
+
 /// Whether one step waits for another, directly or through others.
-fn comes_after(step: &str, earlier: &str, after: &dyn Fn(&str) -> Vec<String>) -> bool {
-    let (mut open, mut seen) = (vec![step.to_owned()], BTreeSet::new());
+fn comes_after(step: &str, earlier: &str, after: &After<'_>) -> bool {
+    let (mut open, mut seen) = (vec![step], BTreeSet::new());
     while let Some(name) = open.pop() {
         if name == earlier {
             return true;
         }
-        if seen.insert(name.clone()) {
-            open.extend(after(&name));
+        if seen.insert(name) {
+            open.extend(after.get(name).into_iter().flatten());
         }
     }
     false
 }
 
 /// A way from a name back to itself, if there is one.
-fn cycle_through(start: &str, after: &dyn Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
-    let mut ways = vec![vec![start.to_owned()]];
-    let mut seen = BTreeSet::new();
-    while let Some(way) = ways.pop() {
-        for next in after(way.last().expect("a way begins with its start")) {
-            let mut longer = way.clone();
-            longer.push(next.clone());
+fn cycle_through<'n>(start: &'n str, after: &After<'n>) -> Option<Vec<&'n str>> {
+    // Each name with the one it was reached from: the way is read backwards.
+    let mut reached: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut open = vec![start];
+    while let Some(name) = open.pop() {
+        for next in after.get(name).into_iter().flatten().copied() {
             if next == start {
-                return Some(longer);
+                let back = std::iter::successors(Some(name), |name| (*name != start).then(|| reached[name]));
+                let mut way: Vec<&str> = std::iter::once(start).chain(back).collect();
+                way.reverse();
+                return Some(way);
             }
-            if seen.insert(next) {
-                ways.push(longer);
+            if let std::collections::btree_map::Entry::Vacant(new) = reached.entry(next) {
+                new.insert(name);
+                open.push(next);
             }
         }
     }

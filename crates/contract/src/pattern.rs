@@ -10,14 +10,18 @@ use std::sync::OnceLock;
 
 use crate::path::fold;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
     Literal(char),
     AnyChar,
     Star,
     DoubleStar,
-    Hole(String),
+    /// One of the pattern's names.
+    Hole(u16),
 }
+
+/// More names than this in one pattern are a mistake.
+const MOST_HOLES: usize = 64;
 
 /// What the holes of a pattern stand for: `unit` → `ch05`.
 pub type Binding = BTreeMap<String, String>;
@@ -27,6 +31,8 @@ pub type Binding = BTreeMap<String, String>;
 pub struct Pattern {
     text: String,
     tokens: Vec<Token>,
+    /// The names in `{}`, in their order; one that stands twice is here twice.
+    holes: Vec<String>,
     /// What every path that it matches begins with: most paths are told apart by that alone.
     prefix: String,
     /// As it looks to someone who does not look closely; made when first asked for.
@@ -35,7 +41,7 @@ pub struct Pattern {
 
 impl PartialEq for Pattern {
     fn eq(&self, other: &Pattern) -> bool {
-        self.text == other.text && self.tokens == other.tokens
+        self.text == other.text && self.tokens == other.tokens && self.holes == other.holes
     }
 }
 
@@ -43,7 +49,8 @@ impl Eq for Pattern {}
 
 impl Pattern {
     pub fn parse(text: &str) -> Result<Pattern, String> {
-        let mut tokens = Vec::new();
+        let mut tokens = Vec::with_capacity(text.len());
+        let mut holes = Vec::new();
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
             tokens.push(match c {
@@ -66,7 +73,7 @@ impl Pattern {
                     if name.is_empty() {
                         return Err(format!("`{text}`: `{{}}` names nothing; write a name such as `{{unit}}`"));
                     }
-                    Token::Hole(name)
+                    hole(&mut holes, name)
                 }
                 '}' => return Err(format!("`{text}`: `}}` without `{{`")),
                 c => Token::Literal(c),
@@ -75,19 +82,22 @@ impl Pattern {
         if tokens.is_empty() {
             return Err("a path pattern may not be empty".into());
         }
-        Ok(Pattern::of(text.to_owned(), tokens))
+        if holes.len() > MOST_HOLES {
+            return Err(format!("`{text}`: more than {MOST_HOLES} names"));
+        }
+        Ok(Pattern::of(text.to_owned(), tokens, holes))
     }
 
-    fn of(text: String, tokens: Vec<Token>) -> Pattern {
+    fn of(text: String, tokens: Vec<Token>, holes: Vec<String>) -> Pattern {
         let literal = tokens.iter().map_while(|token| match token {
-            Token::Literal(c) => Some(*c),
+            Token::Literal(c) => Some(c.len_utf8()),
             _ => None,
         });
-        let mut prefix: String = literal.collect();
+        let mut prefix = text[..literal.sum::<usize>()].to_owned();
         if tokens.iter().any(|token| matches!(token, Token::DoubleStar)) && prefix.ends_with('/') {
             prefix.pop();
         }
-        Pattern { text, tokens, prefix, folded: OnceLock::new() }
+        Pattern { text, tokens, holes, prefix, folded: OnceLock::new() }
     }
 
     pub fn as_str(&self) -> &str {
@@ -96,10 +106,7 @@ impl Pattern {
 
     /// The names in `{}`.
     pub fn holes(&self) -> impl Iterator<Item = &str> {
-        self.tokens.iter().filter_map(|t| match t {
-            Token::Hole(name) => Some(name.as_str()),
-            _ => None,
-        })
+        self.holes.iter().map(String::as_str)
     }
 
     /// The path itself, where the pattern has neither holes nor wildcards.
@@ -109,17 +116,25 @@ impl Pattern {
 
     /// The same pattern with the given holes filled; the others stay open.
     pub fn fill(&self, binding: &Binding) -> Pattern {
+        if !self.holes.iter().any(|name| binding.contains_key(name)) {
+            return self.clone();
+        }
         let mut tokens = Vec::with_capacity(self.tokens.len());
+        let mut holes = Vec::new();
         for token in &self.tokens {
             match token {
-                Token::Hole(name) => match binding.get(name) {
+                Token::Hole(at) => match binding.get(self.name(*at)) {
                     Some(value) => tokens.extend(value.chars().map(Token::Literal)),
-                    None => tokens.push(token.clone()),
+                    None => tokens.push(hole(&mut holes, self.name(*at).to_owned())),
                 },
-                other => tokens.push(other.clone()),
+                other => tokens.push(*other),
             }
         }
-        Pattern::of(render(&tokens), tokens)
+        Pattern::of(render(&tokens, &holes), tokens, holes)
+    }
+
+    fn name(&self, at: u16) -> &str {
+        &self.holes[usize::from(at)]
     }
 
     /// Some path that this pattern names: every hole and wildcard stands for an `x`.
@@ -137,7 +152,7 @@ impl Pattern {
             return None;
         }
         let mut binding = Binding::new();
-        matches(&self.tokens, path, &mut binding).then_some(binding)
+        matches(&self.tokens, &self.holes, path, &mut binding).then_some(binding)
     }
 
     /// Whether some path *looks* as if this pattern named it, though it does not. The path comes folded.
@@ -145,11 +160,11 @@ impl Pattern {
         let tokens = self.folded.get_or_init(|| {
             let fold = |token: &Token| match token {
                 Token::Literal(c) => fold(&c.to_string()).chars().map(Token::Literal).collect(),
-                other => vec![other.clone()],
+                other => vec![*other],
             };
             self.tokens.iter().flat_map(fold).collect()
         });
-        matches(tokens, folded, &mut Binding::new())
+        matches(tokens, &self.holes, folded, &mut Binding::new())
     }
 
     /// Whether some path is named by both patterns.
@@ -165,7 +180,13 @@ impl fmt::Display for Pattern {
     }
 }
 
-fn render(tokens: &[Token]) -> String {
+/// A hole for a name, which is put behind the others.
+fn hole(holes: &mut Vec<String>, name: String) -> Token {
+    holes.push(name);
+    Token::Hole(u16::try_from(holes.len() - 1).unwrap_or(u16::MAX))
+}
+
+fn render(tokens: &[Token], holes: &[String]) -> String {
     let mut text = String::new();
     for token in tokens {
         match token {
@@ -173,9 +194,9 @@ fn render(tokens: &[Token]) -> String {
             Token::AnyChar => text.push('?'),
             Token::Star => text.push('*'),
             Token::DoubleStar => text.push_str("**"),
-            Token::Hole(name) => {
+            Token::Hole(at) => {
                 text.push('{');
-                text.push_str(name);
+                text.push_str(&holes[usize::from(*at)]);
                 text.push('}');
             }
         }
@@ -183,7 +204,7 @@ fn render(tokens: &[Token]) -> String {
     text
 }
 
-fn matches(mut tokens: &[Token], mut path: &str, binding: &mut Binding) -> bool {
+fn matches(mut tokens: &[Token], holes: &[String], mut path: &str, binding: &mut Binding) -> bool {
     loop {
         let Some((first, rest)) = tokens.split_first() else {
             return path.is_empty();
@@ -198,22 +219,23 @@ fn matches(mut tokens: &[Token], mut path: &str, binding: &mut Binding) -> bool 
                 _ => return false,
             },
             Token::DoubleStar => {
-                if rest.first() == Some(&Token::Literal('/')) && matches(&rest[1..], path, binding) {
+                if rest.first() == Some(&Token::Literal('/')) && matches(&rest[1..], holes, path, binding) {
                     return true;
                 }
-                return rest.is_empty() || ends(path).any(|taken| matches(rest, &path[taken..], binding));
+                return rest.is_empty() || ends(path).any(|taken| matches(rest, holes, &path[taken..], binding));
             }
             Token::Star => {
                 let part = &path[..path.find('/').unwrap_or(path.len())];
-                return ends(part).rev().any(|taken| matches(rest, &path[taken..], binding));
+                return ends(part).rev().any(|taken| matches(rest, holes, &path[taken..], binding));
             }
-            Token::Hole(name) => {
+            Token::Hole(at) => {
+                let name = &holes[usize::from(*at)];
                 let part = &path[..path.find('/').unwrap_or(path.len())];
                 // Longest first, so that `{agent}` takes the whole part; never nothing.
                 return ends(part)
                     .rev()
                     .filter(|taken| *taken > 0)
-                    .any(|taken| captures(name, &path[..taken], rest, &path[taken..], binding));
+                    .any(|taken| captures((name, &path[..taken]), rest, holes, &path[taken..], binding));
             }
         }
         tokens = rest;
@@ -221,12 +243,12 @@ fn matches(mut tokens: &[Token], mut path: &str, binding: &mut Binding) -> bool 
 }
 
 /// Whether the rest matches if a name stands for a value: one name means one value.
-fn captures(name: &str, value: &str, rest: &[Token], path: &str, binding: &mut Binding) -> bool {
+fn captures((name, value): (&str, &str), rest: &[Token], holes: &[String], path: &str, binding: &mut Binding) -> bool {
     match binding.get(name) {
-        Some(bound) => bound == value && matches(rest, path, binding),
+        Some(bound) => bound == value && matches(rest, holes, path, binding),
         None => {
             binding.insert(name.to_owned(), value.to_owned());
-            let found = matches(rest, path, binding);
+            let found = matches(rest, holes, path, binding);
             if !found {
                 binding.remove(name);
             }

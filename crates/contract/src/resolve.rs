@@ -29,6 +29,22 @@ use crate::unit::{Unit, UnitId, UnitKind};
 pub struct Source {
     pub file: String,
     pub text: String,
+    /// What the text says, if it was parsed when the program was built.
+    pub pressed: Option<&'static [u8]>,
+}
+
+impl Source {
+    pub fn new(file: impl Into<String>, text: impl Into<String>) -> Source {
+        Source { file: file.into(), text: text.into(), pressed: None }
+    }
+
+    /// What a file says: from its text, if it was not parsed before.
+    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, toml::de::Error> {
+        match self.pressed.and_then(|bytes| crate::pressed::read(bytes).ok()) {
+            Some(parsed) => Ok(parsed),
+            None => toml::from_str(&self.text),
+        }
+    }
 }
 
 /// The names that every pattern may use besides variables.
@@ -84,7 +100,7 @@ impl Resolver {
     }
 
     fn parse<T: serde::de::DeserializeOwned>(&mut self, source: &Source) -> Option<T> {
-        match toml::from_str(&source.text) {
+        match source.parse() {
             Ok(parsed) => Some(parsed),
             Err(error) => {
                 let span = error.span().unwrap_or(0..0);

@@ -16,11 +16,11 @@ fn load(name: &str, file: &str) -> Result<Source, String> {
         ("other", "profile.toml") => "[[files]]\npath = \"meta/log.md\"\nclass = \"record\"\n",
         _ => return Err(format!("no profile `{name}`")),
     };
-    Ok(Source { file: format!("profiles/{name}/{file}"), text: text.into() })
+    Ok(Source::new(format!("profiles/{name}/{file}"), text))
 }
 
 fn resolve(text: &str) -> Result<Contract, Faults> {
-    resolve_contract(&Source { file: "quipu.toml".into(), text: text.into() }, &load)
+    resolve_contract(&Source::new("quipu.toml", text), &load)
 }
 
 fn path(text: &str) -> ProjectPath {

@@ -24,13 +24,13 @@ fn names() -> Vec<String> {
 fn load(name: &str, file: &str) -> Result<Source, String> {
     let path = profiles().join(name).join(file);
     let text = std::fs::read_to_string(&path).map_err(|e| format!("profiles/{name}/{file}: {e}"))?;
-    Ok(Source { file: format!("profiles/{name}/{file}"), text })
+    Ok(Source::new(format!("profiles/{name}/{file}"), text))
 }
 
 fn resolve(profiles: &[String], language: Language) -> Result<Contract, Faults> {
     let list = profiles.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(", ");
     let text = format!("quipu = 1\nprofiles = [{list}]\nlanguage = \"{}\"\n[vars]\nproject = \"Sample\"\n", language.as_str());
-    resolve_contract(&Source { file: "quipu.toml".into(), text }, &load)
+    resolve_contract(&Source::new("quipu.toml", text), &load)
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
     for name in &layout.profiles {
         library.load(name, "profile.toml").map_err(InitError::UnknownProfile)?;
     }
-    let source = quipu_contract::Source { file: "quipu.toml".into(), text: text.clone() };
+    let source = quipu_contract::Source::new("quipu.toml", text.clone());
     let contract = quipu_contract::resolve_contract(&source, &|name, file| library.load(name, file)).map_err(ProjectError::Faulty)?;
     let files = plan_files(&contract, &library)?;
 

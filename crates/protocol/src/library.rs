@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
-use quipu_contract::{Language, Source};
+use quipu_contract::{Language, ProfileFile, Source};
+
+/// The contract files of built-in profiles as they were parsed at build time, by `PROFILE/FILE`.
+static PRESSED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/pressed.rs"));
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../profiles");
 
@@ -47,7 +50,7 @@ impl Library {
     /// A contract file of a profile, under the name that messages show.
     pub fn load(&self, name: &str, file: &str) -> Result<Source, String> {
         match self.read(name, file) {
-            Some(text) => Ok(Source { file: Self::shown(name, file), text }),
+            Some(text) => Ok(Source { pressed: pressed(name, file), ..Source::new(Self::shown(name, file), text) }),
             None if Self::is_folder(name) => Err(format!("no file `{name}/{file}`")),
             None if Self::built_in().iter().any(|n| n == name) => Err(format!("profile `{name}` has no file `{file}`")),
             None => Err(format!("no profile `{name}`: built in are {}; a folder is written ./NAME", Self::built_in().join(", "))),
@@ -93,10 +96,37 @@ impl Library {
         Self::built_in()
             .into_iter()
             .map(|name| {
-                let text = BUILT_IN.get_file(format!("{name}/profile.toml")).and_then(|f| f.contents_utf8()).unwrap_or_default();
-                let about = toml::from_str::<quipu_contract::ProfileFile>(text).ok().and_then(|p| p.about).unwrap_or_default();
+                let file =
+                    Library { root: PathBuf::new() }.load(&name, "profile.toml").ok().and_then(|source| source.parse::<ProfileFile>().ok());
+                let about = file.and_then(|file| file.about).unwrap_or_default();
                 ProfileSummary { name, about: about.in_language(language).to_owned() }
             })
             .collect()
+    }
+}
+
+fn pressed(name: &str, file: &str) -> Option<&'static [u8]> {
+    let found = PRESSED.iter().find(|(path, _)| path.split_once('/') == Some((name, file)))?;
+    Some(found.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pressed_profile_says_what_its_text_says() {
+        let library = Library::of(Path::new("."));
+        for (path, _) in PRESSED {
+            let (name, file) = path.split_once('/').unwrap();
+            let source = library.load(name, file).unwrap();
+            assert!(source.pressed.is_some());
+            let of_text = Source { pressed: None, ..source.clone() };
+            let (parsed, pressed): (ProfileFile, ProfileFile) = (of_text.parse().unwrap(), source.parse().unwrap());
+            assert_eq!(format!("{pressed:#?}"), format!("{parsed:#?}"), "{path}");
+        }
+        let files: usize =
+            Library::built_in().iter().map(|name| Library::files(name).iter().filter(|(f, _)| f.ends_with(".toml")).count()).sum();
+        assert_eq!(PRESSED.len(), files, "every contract file is pressed");
     }
 }

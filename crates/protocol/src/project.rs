@@ -48,7 +48,7 @@ impl Project {
         let path = root.join("quipu.toml");
         let text = std::fs::read_to_string(&path).map_err(|source| ProjectError::Unreadable { path, source })?;
         let library = Library::of(root);
-        Ok(resolve_contract(&Source { file: "quipu.toml".into(), text }, &|name, file| library.load(name, file))?)
+        Ok(resolve_contract(&Source::new("quipu.toml", text), &|name, file| library.load(name, file))?)
     }
 
     pub fn open(root: &Path, options: Options) -> Result<Project, ProjectError> {

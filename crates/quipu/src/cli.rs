@@ -14,12 +14,13 @@ use crate::table::{GROUPS, Operation, TABLE};
 
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let matches = match command().try_get_matches_from(arguments.clone()) {
+    let word = first_word(&arguments);
+    let matches = match command_of(word).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
         Err(error) => {
             let code = if error.use_stderr() { exit::USAGE } else { exit::FINE };
             let _ = error.print();
-            return ExitCode::from(never_a_denial(is_hook(&arguments), code));
+            return ExitCode::from(never_a_denial(word == Some("hook"), code));
         }
     };
     let (operation, inner) = called(&matches);
@@ -43,21 +44,36 @@ fn never_a_denial(hook_failed: bool, code: u8) -> u8 {
     if hook_failed && code == DENIED { UNJUDGED } else { code }
 }
 
-/// Whether a command line that cannot be understood was meant for a hook.
-fn is_hook(arguments: &[OsString]) -> bool {
+/// The first word of a command line that is no flag and no value of one: the operation or its group.
+fn first_word(arguments: &[OsString]) -> Option<&str> {
     let mut words = arguments.iter().skip(1);
     while let Some(word) = words.next() {
         match word.to_str() {
             Some("-C" | "--as" | "--unit" | "--agent" | "--lease") => drop(words.next()),
             Some(flag) if flag.starts_with('-') => {}
-            first => return first == Some("hook"),
+            first => return first,
         }
     }
-    false
+    None
 }
 
 /// The whole command line, derived from the table.
 pub fn command() -> Command {
+    command_with(&|_| true)
+}
+
+/// What of the command line is needed to understand a call of this operation or group, all of it if there is none:
+/// most of what a short command takes would else be the making of all the others.
+fn command_of(word: Option<&str>) -> Command {
+    let known = TABLE.iter().map(first_of).find(|first| Some(*first) == word);
+    known.map_or_else(command, |known| command_with(&|first| first == known))
+}
+
+fn first_of(operation: &Operation) -> &'static str {
+    operation.name.split_once(' ').map_or(operation.name, |(group, _)| group)
+}
+
+fn command_with(wanted: &dyn Fn(&str) -> bool) -> Command {
     let mut root = Command::new("quipu")
         .about("Memory for AI agents, as a contract that is enforced")
         .version(env!("CARGO_PKG_VERSION"))
@@ -66,9 +82,10 @@ pub fn command() -> Command {
         .args(common());
     let mut groups: Vec<Command> = GROUPS
         .iter()
+        .filter(|(name, _)| wanted(name))
         .map(|(name, about)| Command::new(*name).about(*about).subcommand_required(true).arg_required_else_help(true))
         .collect();
-    for operation in TABLE {
+    for operation in TABLE.iter().filter(|operation| wanted(first_of(operation))) {
         match operation.name.split_once(' ') {
             None => root = root.subcommand((operation.augment)(Command::new(operation.name).about(operation.about))),
             Some((group, name)) => {
@@ -173,6 +190,19 @@ mod tests {
                 found = found.and_then(|c| c.find_subcommand(word));
             }
             assert!(found.is_some(), "{}", operation.name);
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_command_line_says_what_the_whole_says() {
+        let said = |command: Command, line: &[&str]| command.try_get_matches_from(line).map(|_| ()).map_err(|error| error.to_string());
+        for operation in TABLE {
+            for tail in [&["--help"][..], &["--no-such-flag"], &[], &["no-such-word"]] {
+                let line: Vec<&str> =
+                    ["quipu", "-C", "."].into_iter().chain(operation.name.split(' ')).chain(tail.iter().copied()).collect();
+                let arguments: Vec<OsString> = line.iter().map(OsString::from).collect();
+                assert_eq!(said(command_of(first_word(&arguments)), &line), said(command(), &line), "{line:?}");
+            }
         }
     }
 }

@@ -18,9 +18,9 @@ impl Stage {
         let profiles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles");
         let load = |name: &str, file: &str| {
             let text = std::fs::read_to_string(profiles.join(name).join(file)).map_err(|e| e.to_string())?;
-            Ok(Source { file: format!("profiles/{name}/{file}"), text })
+            Ok(Source::new(format!("profiles/{name}/{file}"), text))
         };
-        let contract = resolve_contract(&Source { file: "quipu.toml".into(), text: manifest.into() }, &load).unwrap();
+        let contract = resolve_contract(&Source::new("quipu.toml", manifest), &load).unwrap();
         let stage = Stage { folder: tempfile::tempdir().unwrap(), contract };
         for (from, to) in trees {
             copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(from), &stage.at(to));

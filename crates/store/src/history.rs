@@ -248,22 +248,43 @@ impl Store {
     /// The newest records, newest first, read from the last bytes of the journal only: for a look back
     /// that must not cost what the journal has.
     pub fn recent(&self, most: usize) -> Result<Vec<LogEntry>> {
+        self.recent_until(most, &mut |_| false)
+    }
+
+    /// The same, up to a record that is the last one wanted.
+    pub fn recent_until(&self, most: usize, is_last: &mut dyn FnMut(&LogEntry) -> bool) -> Result<Vec<LogEntry>> {
         self.settle()?;
         let bound = self.bound()?;
         let mut entries = Vec::new();
-        let from = Position { segment: bound.segment, offset: bound.offset.saturating_sub(RECENT_BYTES) };
-        let bytes = self.journal.read_between(from, bound)?;
-        let mut end = bytes.len();
-        while end > 0 && entries.len() < most {
-            let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
-            // A line that begins before the window is only half there.
-            if start < end
-                && (start > 0 || from.offset == 0)
-                && let Ok(record) = Record::decode(&bytes[start..end])
-            {
-                entries.push(LogEntry::from(&record));
+        let mut until = bound;
+        // The last bytes first: most looks go no further.
+        for window in [RECENT_BYTES / 16, RECENT_BYTES] {
+            let from = Position { segment: bound.segment, offset: bound.offset.saturating_sub(window) };
+            let bytes = self.journal.read_between(from, until)?;
+            let mut end = bytes.len();
+            while end > 0 {
+                if entries.len() == most {
+                    return Ok(entries);
+                }
+                let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
+                // A line that begins before the window is only half there.
+                if start == 0 && from.offset > 0 {
+                    break;
+                }
+                if start < end
+                    && let Ok(record) = Record::decode(&bytes[start..end])
+                {
+                    entries.push(LogEntry::from(&record));
+                    if entries.last().is_some_and(&mut *is_last) {
+                        return Ok(entries);
+                    }
+                }
+                end = start.saturating_sub(1);
             }
-            end = start.saturating_sub(1);
+            if from.offset == 0 {
+                break;
+            }
+            until.offset = from.offset + end as u64;
         }
         Ok(entries)
     }

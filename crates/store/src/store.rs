@@ -10,7 +10,7 @@ use quipu_contract::{Contract, ProjectPath};
 use crate::clock::{Clock, boot_id};
 use crate::disk::{Disk, Watch};
 use crate::error::{Result, StoreError};
-use crate::heads::Heads;
+use crate::heads::{Head, Heads};
 use crate::journal::Journal;
 use crate::live::Live;
 use crate::lock::KernelLock;
@@ -284,9 +284,22 @@ impl Store {
         self.with_sound_heads(|| self.read_once(path))
     }
 
+    /// The same for many files, which costs less than one by one.
+    pub fn read_all(&self, paths: &[ProjectPath]) -> Result<Vec<Option<(Vec<u8>, Version)>>> {
+        self.with_sound_heads(|| {
+            self.take_notice(paths)?;
+            let heads = self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str))?;
+            paths.iter().zip(heads).map(|(path, head)| self.read_at_head(path, head)).collect()
+        })
+    }
+
     fn read_once(&self, path: &ProjectPath) -> Result<Option<(Vec<u8>, Version)>> {
         self.take_notice(std::slice::from_ref(path))?;
         let head = self.heads()?.head(path.as_str())?;
+        self.read_at_head(path, head)
+    }
+
+    fn read_at_head(&self, path: &ProjectPath, head: Option<Head>) -> Result<Option<(Vec<u8>, Version)>> {
         match head.filter(|h| !h.gone) {
             Some(head) => Ok(Some((self.content(path, &head)?, head.version))),
             // A file that no commit ever touched is still a file.

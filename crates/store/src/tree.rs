@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -152,21 +153,20 @@ impl Tree {
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
-        regular(path, &rustix::fs::fstat(&fd)?)?;
-        let mut file = File::from(fd);
+        let mut before = rustix::fs::fstat(&fd)?;
+        regular(path, &before)?;
+        let file = File::from(fd);
         // A writer may be at work: read until two looks at the file agree, and give it time to end.
         for tried in 0..SETTLING_TRIES {
             if tried > 3 {
                 std::thread::sleep(SETTLING);
             }
-            let before = rustix::fs::fstat(&file)?;
-            let mut bytes = Vec::with_capacity(usize::try_from(before.st_size).unwrap_or(0));
-            io::Seek::rewind(&mut file)?;
-            file.read_to_end(&mut bytes)?;
+            let bytes = read_whole(&file, stamp_of(&before).size)?;
             let after = rustix::fs::fstat(&file)?;
             if stamp_of(&before) == stamp_of(&after) && bytes.len() as u64 == stamp_of(&after).size {
                 return Ok(Some((bytes, stamp_of(&after))));
             }
+            before = after;
         }
         Err(io::Error::other(format!("`{path}` keeps changing while it is read")))
     }
@@ -423,6 +423,25 @@ fn read_settled(mut file: File) -> io::Result<Vec<u8>> {
             break;
         }
     }
+    Ok(bytes)
+}
+
+/// All of a file that is about so long; in one call if it is.
+fn read_whole(file: &File, size: u64) -> io::Result<Vec<u8>> {
+    // One byte more than expected: a call that leaves it free has met the end.
+    let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)? + 1];
+    let mut filled = 0;
+    loop {
+        match file.read_at(&mut bytes[filled..], filled as u64)? {
+            0 => break,
+            read => filled += read,
+        }
+        if filled < bytes.len() {
+            break;
+        }
+        bytes.resize(bytes.len() * 2, 0);
+    }
+    bytes.truncate(filled);
     Ok(bytes)
 }
 

@@ -25,9 +25,8 @@ impl Name {
     /// Whether a heading or key means this. A remark in brackets behind it does not matter.
     pub fn is(&self, text: &str) -> bool {
         let text = text.split(['(', '（']).next().unwrap_or_default();
-        let folded = fold(text);
-        // A file is asked for many names: those are compared as they are written here, without making anything.
-        let same = |name: &str| name.chars().flat_map(char::to_lowercase).eq(folded.chars());
+        // A file is asked for many names: they are compared without making anything.
+        let same = |name: &str| name.chars().flat_map(char::to_lowercase).eq(folded(text));
         [self.en, self.zh].iter().chain(self.also).any(|name| same(name))
     }
 
@@ -61,7 +60,12 @@ impl Name {
 
 /// The form under which names are compared: small letters, one blank between words.
 pub(crate) fn fold(text: &str) -> String {
-    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+    folded(text).collect()
+}
+
+fn folded(text: &str) -> impl Iterator<Item = char> {
+    let blank = |at: usize| (at > 0).then_some(' ').into_iter();
+    text.split_whitespace().enumerate().flat_map(move |(at, word)| blank(at).chain(word.chars().flat_map(char::to_lowercase)))
 }
 
 /// A value that is more than a template's stand-in (`_…_`, `[…]`) or a word for nothing.

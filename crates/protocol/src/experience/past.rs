@@ -19,6 +19,8 @@ use crate::view::words;
 const NEWEST: usize = 40;
 /// So many more by the words of their names.
 const BY_NAME: usize = 20;
+/// So many records are held in memory at once.
+const AT_ONCE: usize = 1000;
 /// The form of the kept reading; another is made anew.
 const KEPT: u32 = 1;
 
@@ -46,10 +48,10 @@ pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession
         }
     }
     let changed = !fresh.is_empty();
-    notice(project, fresh.iter().map(|(path, _)| path))?;
-    for (path, look) in fresh {
-        if let Some(session) = read(project, &path)? {
-            current.insert(path.as_str().to_owned(), (look, session));
+    let (paths, looks): (Vec<ProjectPath>, Vec<String>) = fresh.into_iter().unzip();
+    for (part, looks) in paths.chunks(AT_ONCE).zip(looks.chunks(AT_ONCE)) {
+        for (path, session, look) in read(project, part)?.into_iter().zip(looks).map(|((path, session), look)| (path, session, look)) {
+            current.extend(session.map(|session| (path, (look.clone(), session))));
         }
     }
     if changed || !kept.sessions.is_empty() {
@@ -60,11 +62,17 @@ pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession
     let readable = |path: &str| ProjectPath::parse(path).is_ok_and(|path| may_read(project, actor, &path));
     let mut sessions: Vec<PastSession> =
         current.into_iter().filter(|(path, _)| readable(path)).map(|(path, (_, session))| (path, session)).collect();
+    sort_by_time(project, &mut sessions)?;
+    Ok(sessions)
+}
+
+/// Oldest first.
+fn sort_by_time(project: &Project, sessions: &mut [PastSession]) -> Result<(), StoreError> {
     sessions.sort_by(|(a, x), (b, y)| (&x.date, &x.time, a).cmp(&(&y.date, &y.time, b)));
     for group in sessions.chunk_by_mut(|(_, x), (_, y)| (&x.date, &x.time) == (&y.date, &y.time)).filter(|group| group.len() > 1) {
         sort_as_committed(project, group)?;
     }
-    Ok(sessions)
+    Ok(())
 }
 
 /// Sessions of the same second stand in the order in which they were committed.
@@ -79,39 +87,35 @@ fn sort_as_committed(project: &Project, group: &mut [PastSession]) -> Result<(),
 /// the rules are asked, only their names are looked at.
 pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Result<Vec<PastSession>, StoreError> {
     let mut names = session_files(project);
-    // Names begin with their date.
-    names.sort_by(|a, b| b.cmp(a));
-    let allowed = |name: &String| session_path(project, name).filter(|path| may_read(project, actor, path));
+    // Names begin with their date. Of thousands only the newest are put in order.
+    let newest_first = |a: &String, b: &String| b.cmp(a);
+    if names.len() > NEWEST {
+        names.select_nth_unstable_by(NEWEST, newest_first);
+    }
     let older = names.split_off(names.len().min(NEWEST));
+    names.sort_by(newest_first);
+    let allowed = |name: &String| session_path(project, name).filter(|path| may_read(project, actor, path));
     let mut paths: Vec<ProjectPath> = names.iter().filter_map(allowed).collect();
     let wanted = words(description);
     let shared = |name: &str| {
         let name = name.to_lowercase();
         wanted.iter().filter(|word| name.contains(word.as_str())).count()
     };
-    let mut by_name: Vec<(usize, String)> = older.into_iter().map(|name| (shared(&name), name)).filter(|(shared, _)| *shared > 0).collect();
+    let older = older.into_iter().filter(|_| !wanted.is_empty());
+    let mut by_name: Vec<(usize, String)> = older.map(|name| (shared(&name), name)).filter(|(shared, _)| *shared > 0).collect();
     by_name.sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| y.cmp(x)));
     paths.extend(by_name.iter().map(|(_, name)| name).filter_map(allowed).take(BY_NAME));
-    paths.sort_by(|a, b| a.as_str().cmp(b.as_str()));
-    notice(project, paths.iter())?;
-    let mut sessions = Vec::new();
-    for path in paths {
-        if let Some(session) = read(project, &path)? {
-            sessions.push((path.as_str().to_owned(), session));
-        }
-    }
+    let read = read(project, &paths)?;
+    let mut sessions: Vec<PastSession> = read.into_iter().filter_map(|(path, session)| Some((path, session?))).collect();
+    sort_by_time(project, &mut sessions)?;
     Ok(sessions)
 }
 
-/// Takes notice of many files at once: records that came from outside are adopted together, not each in a commit of its own.
-fn notice<'p>(project: &Project, paths: impl Iterator<Item = &'p ProjectPath>) -> Result<(), StoreError> {
-    let paths: Vec<ProjectPath> = paths.cloned().collect();
-    project.store.take_notice(&paths).map(|_| ())
-}
-
-fn read(project: &Project, path: &ProjectPath) -> Result<Option<Session>, StoreError> {
-    let found = project.store.read(path)?;
-    Ok(found.map(|(bytes, _)| read_session(stem(path), &String::from_utf8_lossy(&bytes))))
+/// Reads records together: those that came from outside are adopted in one commit, not each in its own.
+fn read(project: &Project, paths: &[ProjectPath]) -> Result<Vec<(String, Option<Session>)>, StoreError> {
+    let found = project.store.read_all(paths)?;
+    let read = |path: &ProjectPath, bytes: Vec<u8>| read_session(stem(path), &String::from_utf8_lossy(&bytes));
+    Ok(paths.iter().zip(found).map(|(path, found)| (path.as_str().to_owned(), found.map(|(bytes, _)| read(path, bytes)))).collect())
 }
 
 /// The name of a session's file without its ending.

@@ -159,9 +159,7 @@ pub(super) fn sessions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
     if near.is_empty() {
         return Ok(None);
     }
-    let mut newest: Vec<&PastSession> = near.iter().collect();
-    newest.sort_by(|(a, x), (b, y)| (&y.date, &y.time, b).cmp(&(&x.date, &x.time, a)));
-    newest.truncate(SESSIONS_TOLD);
+    let newest: Vec<&PastSession> = near.iter().rev().take(SESSIONS_TOLD).collect();
     let mut block = Block::new(Paragraph::Sessions, waking.say("The newest sessions", "最近的会话"), "quipu sessions list");
     for (path, past) in &newest {
         let agent = past.agent.as_deref().unwrap_or("–");

@@ -64,8 +64,14 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
     }
     let created = if request.peek { Vec::new() } else { lay_missing(project)? };
     let sessions = project.store.sessions()?;
-    let recent = project.store.recent(LOOK_BACK)?;
     let mine = Who::from(&actor);
+    // Back to when this actor was last here, and to the beginning of whatever is not finished.
+    let oldest = sessions.iter().map(|session| session.seq).min().unwrap_or(u64::MAX);
+    let mut was_here = false;
+    let recent = project.store.recent_until(LOOK_BACK, &mut |entry| {
+        was_here |= entry.who == mine;
+        was_here && entry.seq <= oldest
+    })?;
     let language = project.contract.language;
     let waking = Waking {
         project,

@@ -197,3 +197,40 @@ fn the_log_is_searched_in_windows_and_its_pulse_is_its_newest_commit() {
     append(&play.open(), &agent("other"), "meta/a.md", "more\n");
     assert_eq!(store.pulse().unwrap(), store.newest_seq().unwrap(), "what another process commits is seen at once");
 }
+
+#[test]
+fn a_short_look_back_tells_what_the_whole_log_tells() {
+    let play = Playground::new();
+    let store = play.open();
+    // Records of very different sizes, so that the look ends in the middle of lines.
+    for number in 0..120usize {
+        let line = "x".repeat(if number % 7 == 0 { 20_000 } else { 90 * (number % 5) + 1 });
+        append(&store, &Actor::Person, "meta/a.md", &format!("{number} {line}\n"));
+    }
+    let all: Vec<u64> = store.log(1000).unwrap().iter().map(|entry| entry.seq).collect();
+    for most in [0, 1, 5, 40, 90, 1000] {
+        let recent: Vec<u64> = store.recent(most).unwrap().iter().map(|entry| entry.seq).collect();
+        assert_eq!(recent, all[..recent.len()], "{most}");
+        assert!(recent.len() == most.min(all.len()) || most > 100, "{most}: {}", recent.len());
+    }
+    let recent = store.recent_until(1000, &mut |entry| entry.seq == all[17]).unwrap();
+    assert_eq!(recent.iter().map(|entry| entry.seq).collect::<Vec<_>>(), all[..18]);
+}
+
+#[test]
+fn many_files_are_read_as_each_is() {
+    let play = Playground::new();
+    let store = play.open();
+    let paths: Vec<_> = (0..5).map(|n| Playground::path(&format!("drafts/ch0{n}.md"))).collect();
+    for (number, path) in paths.iter().enumerate().take(4) {
+        write(&store, &Actor::Person, path.as_str(), &"行\n".repeat(number * 3000));
+    }
+    std::fs::write(play.root().join("drafts/ch01.md"), "edited by hand\n").unwrap();
+    store.judge(Change::by(&Actor::Person).op(Op::Remove { path: paths[2].clone(), expect: Expect::Any })).unwrap().publish().unwrap();
+    let one_by_one: Vec<_> = paths.iter().map(|path| store.read(path).unwrap()).collect();
+    std::fs::write(play.root().join("drafts/ch03.md"), "edited again\n").unwrap();
+    let at_once = store.read_all(&paths).unwrap();
+    assert_eq!(at_once[..3], one_by_one[..3]);
+    assert_eq!(at_once[3].as_ref().unwrap().0, b"edited again\n");
+    assert_eq!(at_once[4], None);
+}
