@@ -11,6 +11,11 @@ use std::time::Duration;
 use crate::disk::is_deleted;
 use crate::error::{Result, StoreError};
 
+/// How a lock is tried for before it is waited for: so many times after letting others run, so many times after a nap.
+const YIELDS: u32 = 16;
+const NAPS: u32 = 50;
+const NAP: Duration = Duration::from_micros(100);
+
 pub(crate) struct KernelLock {
     path: PathBuf,
     /// Threads of this process queue here: a kernel lock belongs to the open file they share.
@@ -78,10 +83,9 @@ impl KernelLock {
                 opened
             }
         };
-        held.file = Some(match file.try_lock() {
-            Ok(()) => file,
-            Err(TryLockError::WouldBlock) => Arc::new(self.wait_for_it(&file)?),
-            Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock")(error)),
+        held.file = Some(match try_soon(&file)? {
+            true => file,
+            false => Arc::new(self.wait_for_it(&file)?),
         });
         Ok(held)
     }
@@ -125,6 +129,20 @@ impl KernelLock {
             Wait::Waiting | Wait::GivenUp => Err(self.busy(holder(known).unwrap_or_else(|| "another process".into()))),
         }
     }
+}
+
+/// Tries for a moment. The lock is held for microseconds, so that most waits end here; one that does not must be able to
+/// end in vain, which costs a thread.
+fn try_soon(file: &File) -> Result<bool> {
+    for tried in 0..YIELDS + NAPS {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) if tried < YIELDS => std::thread::yield_now(),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(NAP),
+            Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock")(error)),
+        }
+    }
+    Ok(false)
 }
 
 fn open(path: &Path) -> Result<File> {
