@@ -2,6 +2,7 @@
 //!
 //! Reading the files is left to the caller. Every fault is collected, so that one look mends all.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -28,13 +29,13 @@ use crate::unit::{Unit, UnitId, UnitKind};
 #[derive(Debug, Clone)]
 pub struct Source {
     pub file: String,
-    pub text: String,
+    pub text: Cow<'static, str>,
     /// What the text says, if it was parsed when the program was built.
     pub pressed: Option<&'static [u8]>,
 }
 
 impl Source {
-    pub fn new(file: impl Into<String>, text: impl Into<String>) -> Source {
+    pub fn new(file: impl Into<String>, text: impl Into<Cow<'static, str>>) -> Source {
         Source { file: file.into(), text: text.into(), pressed: None }
     }
 

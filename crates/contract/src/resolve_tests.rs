@@ -20,7 +20,7 @@ fn load(name: &str, file: &str) -> Result<Source, String> {
 }
 
 fn resolve(text: &str) -> Result<Contract, Faults> {
-    resolve_contract(&Source::new("quipu.toml", text), &load)
+    resolve_contract(&Source::new("quipu.toml", text.to_owned()), &load)
 }
 
 fn path(text: &str) -> ProjectPath {

@@ -181,7 +181,7 @@ fn profile_of(project: &Project, declared: &str, role: &str, language: Language)
 fn frame(project: &Project, profile: Option<&str>, language: Language) -> (String, String) {
     let file = format!("briefs/{}.md", language.as_str());
     if let Some(source) = profile.and_then(|p| project.library.load(p, &file).ok()) {
-        return (source.file, source.text);
+        return (source.file, source.text.into_owned());
     }
     let text = match language {
         Language::En => include_str!("../briefs/en.md"),

@@ -1,5 +1,6 @@
 //! The profiles there are: built into the program, or in a folder of the project.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
@@ -49,7 +50,11 @@ impl Library {
 
     /// A contract file of a profile, under the name that messages show.
     pub fn load(&self, name: &str, file: &str) -> Result<Source, String> {
-        match self.read(name, file) {
+        let text = match Self::is_folder(name) {
+            true => self.read(name, file).map(Cow::Owned),
+            false => built_in(name, file).map(Cow::Borrowed),
+        };
+        match text {
             Some(text) => Ok(Source { pressed: pressed(name, file), ..Source::new(Self::shown(name, file), text) }),
             None if Self::is_folder(name) => Err(format!("no file `{name}/{file}`")),
             None if Self::built_in().iter().any(|n| n == name) => Err(format!("profile `{name}` has no file `{file}`")),
@@ -70,7 +75,7 @@ impl Library {
         if Self::is_folder(name) {
             return std::fs::read_to_string(self.folder(name).ok()?.join(file)).ok();
         }
-        BUILT_IN.get_file(format!("{name}/{file}")).and_then(|f| f.contents_utf8()).map(str::to_owned)
+        built_in(name, file).map(str::to_owned)
     }
 
     /// Every file of a built-in profile with its text.
@@ -103,6 +108,10 @@ impl Library {
             })
             .collect()
     }
+}
+
+fn built_in(name: &str, file: &str) -> Option<&'static str> {
+    BUILT_IN.get_file(format!("{name}/{file}")).and_then(|f| f.contents_utf8())
 }
 
 fn pressed(name: &str, file: &str) -> Option<&'static [u8]> {

@@ -20,7 +20,7 @@ impl Stage {
             let text = std::fs::read_to_string(profiles.join(name).join(file)).map_err(|e| e.to_string())?;
             Ok(Source::new(format!("profiles/{name}/{file}"), text))
         };
-        let contract = resolve_contract(&Source::new("quipu.toml", manifest), &load).unwrap();
+        let contract = resolve_contract(&Source::new("quipu.toml", manifest.to_owned()), &load).unwrap();
         let stage = Stage { folder: tempfile::tempdir().unwrap(), contract };
         for (from, to) in trees {
             copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(from), &stage.at(to));

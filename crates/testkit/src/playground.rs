@@ -174,6 +174,6 @@ pub fn copy_folder(from: &Path, to: &Path) {
 
 /// Resolves a contract that takes no profiles.
 pub fn contract(text: &str) -> Arc<Contract> {
-    let source = Source::new("quipu.toml", text);
+    let source = Source::new("quipu.toml", text.to_owned());
     Arc::new(resolve_contract(&source, &|name, _| Err(format!("no profile `{name}`"))).unwrap())
 }

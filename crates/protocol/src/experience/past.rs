@@ -4,7 +4,8 @@
 //! (inode, size, time): derived, deletable, made anew where it differs. A start needs less still: `near_sessions`
 //! goes by the names of all files and reads only the newest and those whose names share words with the task.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use quipu_contract::{Actor, Form, ProjectPath, Readable};
 use quipu_store::StoreError;
@@ -86,24 +87,27 @@ fn sort_as_committed(project: &Project, group: &mut [PastSession]) -> Result<(),
 /// Sessions that may matter to a task, oldest first: a bounded number, however many there are. Of the others not even
 /// the rules are asked, only their names are looked at.
 pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Result<Vec<PastSession>, StoreError> {
-    let mut names = session_files(project);
-    // Names begin with their date. Of thousands only the newest are put in order.
-    let newest_first = |a: &String, b: &String| b.cmp(a);
-    if names.len() > NEWEST {
-        names.select_nth_unstable_by(NEWEST, newest_first);
-    }
-    let older = names.split_off(names.len().min(NEWEST));
-    names.sort_by(newest_first);
-    let allowed = |name: &String| session_path(project, name).filter(|path| may_read(project, actor, path));
-    let mut paths: Vec<ProjectPath> = names.iter().filter_map(allowed).collect();
     let wanted = words(description);
     let shared = |name: &str| {
         let name = name.to_lowercase();
         wanted.iter().filter(|word| name.contains(word.as_str())).count()
     };
-    let older = older.into_iter().filter(|_| !wanted.is_empty());
-    let mut by_name: Vec<(usize, String)> = older.map(|name| (shared(&name), name)).filter(|(shared, _)| *shared > 0).collect();
+    // Names begin with their date. Of thousands only the newest are kept, and those that share a word.
+    let mut newest: BinaryHeap<Reverse<String>> = BinaryHeap::new();
+    let mut by_name: Vec<(usize, String)> = Vec::new();
+    for name in session_files(project) {
+        newest.push(Reverse(name));
+        if newest.len() > NEWEST
+            && let Some(Reverse(older)) = newest.pop()
+            && !wanted.is_empty()
+        {
+            by_name.push((shared(&older), older));
+            by_name.pop_if(|(shared, _)| *shared == 0);
+        }
+    }
     by_name.sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| y.cmp(x)));
+    let allowed = |name: &String| session_path(project, name).filter(|path| may_read(project, actor, path));
+    let mut paths: Vec<ProjectPath> = newest.iter().map(|Reverse(name)| name).filter_map(allowed).collect();
     paths.extend(by_name.iter().map(|(_, name)| name).filter_map(allowed).take(BY_NAME));
     let read = read(project, &paths)?;
     let mut sessions: Vec<PastSession> = read.into_iter().filter_map(|(path, session)| Some((path, session?))).collect();
@@ -131,7 +135,7 @@ fn may_read(project: &Project, actor: &Actor, path: &ProjectPath) -> bool {
 
 /// The files that the contract calls sessions, in order.
 fn session_paths(project: &Project) -> Vec<ProjectPath> {
-    let mut names = session_files(project);
+    let mut names: Vec<String> = session_files(project).collect();
     names.sort();
     names.dedup();
     names.iter().filter_map(|name| session_path(project, name)).collect()
@@ -142,17 +146,16 @@ fn session_path(project: &Project, name: &str) -> Option<ProjectPath> {
     project.contract.rule(&path).filter(|rule| rule.form == Some(Form::Session)).map(|_| path)
 }
 
-/// The Markdown files of the folders that hold sessions, by their names alone.
-fn session_files(project: &Project) -> Vec<String> {
-    let mut names = Vec::new();
-    for folder in folders_of(project, Form::Session) {
-        for entry in std::fs::read_dir(project.store.root().join(&folder)).into_iter().flatten().flatten() {
-            if let Some(name) = entry.file_name().to_str().filter(|name| name.ends_with(".md")) {
-                names.push(if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") });
-            }
-        }
-    }
-    names
+/// The Markdown files of the folders that hold sessions, by their names alone, one after the other.
+fn session_files(project: &Project) -> impl Iterator<Item = String> {
+    folders_of(project, Form::Session).into_iter().flat_map(|folder| {
+        let entries = std::fs::read_dir(project.store.root().join(&folder)).into_iter().flatten().flatten();
+        entries.filter_map(move |entry| {
+            let name = entry.file_name();
+            let name = name.to_str().filter(|name| name.ends_with(".md"))?;
+            Some(if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") })
+        })
+    })
 }
 
 /// Writes a derived file whole: a reader never sees half of it.
