@@ -24,26 +24,39 @@ pub struct Direction<'i> {
     exact: Vec<f32>,
     coarse: Vec<i16>,
     vectors: Vec<Option<&'i Vectors>>,
+    /// More questions are to come: what all of them read is kept.
+    keep: bool,
 }
 
 /// What the encoder makes of some sections.
 pub struct Meanings {
     /// The nearest part of each to the question; none if it is not encoded.
     pub nearest: Vec<Option<f32>>,
-    /// Each section as a whole, vector after vector.
-    pub wholes: Vec<f32>,
+    /// Each section as a whole, as it is stored, one after the other; zeros where it is not encoded.
+    wholes: Vec<u8>,
+}
+
+impl Meanings {
+    /// A section as a whole, as it is stored.
+    #[inline(always)]
+    pub fn whole(&self, index: usize) -> &[u8] {
+        &self.wholes[index * VECTOR..(index + 1) * VECTOR]
+    }
 }
 
 impl<'i> Direction<'i> {
     /// The direction of a question.
-    pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>) -> Self {
+    pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>, keep: bool) -> Self {
         let exact = encoder.encode(question);
         let coarse = exact.iter().map(|value| (value * COARSE).round() as i16).collect();
-        Self { exact, coarse, vectors }
+        Self { exact, coarse, vectors, keep }
     }
 
     /// How many sections of the scope are encoded.
     pub fn covers(&self, scope: &Scope) -> usize {
+        if self.vectors.iter().all(|vectors| vectors.is_some_and(Vectors::is_full)) {
+            return scope.sections() as usize;
+        }
         let encoded = |(at, first, count, _): (usize, u32, u32, Slot)| self.vectors[at].map_or(0, |vectors| vectors.encoded(first, count));
         scope.runs().map(encoded).sum()
     }
@@ -71,11 +84,13 @@ impl<'i> Direction<'i> {
         let own = words(&signs(self.exact.iter().map(|value| *value > 0.0)));
         let mut apart = vec![u8::MAX; scope.slots()];
         let mut counts = [0usize; DIMENSIONS + 1];
+        let mut buffer = Vec::new();
         for (at, vectors) in self.vectors.iter().enumerate() {
             if let Some(vectors) = vectors {
                 let apart = &mut apart[scope.slots_of(at)];
-                let living = &scope.owners()[scope.slots_of(at)];
-                wide(Scan { own, signs: &vectors.signs()?, starts: vectors.starts(), living, apart, counts: &mut counts });
+                let living = (!scope.is_whole()).then(|| &scope.owners()[scope.slots_of(at)]);
+                let signs = vectors.signs(self.keep, &mut buffer)?;
+                wide(Scan { own, signs, starts: vectors.starts(), living, apart, counts: &mut counts });
             }
         }
         let mut limit = 0;
@@ -93,14 +108,14 @@ impl<'i> Direction<'i> {
 
     /// What the encoder makes of some sections, given in the order of slots.
     pub fn meanings(&self, scope: &Scope, slots: &[Slot]) -> Result<Meanings, Damage> {
-        let mut meanings = Meanings { nearest: vec![None; slots.len()], wholes: vec![0.0; slots.len() * DIMENSIONS] };
+        let mut meanings = Meanings { nearest: vec![None; slots.len()], wholes: vec![0; slots.len() * VECTOR] };
         let mut done = 0;
         for run in slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
             let (at, _, first) = scope.place(run[0]);
             if let Some(vectors) = self.vectors[at] {
                 let (blocks, start) = vectors.blocks(first, run.len() as u32)?;
                 let nearest = &mut meanings.nearest[done..done + run.len()];
-                let wholes = &mut meanings.wholes[done * DIMENSIONS..(done + run.len()) * DIMENSIONS];
+                let wholes = &mut meanings.wholes[done * VECTOR..(done + run.len()) * VECTOR];
                 wide(Read { direction: self, vectors, blocks: &blocks, start, first, nearest, wholes });
             }
             done += run.len();
@@ -108,10 +123,17 @@ impl<'i> Direction<'i> {
         Ok(meanings)
     }
 
-    /// How near a vector of length one lies.
+    /// How near a vector lies, of whatever length it is.
     #[inline(always)]
     pub fn nearness(&self, vector: &[f32]) -> f32 {
         dot(&self.exact, vector)
+    }
+
+    /// How near a stored vector lies.
+    #[inline(always)]
+    pub fn nearness_of<W: Width>(&self, lanes: W, vector: &[u8]) -> f32 {
+        let (scale, codes) = split(vector);
+        lanes.product(codes, &self.coarse) as f32 * scale / COARSE
     }
 
     #[inline(always)]
@@ -119,8 +141,7 @@ impl<'i> Direction<'i> {
         let several = block.len() > VECTOR;
         let mut best = -1.0f32;
         for vector in block.chunks_exact(VECTOR).skip(usize::from(several)) {
-            let (scale, codes) = split(vector);
-            best = best.max(lanes.product(codes, &self.coarse) as f32 * scale / COARSE);
+            best = best.max(self.nearness_of(lanes, vector));
         }
         best
     }
@@ -160,7 +181,7 @@ struct Read<'r> {
     start: usize,
     first: u32,
     nearest: &'r mut [Option<f32>],
-    wholes: &'r mut [f32],
+    wholes: &'r mut [u8],
 }
 
 impl Work for Read<'_> {
@@ -168,14 +189,11 @@ impl Work for Read<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        for ((number, nearest), whole) in (self.first..).zip(self.nearest).zip(self.wholes.chunks_exact_mut(DIMENSIONS)) {
+        for ((number, nearest), whole) in (self.first..).zip(self.nearest).zip(self.wholes.chunks_exact_mut(VECTOR)) {
             if self.vectors.has(number) {
                 let block = self.vectors.within(self.blocks, self.start, number);
                 *nearest = Some(self.direction.nearest(lanes, block));
-                let (scale, codes) = split(&block[..VECTOR]);
-                for (value, code) in whole.iter_mut().zip(codes) {
-                    *value = f32::from(*code as i8) * scale;
-                }
+                whole.copy_from_slice(&block[..VECTOR]);
             }
         }
     }
@@ -193,7 +211,8 @@ struct Scan<'s> {
     own: SignWords,
     signs: &'s [u8],
     starts: &'s [u32],
-    living: &'s [u32],
+    /// The owners of the sections, where some are dead or hidden.
+    living: Option<&'s [u32]>,
     apart: &'s mut [u8],
     counts: &'s mut [usize; DIMENSIONS + 1],
 }
@@ -203,9 +222,9 @@ impl Work for Scan<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, _: W) {
-        for ((ends, owner), apart) in self.starts.windows(2).zip(self.living).zip(self.apart) {
+        for ((number, ends), apart) in self.starts.windows(2).enumerate().zip(self.apart) {
             let all = &self.signs[ends[0] as usize * SIGNS..ends[1] as usize * SIGNS];
-            if *owner == super::scope::NOBODY || all.is_empty() {
+            if all.is_empty() || self.living.is_some_and(|owners| owners[number] == super::scope::NOBODY) {
                 continue;
             }
             let mut least = u32::MAX;

@@ -5,7 +5,6 @@
 
 use std::cmp::Ordering;
 
-use super::question::Question;
 use super::scope::{Posting, Scope, Slot};
 
 /// Neighbours on each side that count as context.
@@ -22,6 +21,12 @@ pub fn best_first(scope: &Scope, a: (f32, Slot), b: (f32, Slot)) -> Ordering {
 
 /// The first `count` of `slots` by score, in order.
 pub fn top(scope: &Scope, mut slots: Vec<(f32, Slot)>, count: usize) -> Vec<(f32, Slot)> {
+    if slots.len() > 4 * count && count > 0 {
+        // Scores alone rule out nearly all, and are compared much faster than places.
+        let mut scores: Vec<f32> = slots.iter().map(|(score, _)| *score).collect();
+        let (_, least, _) = scores.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a));
+        slots.retain(|(score, _)| score.total_cmp(least).is_ge());
+    }
     if slots.len() > count && count > 0 {
         slots.select_nth_unstable_by(count - 1, |a, b| best_first(scope, *a, *b));
         slots.truncate(count);
@@ -110,10 +115,8 @@ impl Pool {
     }
 }
 
-/// The seeds that the words of a question give.
-pub fn seeds(scope: &Scope, question: &Question) -> (Vec<f32>, Vec<Slot>, Vec<Slot>) {
-    let (scores, touched) = question.first_scores(scope);
+/// The sections that share most with a question by their words.
+pub fn seeds(scope: &Scope, scores: &[f32], touched: &[Slot]) -> Vec<Slot> {
     let scored = touched.iter().map(|slot| (scores[*slot as usize], *slot)).collect();
-    let seeds = top(scope, scored, SEEDS).into_iter().map(|(_, slot)| slot).collect();
-    (scores, touched, seeds)
+    top(scope, scored, SEEDS).into_iter().map(|(_, slot)| slot).collect()
 }

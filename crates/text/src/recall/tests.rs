@@ -174,7 +174,7 @@ fn readers_see_whole_updates_while_a_writer_works() {
                     let mut last = 0;
                     while last < 40 {
                         let index = Index::open(home.path()).unwrap();
-                        let versions: Vec<_> = index.versions().map(|(_, v)| v.to_owned()).collect();
+                        let versions: Vec<_> = index.files().map(|(_, version, _)| version.to_owned()).collect();
                         assert_eq!(versions[0], versions[1], "half an update");
                         let answer = index.recall("whale boat", &words()).unwrap();
                         assert_eq!(answer.hits.len(), 2);
