@@ -193,7 +193,8 @@ fn measure(root: &Path, size: usize, with_model: bool, only_running: bool, words
     let started = Instant::now();
     recall(&project, &Actor::Person, &ask("?", false))?;
     let ours = started.elapsed().as_secs_f64();
-    println!("  indexing words: {ours:.1} s, {:.1} MB/s (SQLite FTS5 {:.1} MB/s)", megabytes / ours, megabytes / theirs);
+    print!("  indexing words: {ours:.1} s, {:.1} MB/s", megabytes / ours);
+    println!("{}", if only_running { String::new() } else { format!(" (SQLite FTS5 {:.1} MB/s)", megabytes / theirs) });
     if with_model {
         let (started, before) = (Instant::now(), cpu());
         recall(&project, &Actor::Person, &Ask { complete: true, ..ask("?", true) })?;

@@ -6,7 +6,6 @@
 use serde::Serializer;
 
 use crate::contract::Contract;
-use crate::path::ProjectPath;
 use crate::pattern::Pattern;
 
 /// Folders of tools, by name. Others are known by what lies in them, see [`CACHE_MARKS`].
@@ -28,11 +27,6 @@ impl Contract {
         self.ignore.iter().any(|pattern| pattern.matches(path).is_some())
     }
 
-    /// Whether a rule names this file.
-    pub fn names(&self, path: &str) -> bool {
-        ProjectPath::parse(path).is_ok_and(|path| self.rule(&path).is_some())
-    }
-
     /// Whether a rule may name a file below a folder.
     pub fn may_name_below(&self, folder: &str) -> bool {
         let below = Pattern::below(folder);
@@ -48,4 +42,32 @@ pub(crate) fn as_texts<S: Serializer>(patterns: &[Pattern], serializer: S) -> Re
 /// A folder may be written with or without what stands for all below it.
 pub(crate) fn folder_or_file(text: &str) -> &str {
     text.strip_suffix("/**").or_else(|| text.strip_suffix('/')).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::resolve::{Source, resolve_contract};
+
+    #[test]
+    fn a_folder_is_ignored_however_it_is_written_and_rules_reach_into_it() {
+        let text = "quipu = 1\nignore = [\"a\", \"b/\", \"c/**\", \"**/*.tmp\"]\n[[files]]\npath = \"c/keep/*.md\"\nclass = \"append\"\n";
+        let source = Source { file: "quipu.toml".into(), text: text.into() };
+        let contract = resolve_contract(&source, &|_, _| Err("none".into())).unwrap();
+        for folder in ["a", "b", "c", "x/node_modules", "x/y.tmp"] {
+            assert!(contract.ignores_folder(folder), "{folder}");
+        }
+        for folder in ["x/a", "ab", "x"] {
+            assert!(!contract.ignores_folder(folder), "{folder}");
+        }
+        assert!(contract.ignores_file("x/y.tmp") && !contract.ignores_file("node_modules"));
+        assert!(contract.may_name_below("c") && contract.may_name_below("c/keep") && !contract.may_name_below("c/other"));
+        assert!(!contract.may_name_below("a"));
+    }
+
+    #[test]
+    fn a_pattern_that_leaves_the_project_is_a_fault() {
+        let source = Source { file: "quipu.toml".into(), text: "quipu = 1\nignore = [\"../x\"]\n".into() };
+        let faults = resolve_contract(&source, &|_, _| Err("none".into())).unwrap_err();
+        assert!(faults.to_string().contains("leaves the project"), "{faults}");
+    }
 }

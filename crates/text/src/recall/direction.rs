@@ -6,6 +6,7 @@
 
 use super::Damage;
 use super::encoder::{DIMENSIONS, Encoder};
+use super::nearest::{Best, Seek};
 use super::pool::top;
 use super::scope::{Scope, Slot};
 use super::vectors::{SIGNS, VECTOR, Vectors, signs, split};
@@ -47,9 +48,13 @@ impl Meanings {
 impl<'i> Direction<'i> {
     /// The direction of a question.
     pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>, keep: bool) -> Self {
-        let exact = encoder.encode(question);
+        Self { keep, ..Self::of(encoder.encode(question), vectors) }
+    }
+
+    /// A direction that is known.
+    pub fn of(exact: Vec<f32>, vectors: Vec<Option<&'i Vectors>>) -> Self {
         let coarse = exact.iter().map(|value| (value * COARSE).round() as i16).collect();
-        Self { exact, coarse, vectors, keep }
+        Self { exact, coarse, vectors, keep: false }
     }
 
     /// How many sections of the scope are encoded.
@@ -64,19 +69,29 @@ impl<'i> Direction<'i> {
     /// The best sections by meaning alone.
     pub fn seeds(&self, scope: &Scope) -> Result<Vec<Slot>, Damage> {
         let near = if scope.sections() <= COMPARED {
-            let mut near = Vec::with_capacity(scope.sections() as usize);
-            for (at, first, count, slot) in scope.runs() {
-                if let Some(vectors) = self.vectors[at] {
-                    wide(Compare { direction: self, vectors, whole: vectors.whole()?, first, count, slot, near: &mut near });
-                }
-            }
-            near
+            self.nearest_of_all(scope)?
         } else {
             let slots = self.scan(scope)?;
             let nearest = self.meanings(scope, &slots)?.nearest;
             slots.into_iter().zip(nearest).filter_map(|(slot, near)| Some((near?, slot))).collect()
         };
         Ok(top(scope, near, SEEDS).into_iter().map(|(_, slot)| slot).collect())
+    }
+
+    /// All sections, compared; or the best of them, where a process is asked again and again.
+    fn nearest_of_all(&self, scope: &Scope) -> Result<Vec<(f32, Slot)>, Damage> {
+        let mut best = Best::new(SEEDS);
+        for (at, first, count, slot) in scope.runs() {
+            let Some(vectors) = self.vectors[at] else { continue };
+            let (direction, whole) = (self, vectors.whole()?);
+            if self.keep {
+                let leads = vectors.leads()?;
+                wide(Seek { direction, vectors, leads, whole, first, count, slot, best: &mut best });
+            } else {
+                wide(Compare { direction, vectors, whole, first, count, slot, near: &mut best.found });
+            }
+        }
+        Ok(best.found)
     }
 
     /// The sections whose signs agree best with the question's, in the order of slots.
@@ -133,7 +148,19 @@ impl<'i> Direction<'i> {
     #[inline(always)]
     pub fn nearness_of<W: Width>(&self, lanes: W, vector: &[u8]) -> f32 {
         let (scale, codes) = split(vector);
-        lanes.product(codes, &self.coarse) as f32 * scale / COARSE
+        self.scaled(lanes.product(codes, &self.coarse), scale)
+    }
+
+    /// The direction in whole numbers.
+    #[inline(always)]
+    pub fn coarse(&self) -> &[i16] {
+        &self.coarse
+    }
+
+    /// The nearness that a product of whole numbers stands for.
+    #[inline(always)]
+    pub fn scaled(&self, product: i32, scale: f32) -> f32 {
+        product as f32 * scale / COARSE
     }
 
     #[inline(always)]
@@ -144,6 +171,22 @@ impl<'i> Direction<'i> {
             best = best.max(self.nearness_of(lanes, vector));
         }
         best
+    }
+}
+
+#[cfg(test)]
+impl Direction<'_> {
+    /// How near the nearest part of a block lies.
+    pub fn nearest_in(&self, block: &[u8]) -> f32 {
+        struct One<'o>(&'o Direction<'o>, &'o [u8]);
+        impl Work for One<'_> {
+            type Out = f32;
+            #[inline(always)]
+            fn work<W: Width>(self, lanes: W) -> f32 {
+                self.0.nearest(lanes, self.1)
+            }
+        }
+        wide(One(self, block))
     }
 }
 

@@ -44,7 +44,9 @@ pub struct Pool {
     pub near: Vec<[Option<u32>; 2 * REACH]>,
     /// Which of them are candidates.
     pub candidates: Vec<usize>,
+    /// A bit for each slot, and how many are set before each word of bits.
     member: Vec<u64>,
+    before: Vec<u32>,
 }
 
 impl Pool {
@@ -65,7 +67,13 @@ impl Pool {
         for slot in &slots {
             member[*slot as usize / 64] |= 1 << (slot % 64);
         }
-        let mut pool = Self { slots, near: Vec::new(), candidates: Vec::new(), member };
+        let mut so_far = 0;
+        let count = |bits: &u64| {
+            so_far += bits.count_ones();
+            so_far - bits.count_ones()
+        };
+        let before = member.iter().map(count).collect();
+        let mut pool = Self { slots, near: Vec::new(), candidates: Vec::new(), member, before };
         pool.candidates = inner.iter().filter_map(|slot| pool.index(*slot)).collect();
         let near = |slot: &Slot| {
             NEIGHBOURS.map(|(away, _)| {
@@ -79,23 +87,15 @@ impl Pool {
 
     /// Where a slot is in the pool.
     pub fn index(&self, slot: Slot) -> Option<usize> {
-        if self.member[slot as usize / 64] >> (slot % 64) & 1 == 0 {
-            return None;
-        }
-        self.slots.binary_search(&slot).ok()
+        let word = slot as usize / 64;
+        let (bits, bit) = (self.member[word], 1u64 << (slot % 64));
+        (bits & bit != 0).then(|| (self.before[word] + (bits & (bit - 1)).count_ones()) as usize)
     }
 
-    /// How often each member holds a term in its text and whether in its heading.
-    pub fn occurrences(&self, postings: &[Posting]) -> (Vec<f32>, Vec<bool>) {
-        let mut times = vec![0.0; self.slots.len()];
-        let mut headings = vec![false; self.slots.len()];
-        for posting in postings {
-            if let Some(index) = self.index(posting.slot) {
-                times[index] = f32::from(posting.times);
-                headings[index] = posting.in_heading;
-            }
-        }
-        (times, headings)
+    /// The members that hold a term, ascending: how often in their text, and whether in their heading.
+    pub fn occurrences(&self, postings: &[Posting]) -> Vec<(usize, f32, bool)> {
+        let found = |posting: &Posting| Some((self.index(posting.slot)?, f32::from(posting.times), posting.in_heading));
+        postings.iter().filter_map(found).collect()
     }
 
     /// The neighbours of a member, with their share.

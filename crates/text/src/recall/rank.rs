@@ -158,16 +158,30 @@ impl Words {
                 WINDOW_SATURATION * (0.7 + 0.3 * length / shares / mean)
             })
             .collect();
-        for term in &question.terms {
-            let (times, headings) = pool.occurrences(&term.postings);
-            for index in 0..size {
+        // Only members near an occurrence are looked at; what others have of a term stays zero.
+        let mut times = zero();
+        let mut headings = vec![false; size];
+        let mut seen = vec![0u32; size];
+        let mut near = Vec::new();
+        for (round, term) in (1..).zip(&question.terms) {
+            let found = pool.occurrences(&term.postings);
+            near.clear();
+            for (index, count, in_heading) in &found {
+                (times[*index], headings[*index]) = (*count, *in_heading);
+                for there in pool.neighbours(*index).map(|(there, _)| there).chain([*index]) {
+                    if std::mem::replace(&mut seen[there], round) != round {
+                        near.push(there);
+                    }
+                }
+            }
+            for index in near.iter().copied() {
                 if times[index] > 0.0 {
                     let held = saturate(times[index], f32::from(rows[index].length), mean);
                     words.own[index] += term.weight * held;
                     words.plain[index] += term.rarity * held;
                 }
-                let near = pool.neighbours(index).map(|(there, share)| share * times[there]);
-                let mut around = times[index] + near.sum::<f32>();
+                let around_it = pool.neighbours(index).map(|(there, share)| share * times[there]);
+                let mut around = times[index] + around_it.sum::<f32>();
                 if headings[index] {
                     around += 1.0;
                     words.heading[index] += 1.0;
@@ -178,6 +192,7 @@ impl Words {
                     words.coverage[index] += term.weight;
                 }
             }
+            found.iter().for_each(|(index, ..)| (times[*index], headings[*index]) = (0.0, false));
         }
         words
     }
@@ -223,9 +238,8 @@ fn widen(scope: &Scope, question: &Question, pool: &Pool, rows: &[Row], words: &
     let mean = scope.mean_length();
     let mut own = vec![0.0f32; pool.slots.len()];
     for (gain, _, rarity, postings) in &chosen {
-        let (times, _) = pool.occurrences(postings);
-        for (index, times) in times.iter().enumerate().filter(|(_, times)| **times > 0.0) {
-            let held = saturate(*times, f32::from(rows[index].length), mean);
+        for (index, times, _) in pool.occurrences(postings).into_iter().filter(|(_, times, _)| *times > 0.0) {
+            let held = saturate(times, f32::from(rows[index].length), mean);
             own[index] += gain / total * rarity * held;
         }
     }

@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 use super::Damage;
 use super::bytes::{SEAL, Source, open_sealed, seal};
 use super::encoder::{DIMENSIONS, Encoder, Met, identity};
+use super::nearest::Leads;
 use super::parts::parts;
 use super::segment::{Row, Segment};
 use super::wide::{Width, Work, add_share, most, normalise, wide};
@@ -142,8 +143,9 @@ pub struct Vectors {
     body: u64,
     /// Everything, once a question has compared everything.
     whole: OnceLock<Vec<u8>>,
-    /// All signs, once a running process has scanned them.
+    /// All signs, or the leading numbers of all vectors, once a running process has scanned them.
     kept_signs: OnceLock<Vec<u8>>,
+    leads: OnceLock<Leads>,
 }
 
 impl Vectors {
@@ -169,7 +171,16 @@ impl Vectors {
         let end = body + (vectors * VECTOR + sections * SEAL) as u64;
         let sound = starts.is_sorted() && starts.last() == Some(&(vectors as u32)) && end == source.len();
         let full = starts.windows(2).all(|pair| pair[0] < pair[1]);
-        sound.then(|| Self { source, starts, full, signs, body, whole: OnceLock::new(), kept_signs: OnceLock::new() })
+        sound.then(|| Self {
+            source,
+            starts,
+            full,
+            signs,
+            body,
+            whole: OnceLock::new(),
+            kept_signs: OnceLock::new(),
+            leads: OnceLock::new(),
+        })
     }
 
     /// Whether a section is encoded.
@@ -205,6 +216,15 @@ impl Vectors {
             return Ok(self.kept_signs.get_or_init(|| read));
         }
         self.source.read_sealed_into(self.signs, size, buffer)
+    }
+
+    /// The leading numbers of all vectors, to find the nearest by.
+    pub fn leads(&self) -> Result<&Leads, Damage> {
+        if let Some(leads) = self.leads.get() {
+            return Ok(leads);
+        }
+        let made = Leads::of(self)?;
+        Ok(self.leads.get_or_init(|| made))
     }
 
     /// Where the block of a section lies, and its length with its seal.
