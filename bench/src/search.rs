@@ -148,6 +148,17 @@ pub fn run(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
+/// Asks one question and says how long it took.
+pub fn once(root: &Path, question: &str, use_model: bool) -> Outcome {
+    let started = Instant::now();
+    let project = open_project(root)?;
+    let opened = started.elapsed();
+    let recalled = recall(&project, &Actor::Person, &ask(question, use_model))?;
+    let first = recalled.answer.hits.first().map_or("", |hit| hit.path.as_str());
+    println!("{opened:?} to open, {:?} in all: {} sections, {first}", started.elapsed(), recalled.answer.sections);
+    Ok(())
+}
+
 fn measure(root: &Path, size: usize, with_model: bool, only_running: bool, words: &Vocabulary) -> Outcome {
     let laid = root.join("quipu.toml").exists();
     let project = open_project(root)?;

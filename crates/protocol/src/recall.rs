@@ -26,9 +26,6 @@ use crate::reading::ReadError;
 /// The encoder reads at most so many new sections before one answer, so that it comes soon.
 const ENCODE_AT_ONCE: usize = 256;
 
-/// An index of so many sections is asked while the files are looked at, in a second thread.
-const SIDE_BY_SIDE: usize = 100_000;
-
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Ask<'a> {
@@ -85,32 +82,29 @@ pub fn recall(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Recalle
 /// The answer of the index as it is, if it is known to cover exactly the files as they look now.
 fn recall_as_covered(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Option<Recalled>, RecallError> {
     let folder = index_folder(project);
-    // Opened before the files are looked at: what is seen afterwards is what the answer speaks of.
-    let Ok(index) = project.index.open(&folder) else { return Ok(None) };
-    let covers = || -> Result<bool, StoreError> {
-        let sight = project.store.sight()?;
-        Ok(project.index.is_complete(&folder, &index, sight, project.contract.mark))
-    };
-    let ask_it = || {
-        let as_it_is = UpToDate { index: Arc::clone(&index), fresh: Vec::new(), gone: Vec::new(), read_anew: 0 };
+    let as_it_is = |index: &Arc<Index>| {
+        let as_it_is = UpToDate { index: Arc::clone(index), fresh: Vec::new(), gone: Vec::new(), read_anew: 0 };
         answer(project, actor, ask, as_it_is)
     };
-    let answered = if index.sections() < SIDE_BY_SIDE {
-        if !covers()? {
-            return Ok(None);
-        }
-        ask_it()
-    } else {
+    let covers = |index: &Index, sight: Sight| project.index.is_complete(&folder, index, sight, project.contract.mark);
+    let answered = if KeptIndex::is_large(&folder) {
         // Thousands of files: they are looked at while the answer is worked out, and it holds if nothing has changed.
-        let (covered, answered) = std::thread::scope(|threads| {
-            let looking = threads.spawn(covers);
-            let answered = ask_it();
-            (looking.join().unwrap_or(Ok(false)), answered)
+        let (sight, asked) = std::thread::scope(|threads| {
+            let looking = threads.spawn(|| project.store.sight());
+            let asked = project.index.open(&folder).ok().map(|index| (as_it_is(&index), index));
+            (looking.join(), asked)
         });
-        if !covered? {
+        let (Ok(sight), Some((answered, index))) = (sight, asked) else { return Ok(None) };
+        if !covers(&index, sight?) {
             return Ok(None);
         }
         answered
+    } else {
+        let Ok(index) = project.index.open(&folder) else { return Ok(None) };
+        if !covers(&index, project.store.sight()?) {
+            return Ok(None);
+        }
+        as_it_is(&index)
     };
     match answered {
         Err(RecallError::Index(error)) if error.needs_rebuild() => Ok(None),

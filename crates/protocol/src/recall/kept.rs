@@ -15,6 +15,9 @@ use quipu_text::recall::{Error, Index};
 /// Which manifest an index was opened with: a change replaces the file.
 type Stamp = (u64, u64, i64, i64);
 
+/// With a manifest of so many bytes, an index covers some thousand files.
+const LARGE: u64 = 128 << 10;
+
 const NOTE: &str = "complete";
 /// Raised when what counts as memory changes, so that notes of an older program are not believed.
 const FORMAT: u32 = 1;
@@ -44,6 +47,11 @@ impl KeptIndex {
         let index = Arc::new(Index::open(folder)?);
         kept.index = stamp.map(|stamp| (stamp, Arc::clone(&index)));
         Ok(index)
+    }
+
+    /// Whether the index in a folder covers so many files that looking at them takes longer than starting a thread.
+    pub fn is_large(folder: &Path) -> bool {
+        std::fs::metadata(folder.join("manifest")).is_ok_and(|manifest| manifest.len() >= LARGE)
     }
 
     /// Whether an index is known to cover exactly the files of a sight.

@@ -6,16 +6,17 @@
 
 use super::Damage;
 use super::encoder::{DIMENSIONS, Encoder};
-use super::nearest::{Best, Seek};
+use super::nearest::{Best, Seek, reach};
 use super::pool::top;
 use super::scope::{Scope, Slot};
 use super::vectors::{SIGNS, VECTOR, Vectors, signs, split};
 use super::wide::{Width, Work, dot, wide};
 
 /// Sections that are all compared; in a larger scope their signs are scanned first.
-const COMPARED: u32 = 60_000;
+/// In a test of this crate both ways must be gone with few sections.
+const COMPARED: u32 = if cfg!(test) { 120 } else { 60_000 };
 /// Sections that a scan over signs leaves to be compared.
-const SCANNED: usize = 1_000;
+const SCANNED: usize = if cfg!(test) { 40 } else { 1_000 };
 /// Sections taken up for their meaning alone.
 const SEEDS: usize = 60;
 const COARSE: f32 = 4096.0;
@@ -81,12 +82,13 @@ impl<'i> Direction<'i> {
     /// All sections, compared; or the best of them, where a process is asked again and again.
     fn nearest_of_all(&self, scope: &Scope) -> Result<Vec<(f32, Slot)>, Damage> {
         let mut best = Best::new(SEEDS);
+        let reach = reach(&self.coarse);
         for (at, first, count, slot) in scope.runs() {
             let Some(vectors) = self.vectors[at] else { continue };
             let (direction, whole) = (self, vectors.whole()?);
             if self.keep {
                 let leads = vectors.leads()?;
-                wide(Seek { direction, vectors, leads, whole, first, count, slot, best: &mut best });
+                wide(Seek { direction, vectors, leads, whole, reach, first, count, slot, best: &mut best });
             } else {
                 wide(Compare { direction, vectors, whole, first, count, slot, near: &mut best.found });
             }
@@ -114,8 +116,14 @@ impl<'i> Direction<'i> {
             limit += 1;
             within += counts[limit];
         }
-        let close = (0..).zip(&apart).filter(|(_, apart)| usize::from(**apart) <= limit);
-        let close = close.map(|(slot, apart)| (-f32::from(*apart), slot)).collect();
+        let mut close = Vec::with_capacity(within);
+        for (first, some) in (0..).step_by(64).zip(apart.chunks(64)) {
+            // Nearly always none of them is close, which is told for all at once.
+            if usize::from(some.iter().fold(u8::MAX, |least, apart| least.min(*apart))) <= limit {
+                let found = (first..).zip(some).filter(|(_, apart)| usize::from(**apart) <= limit);
+                close.extend(found.map(|(slot, apart)| (-f32::from(*apart), slot)));
+            }
+        }
         let mut slots: Vec<Slot> = top(scope, close, SCANNED).into_iter().map(|(_, slot)| slot).collect();
         slots.sort_unstable();
         Ok(slots)
@@ -123,17 +131,17 @@ impl<'i> Direction<'i> {
 
     /// What the encoder makes of some sections, given in the order of slots.
     pub fn meanings(&self, scope: &Scope, slots: &[Slot]) -> Result<Meanings, Damage> {
-        let mut meanings = Meanings { nearest: vec![None; slots.len()], wholes: vec![0; slots.len() * VECTOR] };
+        let mut meanings = Meanings { nearest: vec![None; slots.len()], wholes: Vec::with_capacity(slots.len() * VECTOR) };
         let mut done = 0;
         for run in slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
             let (at, _, first) = scope.place(run[0]);
             if let Some(vectors) = self.vectors[at] {
                 let (blocks, start) = vectors.blocks(first, run.len() as u32)?;
                 let nearest = &mut meanings.nearest[done..done + run.len()];
-                let wholes = &mut meanings.wholes[done * VECTOR..(done + run.len()) * VECTOR];
-                wide(Read { direction: self, vectors, blocks: &blocks, start, first, nearest, wholes });
+                wide(Read { direction: self, vectors, blocks: &blocks, start, first, nearest, wholes: &mut meanings.wholes });
             }
             done += run.len();
+            meanings.wholes.resize(done * VECTOR, 0);
         }
         Ok(meanings)
     }
@@ -224,7 +232,7 @@ struct Read<'r> {
     start: usize,
     first: u32,
     nearest: &'r mut [Option<f32>],
-    wholes: &'r mut [u8],
+    wholes: &'r mut Vec<u8>,
 }
 
 impl Work for Read<'_> {
@@ -232,11 +240,13 @@ impl Work for Read<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        for ((number, nearest), whole) in (self.first..).zip(self.nearest).zip(self.wholes.chunks_exact_mut(VECTOR)) {
+        for (number, nearest) in (self.first..).zip(self.nearest) {
             if self.vectors.has(number) {
                 let block = self.vectors.within(self.blocks, self.start, number);
                 *nearest = Some(self.direction.nearest(lanes, block));
-                whole.copy_from_slice(&block[..VECTOR]);
+                self.wholes.extend_from_slice(&block[..VECTOR]);
+            } else {
+                self.wholes.resize(self.wholes.len() + VECTOR, 0);
             }
         }
     }

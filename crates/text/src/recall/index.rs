@@ -155,6 +155,8 @@ pub(super) struct Desk {
     pub reader: Reader,
     /// A score for each slot; all zero between questions.
     pub scores: Vec<f32>,
+    /// Room for the surroundings of candidates.
+    pub contexts: Vec<f32>,
 }
 
 impl Index {

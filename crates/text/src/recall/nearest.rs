@@ -19,7 +19,8 @@ const LEAD: usize = 64;
 #[derive(Debug, Default)]
 pub struct Leads {
     codes: Vec<u8>,
-    rests: Vec<f32>,
+    /// Of each vector: its scale, and the length of what follows.
+    scales: Vec<(f32, f32)>,
 }
 
 impl Leads {
@@ -29,9 +30,10 @@ impl Leads {
         let mut leads = Self::default();
         for number in 0..vectors.starts().len() as u32 - 1 {
             for vector in vectors.within(whole, 0, number).chunks_exact(VECTOR) {
-                let (lead, rest) = split(vector).1.split_at(LEAD);
+                let (scale, codes) = split(vector);
+                let (lead, rest) = codes.split_at(LEAD);
                 leads.codes.extend(lead);
-                leads.rests.push(length(rest.iter().map(|code| f64::from(*code as i8))));
+                leads.scales.push((scale, length(rest.iter().map(|code| f64::from(*code as i8)))));
             }
         }
         Ok(leads)
@@ -42,6 +44,11 @@ impl Leads {
 fn length(values: impl Iterator<Item = f64>) -> f32 {
     let exact = values.map(|value| value * value).sum::<f64>().sqrt();
     (exact * (1.0 + 1e-6)) as f32
+}
+
+/// How far what follows the leading numbers of a direction can reach.
+pub fn reach(coarse: &[i16]) -> f32 {
+    length(coarse[LEAD..].iter().map(|value| f64::from(*value)))
 }
 
 /// The best so far: all of them, and some that were among the best when they came.
@@ -87,6 +94,8 @@ pub struct Seek<'c> {
     pub vectors: &'c Vectors,
     pub leads: &'c Leads,
     pub whole: &'c [u8],
+    /// See [`reach`].
+    pub reach: f32,
     pub first: u32,
     pub count: u32,
     pub slot: Slot,
@@ -98,24 +107,20 @@ impl Work for Seek<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        let coarse = self.direction.coarse();
-        let (lead, rest) = coarse.split_at(LEAD);
-        let reach = length(rest.iter().map(|value| f64::from(*value)));
+        let (lead, rest) = self.direction.coarse().split_at(LEAD);
         let starts = &self.vectors.starts()[self.first as usize..=(self.first + self.count) as usize];
         for (away, ends) in (0..).zip(starts.windows(2)) {
             let (start, end) = (ends[0] as usize, ends[1] as usize);
-            if start == end {
-                continue;
-            }
-            let block = self.vectors.within(self.whole, 0, self.first + away);
             // With several parts, the first vector is their mean and not compared.
-            let several = usize::from(end - start > 1);
+            let parts = if end - start > 1 { start + 1..end } else { start..end };
             let mut near = f32::NEG_INFINITY;
-            for (at, vector) in (start + several..end).zip(block.chunks_exact(VECTOR).skip(several)) {
-                let (scale, codes) = split(vector);
+            for at in parts {
+                let (scale, length) = self.leads.scales[at];
                 let led = lanes.product(&self.leads.codes[at * LEAD..(at + 1) * LEAD], lead);
-                let most = led + (reach * self.leads.rests[at]).ceil() as i32 + 1;
+                let most = led + (self.reach * length).ceil() as i32 + 1;
                 if self.direction.scaled(most, scale).max(-1.0) >= self.best.least {
+                    let block = self.vectors.within(self.whole, 0, self.first + away);
+                    let (_, codes) = split(&block[(at - start) * VECTOR..][..VECTOR]);
                     near = near.max(self.direction.scaled(led + lanes.product(&codes[LEAD..], rest), scale));
                 }
             }
@@ -187,7 +192,8 @@ mod tests {
             let mut best = Best::new(count);
             for (first, run) in [(0, sections / 2), (sections / 2, sections - sections / 2)] {
                 let leads = vectors.leads().unwrap();
-                wide(Seek { direction: &direction, vectors: &vectors, leads, whole, first, count: run, slot: first, best: &mut best });
+                let reach = reach(direction.coarse());
+                wide(Seek { direction: &direction, vectors: &vectors, leads, whole, reach, first, count: run, slot: first, best: &mut best });
             }
             let order = |a: &(f32, Slot), b: &(f32, Slot)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
             all.sort_by(order);

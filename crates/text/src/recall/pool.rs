@@ -35,6 +35,29 @@ pub fn top(scope: &Scope, mut slots: Vec<(f32, Slot)>, count: usize) -> Vec<(f32
     slots
 }
 
+/// Marks slots and their neighbours.
+fn spread(scope: &Scope, slots: &[Slot], marked: &mut [u64]) {
+    for slot in slots {
+        marked[*slot as usize / 64] |= 1 << (slot % 64);
+        for there in NEIGHBOURS.iter().filter_map(|(away, _)| scope.neighbour(*slot, *away)) {
+            marked[there as usize / 64] |= 1 << (there % 64);
+        }
+    }
+}
+
+/// The marked slots, ascending.
+fn slots_of(marked: &[u64]) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    for (first, bits) in (0..).step_by(64).zip(marked) {
+        let mut rest = *bits;
+        while rest != 0 {
+            slots.push(first + rest.trailing_zeros());
+            rest &= rest - 1;
+        }
+    }
+    slots
+}
+
 /// Candidates and their surroundings, with the words of the question in each.
 #[derive(Debug)]
 pub struct Pool {
@@ -52,21 +75,12 @@ pub struct Pool {
 impl Pool {
     /// The pool around some seeds.
     pub fn new(scope: &Scope, seeds: &[Slot]) -> Self {
-        let spread = |slots: &[Slot]| {
-            let mut all = slots.to_vec();
-            for slot in slots {
-                all.extend(NEIGHBOURS.iter().filter_map(|(away, _)| scope.neighbour(*slot, *away)));
-            }
-            all.sort_unstable();
-            all.dedup();
-            all
-        };
-        let inner = spread(seeds);
-        let slots = spread(&inner);
-        let mut member = vec![0u64; scope.slots().div_ceil(64)];
-        for slot in &slots {
-            member[*slot as usize / 64] |= 1 << (slot % 64);
-        }
+        let words = scope.slots().div_ceil(64);
+        let mut member = vec![0u64; words];
+        spread(scope, seeds, &mut member);
+        let inner = slots_of(&member);
+        spread(scope, &inner, &mut member);
+        let slots = slots_of(&member);
         let mut so_far = 0;
         let count = |bits: &u64| {
             so_far += bits.count_ones();

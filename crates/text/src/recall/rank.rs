@@ -18,7 +18,7 @@ use super::scope::{Scope, Slot};
 use super::segment::{Row, TermMap};
 use super::signs::Signs;
 use super::terms::Reader;
-use super::vectors::add_stored;
+use super::vectors::{add_stored, read_stored};
 use super::wide::{Width, Work, add_share, dot, wide};
 
 /// The reasons, in the order of the weights.
@@ -59,13 +59,13 @@ impl Ranked {
 
 /// Finds and describes the candidates for a question.
 pub fn rank(scope: &Scope, text: &str, desk: &mut Desk, direction: Option<&Direction>) -> Result<Ranked, Damage> {
-    let Desk { reader, scores } = desk;
+    let Desk { reader, scores, contexts } = desk;
     let question = Question::read(text, scope, reader)?;
     if scores.len() < scope.slots() {
         *scores = vec![0.0; scope.slots()];
     }
     let touched = question.first_scores(scope, scores);
-    let ranked = rank_from(scope, &question, reader, scores, &touched, direction);
+    let ranked = rank_from(scope, &question, reader, scores, &touched, direction, contexts);
     touched.iter().for_each(|slot| scores[*slot as usize] = 0.0);
     ranked
 }
@@ -78,6 +78,7 @@ fn rank_from(
     scores: &[f32],
     touched: &[Slot],
     direction: Option<&Direction>,
+    contexts: &mut Vec<f32>,
 ) -> Result<Ranked, Damage> {
     let mut starts = seeds(scope, scores, touched);
     if let Some(direction) = direction {
@@ -128,7 +129,7 @@ fn rank_from(
     let mut ranked = Ranked { candidates };
     if let Some(direction) = direction {
         let meanings = direction.meanings(scope, &pool.slots)?;
-        wide(AddMeaning { scope, pool: &pool, direction, meanings: &meanings, ranked: &mut ranked });
+        wide(AddMeaning { scope, pool: &pool, direction, meanings: &meanings, ranked: &mut ranked, contexts });
     }
     Ok(ranked)
 }
@@ -257,6 +258,7 @@ struct AddMeaning<'a, 'i> {
     direction: &'a Direction<'a>,
     meanings: &'a Meanings,
     ranked: &'a mut Ranked,
+    contexts: &'a mut Vec<f32>,
 }
 
 impl Work for AddMeaning<'_, '_> {
@@ -264,15 +266,18 @@ impl Work for AddMeaning<'_, '_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        let Self { scope, pool, direction, meanings, ranked } = self;
+        let Self { scope, pool, direction, meanings, ranked, contexts } = self;
         // Surroundings are kept as they add up, and one over their length beside them.
-        let mut contexts = vec![0.0f32; pool.candidates.len() * DIMENSIONS];
+        // Those of sections that are not encoded are never looked at, so what an earlier question left there does no harm.
+        if contexts.len() < pool.candidates.len() * DIMENSIONS {
+            contexts.resize(pool.candidates.len() * DIMENSIONS, 0.0);
+        }
         let mut scales = vec![0.0f32; pool.candidates.len()];
         let places = pool.candidates.iter().zip(&mut ranked.candidates);
         for (((index, (_, _, features)), context), scale) in places.zip(contexts.chunks_exact_mut(DIMENSIONS)).zip(&mut scales) {
             let Some(nearest) = meanings.nearest[*index] else { continue };
             let own = meanings.whole(*index);
-            add_stored(context, own, 1.0);
+            read_stored(context, own);
             // A neighbour that is not encoded is all zeros.
             for (there, share) in pool.neighbours(*index) {
                 add_stored(context, meanings.whole(there), share * 1.2);

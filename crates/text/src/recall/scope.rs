@@ -169,13 +169,12 @@ impl<'i> Scope<'i> {
     pub fn neighbour(&self, slot: Slot, away: i64) -> Option<Slot> {
         let owner = self.owner(slot)?;
         // Sections of one run lie side by side, which is nearly always all there is to know.
-        let runs = self.runs_of(owner);
-        if runs.len() == 1 {
+        if self.layout.starts[owner + 1] - self.layout.starts[owner] == 1 {
             let there = u32::try_from(i64::from(slot) + away).ok()?;
             return self.layout.owners.get(there as usize).filter(|other| **other as usize == owner).map(|_| there);
         }
         let mut ordinal = i64::from(self.position(slot).1) + away;
-        for (start, count) in runs {
+        for (start, count) in self.runs_of(owner) {
             if (0..i64::from(*count)).contains(&ordinal) {
                 return Some(start + ordinal as u32);
             }

@@ -39,6 +39,13 @@ pub fn split(vector: &[u8]) -> (f32, &[u8]) {
     (f32::from_le_bytes([scale[0], scale[1], scale[2], scale[3]]), codes)
 }
 
+/// Reads a stored vector.
+#[inline(always)]
+pub fn read_stored(out: &mut [f32], vector: &[u8]) {
+    let (scale, codes) = split(vector);
+    out.iter_mut().zip(codes).for_each(|(out, code)| *out = f32::from(*code as i8) * scale);
+}
+
 /// Adds a share of a stored vector to a sum.
 #[inline(always)]
 pub fn add_stored(sum: &mut [f32], vector: &[u8], share: f32) {
