@@ -43,6 +43,8 @@ fn main() -> ExitCode {
             writers::prepare_named(rival, Path::new(folder));
             Ok(())
         }
+        // One question in a fresh process, for a look at it with strace or perf.
+        ["ask", folder, question, rest @ ..] => search::once(Path::new(folder), question, !rest.contains(&"--no-model")),
         ["open", rest @ ..] => {
             open::run(rest);
             Ok(())

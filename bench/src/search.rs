@@ -126,7 +126,8 @@ fn made_up(rank: u64) -> String {
     out
 }
 
-/// Runs the measurement: `search [SECTIONS…] [--model] [--words FILE]… [--keep DIR]`, by default 10,000 and 1,000,000.
+/// Runs the measurement: `search [SECTIONS…] [--model] [--words FILE]… [--keep DIR] [--running]`, by default 10,000 and 1,000,000.
+/// `--running` leaves out fresh processes, updates and rivals: for a profile.
 pub fn run(arguments: &[String]) -> Outcome {
     let mut sizes: Vec<usize> = arguments.iter().filter_map(|word| word.parse().ok()).collect();
     if sizes.is_empty() {
@@ -142,12 +143,23 @@ pub fn run(arguments: &[String]) -> Outcome {
     for size in sizes {
         let temporary = tempfile::tempdir()?;
         let home = kept.map_or(temporary.path().to_owned(), |kept| Path::new(kept).join(size.to_string()));
-        measure(&home, size, with_model, &words)?;
+        measure(&home, size, with_model, arguments.iter().any(|word| word == "--running"), &words)?;
     }
     Ok(())
 }
 
-fn measure(root: &Path, size: usize, with_model: bool, words: &Vocabulary) -> Outcome {
+/// Asks one question and says how long it took.
+pub fn once(root: &Path, question: &str, use_model: bool) -> Outcome {
+    let started = Instant::now();
+    let project = open_project(root)?;
+    let opened = started.elapsed();
+    let recalled = recall(&project, &Actor::Person, &ask(question, use_model))?;
+    let first = recalled.answer.hits.first().map_or("", |hit| hit.path.as_str());
+    println!("{opened:?} to open, {:?} in all: {} sections, {first}", started.elapsed(), recalled.answer.sections);
+    Ok(())
+}
+
+fn measure(root: &Path, size: usize, with_model: bool, only_running: bool, words: &Vocabulary) -> Outcome {
     let laid = root.join("quipu.toml").exists();
     let project = open_project(root)?;
     let mut dice = Dice(42);
@@ -170,6 +182,9 @@ fn measure(root: &Path, size: usize, with_model: bool, words: &Vocabulary) -> Ou
             std::fs::create_dir_all(&folder)?;
             std::fs::write(folder.join(format!("{number:06}.md")), markdown)?;
         }
+        if only_running {
+            continue;
+        }
         let started = Instant::now();
         let batch = database.transaction()?;
         for text in &texts {
@@ -189,7 +204,8 @@ fn measure(root: &Path, size: usize, with_model: bool, words: &Vocabulary) -> Ou
     let started = Instant::now();
     recall(&project, &Actor::Person, &ask("?", false))?;
     let ours = started.elapsed().as_secs_f64();
-    println!("  indexing words: {ours:.1} s, {:.1} MB/s (SQLite FTS5 {:.1} MB/s)", megabytes / ours, megabytes / theirs);
+    print!("  indexing words: {ours:.1} s, {:.1} MB/s", megabytes / ours);
+    println!("{}", if only_running { String::new() } else { format!(" (SQLite FTS5 {:.1} MB/s)", megabytes / theirs) });
     if with_model {
         let (started, before) = (Instant::now(), cpu());
         recall(&project, &Actor::Person, &Ask { complete: true, ..ask("?", true) })?;
@@ -198,21 +214,26 @@ fn measure(root: &Path, size: usize, with_model: bool, words: &Vocabulary) -> Ou
     let index: u64 = std::fs::read_dir(root.join(".quipu/recall"))?.map(|entry| Ok(entry?.metadata()?.len())).sum::<Outcome<u64>>()?;
     println!("  index on disk: {:.0} MB", index as f64 / 1e6);
     println!("  {:<40}{:>10}{:>10}{:>10}{:>14}", "", "best ms", "p50 ms", "p99 ms", "processor ms");
-    let quipu = program();
     for model in if with_model { &[false, true][..] } else { &[false] } {
         let name = if *model { "encoder" } else { "words" };
-        row(&format!("quipu recall, {name}"), 40, words, &mut Dice(7), |question| {
-            let mut command = Command::new(&quipu);
-            command.args(["recall", question, "-k", "10"]).current_dir(root).stdout(Stdio::null()).stderr(Stdio::null());
-            if !model {
-                command.arg("--no-model");
-            }
-            // It exits with 1 if it finds nothing.
-            command.status()?.code().filter(|code| *code < 2).map(drop).ok_or_else(|| "the process failed".into())
-        })?;
+        if !only_running {
+            let quipu = program();
+            row(&format!("quipu recall, {name}"), 40, words, &mut Dice(7), |question| {
+                let mut command = Command::new(&quipu);
+                command.args(["recall", question, "-k", "10"]).current_dir(root).stdout(Stdio::null()).stderr(Stdio::null());
+                if !model {
+                    command.arg("--no-model");
+                }
+                // It exits with 1 if it finds nothing.
+                command.status()?.code().filter(|code| *code < 2).map(drop).ok_or_else(|| "the process failed".into())
+            })?;
+        }
         row(&format!("running process, {name}"), 200, words, &mut Dice(7), |question| {
             Ok(recall(&project, &Actor::Person, &ask(question, *model)).map(drop)?)
         })?;
+    }
+    if only_running {
+        return Ok(());
     }
     let grows = ProjectPath::parse("sessions/000/000000.md")?;
     let mut dice = Dice(9);

@@ -12,6 +12,7 @@ use crate::flow::{Price, RunsKept, Shape, Step};
 use crate::form::Form;
 use crate::guard::GuardRules;
 use crate::hooks::Fail;
+use crate::ignore::as_texts;
 use crate::language::{Language, Said};
 use crate::path::{ProjectPath, fold};
 use crate::pattern::{Binding, Pattern};
@@ -92,6 +93,12 @@ pub struct Contract {
     pub agents: BTreeMap<String, toml::Table>,
     #[serde(skip)]
     pub guards: GuardRules,
+    /// What is left out when the files are looked through.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_texts")]
+    pub ignore: Vec<Pattern>,
+    /// A number that two contracts with different texts do not share.
+    #[serde(skip)]
+    pub mark: u64,
 }
 
 impl Contract {

@@ -16,6 +16,7 @@ mod flow;
 mod form;
 mod guard;
 mod hooks;
+mod ignore;
 mod keyed;
 mod language;
 mod listing;
@@ -49,6 +50,7 @@ pub use flow::{
 pub use form::Form;
 pub use guard::{Finding, GuardRules, find_credentials, find_placeholder, find_shrink};
 pub use hooks::Fail;
+pub use ignore::CACHE_MARKS;
 pub use keyed::{Fact, KeyedError, Was, add_note, facts, merge_keyed, set_fact};
 pub use language::{Language, Said};
 pub use listing::{Listing, first_line};

@@ -85,6 +85,11 @@ pub struct Manifest {
     /// What is refused when it is written.
     #[serde(default)]
     pub guards: GuardTable,
+    /// Folders and files that are left out when the files are looked through. Those that a rule names, or that a commit touched, are
+    /// never left out.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub ignore: Vec<Spanned<String>>,
 }
 
 /// A profile: `profile.toml`, or a file that it includes.

@@ -100,6 +100,12 @@ impl Pattern {
         Pattern { text, tokens, holes, prefix, folded: OnceLock::new() }
     }
 
+    /// Everything below a folder, whatever characters its name has.
+    pub(crate) fn below(folder: &str) -> Pattern {
+        let tokens: Vec<Token> = folder.chars().chain(['/']).map(Token::Literal).chain([Token::DoubleStar]).collect();
+        Pattern::of(format!("{folder}/**"), tokens)
+    }
+
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use toml::Spanned;
@@ -15,6 +16,7 @@ use crate::fault::{Fault, Faults, Place};
 use crate::finish::FinishItem;
 use crate::flow::{Shape, parse_span};
 use crate::guard::GuardRules;
+use crate::ignore::folder_or_file;
 use crate::language::Said;
 use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, ShapeTable, UnitTable};
 use crate::order::{check_steps, check_units};
@@ -168,6 +170,8 @@ impl Resolver {
             runs: parsed.runs,
             agents: parsed.agents.clone(),
             guards: GuardRules::default(),
+            ignore: Vec::new(),
+            mark: mark(manifest, &loaded),
         };
         let binding = contract.binding();
         let names: BTreeSet<String> = contract.vars.keys().cloned().chain(ACTOR_HOLES.map(str::to_owned)).collect();
@@ -270,6 +274,7 @@ impl Resolver {
             contract.prices.extend(prices.iter().map(|(name, price)| (name.clone(), *price)));
         }
         contract.guards = self.guards(manifest, &parsed.guards, &binding, &names);
+        contract.ignore = parsed.ignore.iter().filter_map(|text| self.ignored(manifest, text, &binding, &names)).collect();
         contract
     }
 
@@ -618,6 +623,22 @@ impl Resolver {
         rules.credentials_in = table.credentials_in.iter().filter_map(|p| self.pattern(source, p, binding, names)).collect();
         rules
     }
+
+    fn ignored(&mut self, source: &Source, text: &Spanned<String>, binding: &Binding, names: &BTreeSet<String>) -> Option<Pattern> {
+        let plain = Spanned::new(text.span(), folder_or_file(text.get_ref()).to_owned());
+        self.pattern(source, &plain, binding, names)
+    }
+}
+
+/// A hash of all that was read.
+fn mark(manifest: &Source, loaded: &[Loaded]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    manifest.text.hash(&mut hash);
+    for profile in loaded {
+        profile.name.hash(&mut hash);
+        profile.files.iter().for_each(|(source, _)| source.text.hash(&mut hash));
+    }
+    hash.finish()
 }
 
 pub(crate) fn place(source: &Source, span: Range<usize>) -> Place {

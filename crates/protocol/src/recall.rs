@@ -1,7 +1,8 @@
 //! Recall over a project: the sections that answer a question, from the files as they are now.
 //!
-//! The index in `.quipu/recall` is derived and follows the files: before every answer the versions
-//! it covers are compared with those of the files, and what differs is read anew. Where the index
+//! The index in `.quipu/recall` is derived and follows the files: before every answer all files are looked at. If they look as
+//! they did when the index was last found to cover them, it does; if not, the versions it covers are compared with those of
+//! the files, and what differs is read anew. Where the index
 //! cannot be written, fresh text is laid over it: an answer always speaks of the current files. An
 //! index that turns out to be damaged is built anew.
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use files::{Current, current_files, load};
 pub(crate) use kept::KeptIndex;
 use quipu_contract::{Actor, Pattern, ProjectPath, Readable};
-use quipu_store::StoreError;
+use quipu_store::{Sight, StoreError};
 use quipu_text::recall::{Answer, Error, FileText, Index, Options, Overlay, Tier, Writer};
 use thiserror::Error;
 
@@ -63,54 +64,69 @@ pub(crate) fn index_folder(project: &Project) -> PathBuf {
 
 /// Finds the sections that answer a question, among those the actor may read.
 pub fn recall(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Recalled, RecallError> {
-    let current = current_files(project)?;
-    match answer(project, actor, ask, &current, false) {
+    if !ask.complete
+        && let Some(recalled) = recall_as_covered(project, actor, ask)?
+    {
+        return Ok(recalled);
+    }
+    let (current, sight) = current_files(project)?;
+    match answer(project, actor, ask, bring_up_to_date(project, &current, sight, ask, false)?) {
         // Damage may show only where a question looks.
-        Err(RecallError::Index(error)) if error.needs_rebuild() => answer(project, actor, ask, &current, true),
+        Err(RecallError::Index(error)) if error.needs_rebuild() => {
+            answer(project, actor, ask, bring_up_to_date(project, &current, sight, ask, true)?)
+        }
         other => other,
     }
 }
 
-fn answer(
-    project: &Project,
-    actor: &Actor,
-    ask: &Ask<'_>,
-    current: &BTreeMap<String, Current>,
-    anew: bool,
-) -> Result<Recalled, RecallError> {
-    let grant = project.contract.grant(actor).map_err(ReadError::UnknownActor)?;
-    let binding = project.contract.actor_binding(actor);
+/// The answer of the index as it is, if it is known to cover exactly the files as they look now.
+fn recall_as_covered(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Option<Recalled>, RecallError> {
     let folder = index_folder(project);
-    let UpToDate { index, mut fresh, gone, read_anew } = bring_up_to_date(project, &folder, current, ask, anew)?;
-
-    // Where a role reads only a section of a file, only that section is searched.
-    let mut readable = BTreeSet::new();
-    for path in current.keys() {
-        let Ok(parsed) = ProjectPath::parse(path) else { continue };
-        match grant.may_read(&parsed, &binding) {
-            Ok(Readable::Whole) => {
-                readable.insert(path.as_str());
-            }
-            Ok(Readable::Sections(sections)) => {
-                fresh.retain(|file| file.path != *path);
-                if let Some(file) = load(project, path, &current[path], Some(&sections))? {
-                    readable.insert(path.as_str());
-                    fresh.push(file);
-                }
-            }
-            Err(_) => {}
+    let as_it_is = |index: &Arc<Index>| {
+        let as_it_is = UpToDate { index: Arc::clone(index), fresh: Vec::new(), gone: Vec::new(), read_anew: 0 };
+        answer(project, actor, ask, as_it_is)
+    };
+    let covers = |index: &Index, sight: Sight| project.index.is_complete(&folder, index, sight, project.contract.mark);
+    let answered = if KeptIndex::is_large(&folder) {
+        // Thousands of files: they are looked at while the answer is worked out, and it holds if nothing has changed.
+        let (sight, asked) = std::thread::scope(|threads| {
+            let looking = threads.spawn(|| project.store.sight());
+            let asked = project.index.open(&folder).ok().map(|index| (as_it_is(&index), index));
+            (looking.join(), asked)
+        });
+        let (Ok(sight), Some((answered, index))) = (sight, asked) else { return Ok(None) };
+        if !covers(&index, sight?) {
+            return Ok(None);
         }
+        answered
+    } else {
+        let Ok(index) = project.index.open(&folder) else { return Ok(None) };
+        if !covers(&index, project.store.sight()?) {
+            return Ok(None);
+        }
+        as_it_is(&index)
+    };
+    match answered {
+        Err(RecallError::Index(error)) if error.needs_rebuild() => Ok(None),
+        other => other.map(Some),
     }
+}
+
+fn answer(project: &Project, actor: &Actor, ask: &Ask<'_>, up_to_date: UpToDate) -> Result<Recalled, RecallError> {
+    let folder = index_folder(project);
+    let UpToDate { index, mut fresh, gone, read_anew } = up_to_date;
+    let readable = readable(project, actor, &index, &mut fresh)?;
     let visible = |path: &str, tier: Tier| {
-        readable.contains(path)
+        readable.as_ref().is_none_or(|readable| readable.contains(path))
             && ask.tier.is_none_or(|wanted| wanted == tier)
             && ask.within.as_ref().is_none_or(|pattern| pattern.matches(path).is_some())
     };
+    let all = readable.is_none() && ask.tier.is_none() && ask.within.is_none();
     let mut overlay = Overlay::new(&fresh, &gone).map_err(|damage| Error::Damaged { folder: folder.clone(), damage })?;
     if ask.use_model && !fresh.is_empty() {
         overlay.encode(ENCODE_AT_ONCE).map_err(|damage| Error::Damaged { folder: folder.clone(), damage })?;
     }
-    let options = Options { k: ask.k, visible: Some(&visible), use_model: ask.use_model };
+    let options = Options { k: ask.k, visible: (!all).then_some(&visible), use_model: ask.use_model };
     let mut answer = index.recall_with(&overlay, ask.question, &options)?;
     // Sections that were indexed by words alone are read by the encoder when it is first wanted.
     if ask.use_model
@@ -123,6 +139,39 @@ fn answer(
     Ok(Recalled { answer, read_anew })
 }
 
+/// The files an actor may read; none if that is no question. Where a role reads only a section of a file, only that
+/// section is searched, as fresh text.
+fn readable(project: &Project, actor: &Actor, index: &Index, fresh: &mut Vec<FileText>) -> Result<Option<BTreeSet<String>>, RecallError> {
+    let grant = project.contract.grant(actor).map_err(ReadError::UnknownActor)?;
+    if grant.role.is_none() {
+        return Ok(None);
+    }
+    let binding = project.contract.actor_binding(actor);
+    let mut files: BTreeMap<String, Current> = BTreeMap::new();
+    for (path, version, tier) in index.files() {
+        files.insert(path.to_owned(), Current { tier, version: version.to_owned() });
+    }
+    for file in fresh.iter() {
+        files.insert(file.path.clone(), Current { tier: file.tier, version: file.version.clone() });
+    }
+    let mut readable = BTreeSet::new();
+    for (path, current) in files {
+        let Ok(parsed) = ProjectPath::parse(&path) else { continue };
+        match grant.may_read(&parsed, &binding) {
+            Ok(Readable::Whole) => drop(readable.insert(path)),
+            Ok(Readable::Sections(sections)) => {
+                fresh.retain(|file| file.path != path);
+                if let Some(file) = load(project, &path, &current, Some(&sections))? {
+                    readable.insert(path);
+                    fresh.push(file);
+                }
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(Some(readable))
+}
+
 /// The index over the current files; what could not be written into it is fresh or gone.
 struct UpToDate {
     index: Arc<Index>,
@@ -133,11 +182,12 @@ struct UpToDate {
 
 fn bring_up_to_date(
     project: &Project,
-    folder: &Path,
     current: &BTreeMap<String, Current>,
+    sight: Option<Sight>,
     ask: &Ask<'_>,
     anew: bool,
 ) -> Result<UpToDate, RecallError> {
+    let folder = &index_folder(project);
     let opened = match project.index.open(folder) {
         Ok(index) if !anew => Some(index),
         Ok(_) => None,
@@ -148,11 +198,17 @@ fn bring_up_to_date(
         Some(index) => compare(index, current),
         None => (current.keys().map(String::as_str).collect(), Vec::new()),
     };
+    let covered = |index: &Index| {
+        if let Some(sight) = sight {
+            project.index.set_complete(folder, index, sight, project.contract.mark);
+        }
+    };
     if let Some(index) = opened
         && stale.is_empty()
         && gone.is_empty()
         && !ask.complete
     {
+        covered(&index);
         return Ok(UpToDate { index, fresh: Vec::new(), gone: Vec::new(), read_anew: 0 });
     }
     let mut texts = Vec::new();
@@ -161,7 +217,14 @@ fn bring_up_to_date(
     }
     let read_anew = texts.len();
     match write(project, folder, &texts, &gone, ask, anew) {
-        Ok(index) => Ok(UpToDate { index, fresh: Vec::new(), gone: Vec::new(), read_anew }),
+        Ok(index) => {
+            // Another process may have written meanwhile: what is there now decides.
+            let (stale, gone) = compare(&index, current);
+            if stale.is_empty() && gone.is_empty() {
+                covered(&index);
+            }
+            Ok(UpToDate { index, fresh: Vec::new(), gone: Vec::new(), read_anew })
+        }
         // A folder that cannot be written is still searched, with what is new laid over the index.
         Err(Error::Io(_)) if anew => Ok(UpToDate { index: Arc::new(Index::empty()), fresh: texts, gone, read_anew }),
         Err(Error::Io(_)) => {
@@ -176,17 +239,17 @@ fn bring_up_to_date(
 /// in the order of paths, so one walk over both tells.
 fn compare<'c>(index: &Index, current: &'c BTreeMap<String, Current>) -> (Vec<&'c str>, Vec<String>) {
     let (mut stale, mut gone) = (Vec::new(), Vec::new());
-    let mut covered = index.versions().peekable();
+    let mut covered = index.files().peekable();
     for (path, file) in current {
-        while let Some((other, _)) = covered.next_if(|(other, _)| *other < path.as_str()) {
+        while let Some((other, ..)) = covered.next_if(|(other, ..)| *other < path.as_str()) {
             gone.push(other.to_owned());
         }
-        match covered.next_if(|(other, _)| other == path) {
-            Some((_, version)) if version == file.version => {}
+        match covered.next_if(|(other, ..)| other == path) {
+            Some((_, version, tier)) if version == file.version && tier == file.tier => {}
             _ => stale.push(path.as_str()),
         }
     }
-    gone.extend(covered.map(|(path, _)| path.to_owned()));
+    gone.extend(covered.map(|(path, ..)| path.to_owned()));
     (stale, gone)
 }
 

@@ -176,6 +176,13 @@ impl Heads {
         Ok(statement.query_row([path], |row| head_of(row, 0)).optional()?)
     }
 
+    /// Whether any file below a folder has a head, gone or not.
+    pub fn any_below(&self, folder: &str) -> Result<bool> {
+        // `0` comes right after `/`.
+        let mut statement = self.db.prepare_cached("SELECT 1 FROM head WHERE path > ? AND path < ? LIMIT 1")?;
+        Ok(statement.exists([format!("{folder}/"), format!("{folder}0")])?)
+    }
+
     pub fn put(&self, path: &str, head: &Head) -> Result<()> {
         let (flag, line) = match &head.flag {
             Some((flag, _)) => (Some(flag.what.as_str()), flag.line.map(|l| l as i64)),

@@ -36,6 +36,7 @@ mod survey;
 mod tree;
 mod verify;
 mod version;
+mod walk;
 mod warm;
 
 pub use adopt::{Adopted, Flag};
@@ -55,3 +56,4 @@ pub use store::{Options, Store};
 pub use survey::{Standing, Survey};
 pub use verify::{Problem, Verification};
 pub use version::Version;
+pub use walk::Sight;

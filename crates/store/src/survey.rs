@@ -9,11 +9,11 @@ use serde::Serialize;
 use crate::adopt::{Adopted, Flag, Noticed};
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
-use crate::journal::Position;
 use crate::record::{Kind, RecordOp, Who};
 use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
+use crate::walk::Sight;
 
 /// A record of adoptions holds at most this much, so that joining a large folder stays readable.
 const ADOPT_OPS: usize = 256;
@@ -51,9 +51,7 @@ impl Survey {
 
 /// What a running process saw last: as long as neither files nor journal have changed, it would see the same.
 pub(crate) struct Surveyed {
-    applied: Position,
-    found: Vec<(String, Stamp)>,
-    odd: Vec<String>,
+    sight: Sight,
     survey: Survey,
 }
 
@@ -141,27 +139,30 @@ impl Store {
 
     /// Looks at every file, adopts what the contract allows and flags the rest.
     pub fn survey(&self) -> Result<Survey> {
+        Ok(self.survey_and_sight()?.0)
+    }
+
+    /// The same, and the sight for which it holds; none if something was adopted just now.
+    pub fn survey_and_sight(&self) -> Result<(Survey, Option<Sight>)> {
         self.with_sound_heads(|| self.survey_once())
     }
 
-    fn survey_once(&self) -> Result<Survey> {
+    fn survey_once(&self) -> Result<(Survey, Option<Sight>)> {
         self.settle()?;
-        let mut odd = Vec::new();
-        let found = self.tree.walk(&mut odd).map_err(StoreError::io("cannot walk the project"))?;
+        let found = self.look_through()?;
         self.forget_deleted_heads();
-        let applied = self.heads()?.applied()?.at;
+        let sight = Sight::of(found.sum, &self.heads()?.applied()?);
         if let Some(last) = &*self.surveyed.lock().unwrap_or_else(PoisonError::into_inner)
-            && last.applied == applied
-            && last.found == found
-            && last.odd == odd
+            && last.sight == sight
         {
-            return Ok(last.survey.clone());
+            return Ok((last.survey.clone(), Some(sight)));
         }
-        let survey = self.survey_of(&found, odd.clone())?;
+        let survey = self.survey_of(&found.files, found.odd)?;
         // What was adopted just now is told once.
-        let last = survey.adopted.is_empty().then(|| Surveyed { applied, found, odd, survey: survey.clone() });
+        let holds = survey.adopted.is_empty().then_some(sight);
+        let last = holds.map(|sight| Surveyed { sight, survey: survey.clone() });
         *self.surveyed.lock().unwrap_or_else(PoisonError::into_inner) = last;
-        Ok(survey)
+        Ok((survey, holds))
     }
 
     fn survey_of(&self, found: &[(String, Stamp)], mut odd: Vec<String>) -> Result<Survey> {

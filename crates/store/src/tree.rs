@@ -74,7 +74,7 @@ impl Tree {
         Ok(Tree { root, path, disk, temp: Mutex::new(None) })
     }
 
-    fn open_at(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
+    pub fn open_at(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o666) } else { Mode::empty() };
         loop {
@@ -333,47 +333,6 @@ impl Tree {
         }
     }
 
-    /// Every regular file below the root with its stamp, except in reserved folders. Links are not
-    /// followed: they and whatever else is neither file nor folder are `odd`.
-    pub fn walk(&self, odd: &mut Vec<String>) -> io::Result<Vec<(String, Stamp)>> {
-        let mut found = Vec::new();
-        let mut folders = vec![String::new()];
-        while let Some(folder) = folders.pop() {
-            let fd = match self.open_at(if folder.is_empty() { "." } else { &folder }, OFlags::DIRECTORY | OFlags::RDONLY) {
-                Ok(fd) => fd,
-                Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::PermissionDenied => continue,
-                Err(error) => return Err(error),
-            };
-            for entry in rustix::fs::Dir::read_from(&fd)? {
-                let entry = entry?;
-                let Ok(name) = entry.file_name().to_str() else { continue };
-                if name == "." || name == ".." {
-                    continue;
-                }
-                let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-                let mut kind = entry.file_type();
-                if kind == FileType::Unknown
-                    && let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
-                {
-                    kind = FileType::from_raw_mode(stat.st_mode); // not every file system tells
-                }
-                match kind {
-                    FileType::Directory if quipu_contract::RESERVED.contains(&name) => {}
-                    FileType::Directory => folders.push(path),
-                    FileType::RegularFile => {
-                        if let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-                            found.push((path, stamp_of(&stat)));
-                        }
-                    }
-                    _ => odd.push(path),
-                }
-            }
-        }
-        odd.sort_unstable();
-        found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        Ok(found)
-    }
-
     /// Hands everything written so far to the disk: after this a power cut cannot undo it.
     pub fn sync_everything(&self) -> io::Result<()> {
         Ok(rustix::fs::syncfs(self.root.as_fd())?)
@@ -392,7 +351,7 @@ fn unique_name(prefix: &str) -> String {
     format!("{prefix}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
+pub(crate) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
     Stamp {
         inode: stat.st_ino,
         size: u64::try_from(stat.st_size).unwrap_or(0),
@@ -445,6 +404,6 @@ fn read_whole(file: &File, size: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn is_absent(error: &io::Error) -> bool {
+pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

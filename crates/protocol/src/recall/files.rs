@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use quipu_contract::{Class, Contract, Language, ProjectPath};
-use quipu_store::StoreError;
+use quipu_store::{Sight, StoreError};
 use quipu_text::Document;
 use quipu_text::recall::{FileText, Section, Tier};
 
@@ -24,9 +24,10 @@ pub(super) struct Current {
 }
 
 /// Every file that holds memory: those a rule names, and Markdown that none names.
-pub(super) fn current_files(project: &Project) -> Result<BTreeMap<String, Current>, StoreError> {
+/// Also returns the sight of the files for which that holds.
+pub(super) fn current_files(project: &Project) -> Result<(BTreeMap<String, Current>, Option<Sight>), StoreError> {
     refresh_index(project)?;
-    let survey = project.store.survey()?;
+    let (survey, sight) = project.store.survey_and_sight()?;
     let mut current = BTreeMap::new();
     for file in survey.files.iter().filter(|f| f.class != Class::Free) {
         let Ok(path) = ProjectPath::parse(&file.path) else { continue };
@@ -47,7 +48,7 @@ pub(super) fn current_files(project: &Project) -> Result<BTreeMap<String, Curren
             current.insert(path.clone(), Current { tier: Tier::L1, version });
         }
     }
-    Ok(current)
+    Ok((current, sight))
 }
 
 fn is_memory(path: &str) -> bool {
@@ -58,10 +59,8 @@ fn is_memory(path: &str) -> bool {
 pub(super) fn load(project: &Project, path: &str, current: &Current, only: Option<&[String]>) -> Result<Option<FileText>, StoreError> {
     let Ok(parsed) = ProjectPath::parse(path) else { return Ok(None) };
     let Some((bytes, _)) = project.store.read(&parsed)? else { return Ok(None) };
-    let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
-    if text.len() > LARGEST {
-        return Ok(None);
-    }
+    // What is no text, or too much of it, is covered as a file without sections: it need not be looked at again.
+    let text = String::from_utf8(bytes).ok().filter(|text| text.len() <= LARGEST).unwrap_or_default();
     let furniture = Furniture::of(&project.contract, &project.library, &parsed);
     let document = Document::parse(&text);
     let ranges: Option<Vec<_>> =

@@ -8,6 +8,7 @@ mod damage;
 mod finish;
 mod guards;
 mod history;
+mod ignore;
 mod leases;
 mod many;
 mod outside;

@@ -6,15 +6,17 @@
 
 use super::Damage;
 use super::encoder::{DIMENSIONS, Encoder};
+use super::nearest::{Best, Seek, reach};
 use super::pool::top;
 use super::scope::{Scope, Slot};
 use super::vectors::{SIGNS, VECTOR, Vectors, signs, split};
 use super::wide::{Width, Work, dot, wide};
 
 /// Sections that are all compared; in a larger scope their signs are scanned first.
-const COMPARED: u32 = 60_000;
+/// In a test of this crate both ways must be gone with few sections.
+const COMPARED: u32 = if cfg!(test) { 120 } else { 60_000 };
 /// Sections that a scan over signs leaves to be compared.
-const SCANNED: usize = 1_000;
+const SCANNED: usize = if cfg!(test) { 40 } else { 1_000 };
 /// Sections taken up for their meaning alone.
 const SEEDS: usize = 60;
 const COARSE: f32 = 4096.0;
@@ -24,26 +26,43 @@ pub struct Direction<'i> {
     exact: Vec<f32>,
     coarse: Vec<i16>,
     vectors: Vec<Option<&'i Vectors>>,
+    /// More questions are to come: what all of them read is kept.
+    keep: bool,
 }
 
 /// What the encoder makes of some sections.
 pub struct Meanings {
     /// The nearest part of each to the question; none if it is not encoded.
     pub nearest: Vec<Option<f32>>,
-    /// Each section as a whole, vector after vector.
-    pub wholes: Vec<f32>,
+    /// Each section as a whole, as it is stored, one after the other; zeros where it is not encoded.
+    wholes: Vec<u8>,
+}
+
+impl Meanings {
+    /// A section as a whole, as it is stored.
+    #[inline(always)]
+    pub fn whole(&self, index: usize) -> &[u8] {
+        &self.wholes[index * VECTOR..(index + 1) * VECTOR]
+    }
 }
 
 impl<'i> Direction<'i> {
     /// The direction of a question.
-    pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>) -> Self {
-        let exact = encoder.encode(question);
+    pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>, keep: bool) -> Self {
+        Self { keep, ..Self::of(encoder.encode(question), vectors) }
+    }
+
+    /// A direction that is known.
+    pub fn of(exact: Vec<f32>, vectors: Vec<Option<&'i Vectors>>) -> Self {
         let coarse = exact.iter().map(|value| (value * COARSE).round() as i16).collect();
-        Self { exact, coarse, vectors }
+        Self { exact, coarse, vectors, keep: false }
     }
 
     /// How many sections of the scope are encoded.
     pub fn covers(&self, scope: &Scope) -> usize {
+        if self.vectors.iter().all(|vectors| vectors.is_some_and(Vectors::is_full)) {
+            return scope.sections() as usize;
+        }
         let encoded = |(at, first, count, _): (usize, u32, u32, Slot)| self.vectors[at].map_or(0, |vectors| vectors.encoded(first, count));
         scope.runs().map(encoded).sum()
     }
@@ -51,13 +70,7 @@ impl<'i> Direction<'i> {
     /// The best sections by meaning alone.
     pub fn seeds(&self, scope: &Scope) -> Result<Vec<Slot>, Damage> {
         let near = if scope.sections() <= COMPARED {
-            let mut near = Vec::with_capacity(scope.sections() as usize);
-            for (at, first, count, slot) in scope.runs() {
-                if let Some(vectors) = self.vectors[at] {
-                    wide(Compare { direction: self, vectors, whole: vectors.whole()?, first, count, slot, near: &mut near });
-                }
-            }
-            near
+            self.nearest_of_all(scope)?
         } else {
             let slots = self.scan(scope)?;
             let nearest = self.meanings(scope, &slots)?.nearest;
@@ -66,16 +79,35 @@ impl<'i> Direction<'i> {
         Ok(top(scope, near, SEEDS).into_iter().map(|(_, slot)| slot).collect())
     }
 
+    /// All sections, compared; or the best of them, where a process is asked again and again.
+    fn nearest_of_all(&self, scope: &Scope) -> Result<Vec<(f32, Slot)>, Damage> {
+        let mut best = Best::new(SEEDS);
+        let reach = reach(&self.coarse);
+        for (at, first, count, slot) in scope.runs() {
+            let Some(vectors) = self.vectors[at] else { continue };
+            let (direction, whole) = (self, vectors.whole()?);
+            if self.keep {
+                let leads = vectors.leads()?;
+                wide(Seek { direction, vectors, leads, whole, reach, first, count, slot, best: &mut best });
+            } else {
+                wide(Compare { direction, vectors, whole, first, count, slot, near: &mut best.found });
+            }
+        }
+        Ok(best.found)
+    }
+
     /// The sections whose signs agree best with the question's, in the order of slots.
     fn scan(&self, scope: &Scope) -> Result<Vec<Slot>, Damage> {
         let own = words(&signs(self.exact.iter().map(|value| *value > 0.0)));
         let mut apart = vec![u8::MAX; scope.slots()];
         let mut counts = [0usize; DIMENSIONS + 1];
+        let mut buffer = Vec::new();
         for (at, vectors) in self.vectors.iter().enumerate() {
             if let Some(vectors) = vectors {
                 let apart = &mut apart[scope.slots_of(at)];
-                let living = &scope.owners()[scope.slots_of(at)];
-                wide(Scan { own, signs: &vectors.signs()?, starts: vectors.starts(), living, apart, counts: &mut counts });
+                let living = (!scope.is_whole()).then(|| &scope.owners()[scope.slots_of(at)]);
+                let signs = vectors.signs(self.keep, &mut buffer)?;
+                wide(Scan { own, signs, starts: vectors.starts(), living, apart, counts: &mut counts });
             }
         }
         let mut limit = 0;
@@ -84,8 +116,14 @@ impl<'i> Direction<'i> {
             limit += 1;
             within += counts[limit];
         }
-        let close = (0..).zip(&apart).filter(|(_, apart)| usize::from(**apart) <= limit);
-        let close = close.map(|(slot, apart)| (-f32::from(*apart), slot)).collect();
+        let mut close = Vec::with_capacity(within);
+        for (first, some) in (0..).step_by(64).zip(apart.chunks(64)) {
+            // Nearly always none of them is close, which is told for all at once.
+            if usize::from(some.iter().fold(u8::MAX, |least, apart| least.min(*apart))) <= limit {
+                let found = (first..).zip(some).filter(|(_, apart)| usize::from(**apart) <= limit);
+                close.extend(found.map(|(slot, apart)| (-f32::from(*apart), slot)));
+            }
+        }
         let mut slots: Vec<Slot> = top(scope, close, SCANNED).into_iter().map(|(_, slot)| slot).collect();
         slots.sort_unstable();
         Ok(slots)
@@ -93,25 +131,44 @@ impl<'i> Direction<'i> {
 
     /// What the encoder makes of some sections, given in the order of slots.
     pub fn meanings(&self, scope: &Scope, slots: &[Slot]) -> Result<Meanings, Damage> {
-        let mut meanings = Meanings { nearest: vec![None; slots.len()], wholes: vec![0.0; slots.len() * DIMENSIONS] };
+        let mut meanings = Meanings { nearest: vec![None; slots.len()], wholes: Vec::with_capacity(slots.len() * VECTOR) };
         let mut done = 0;
         for run in slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
             let (at, _, first) = scope.place(run[0]);
             if let Some(vectors) = self.vectors[at] {
                 let (blocks, start) = vectors.blocks(first, run.len() as u32)?;
                 let nearest = &mut meanings.nearest[done..done + run.len()];
-                let wholes = &mut meanings.wholes[done * DIMENSIONS..(done + run.len()) * DIMENSIONS];
-                wide(Read { direction: self, vectors, blocks: &blocks, start, first, nearest, wholes });
+                wide(Read { direction: self, vectors, blocks: &blocks, start, first, nearest, wholes: &mut meanings.wholes });
             }
             done += run.len();
+            meanings.wholes.resize(done * VECTOR, 0);
         }
         Ok(meanings)
     }
 
-    /// How near a vector of length one lies.
+    /// How near a vector lies, of whatever length it is.
     #[inline(always)]
     pub fn nearness(&self, vector: &[f32]) -> f32 {
         dot(&self.exact, vector)
+    }
+
+    /// How near a stored vector lies.
+    #[inline(always)]
+    pub fn nearness_of<W: Width>(&self, lanes: W, vector: &[u8]) -> f32 {
+        let (scale, codes) = split(vector);
+        self.scaled(lanes.product(codes, &self.coarse), scale)
+    }
+
+    /// The direction in whole numbers.
+    #[inline(always)]
+    pub fn coarse(&self) -> &[i16] {
+        &self.coarse
+    }
+
+    /// The nearness that a product of whole numbers stands for.
+    #[inline(always)]
+    pub fn scaled(&self, product: i32, scale: f32) -> f32 {
+        product as f32 * scale / COARSE
     }
 
     #[inline(always)]
@@ -119,10 +176,25 @@ impl<'i> Direction<'i> {
         let several = block.len() > VECTOR;
         let mut best = -1.0f32;
         for vector in block.chunks_exact(VECTOR).skip(usize::from(several)) {
-            let (scale, codes) = split(vector);
-            best = best.max(lanes.product(codes, &self.coarse) as f32 * scale / COARSE);
+            best = best.max(self.nearness_of(lanes, vector));
         }
         best
+    }
+}
+
+#[cfg(test)]
+impl Direction<'_> {
+    /// How near the nearest part of a block lies.
+    pub fn nearest_in(&self, block: &[u8]) -> f32 {
+        struct One<'o>(&'o Direction<'o>, &'o [u8]);
+        impl Work for One<'_> {
+            type Out = f32;
+            #[inline(always)]
+            fn work<W: Width>(self, lanes: W) -> f32 {
+                self.0.nearest(lanes, self.1)
+            }
+        }
+        wide(One(self, block))
     }
 }
 
@@ -160,7 +232,7 @@ struct Read<'r> {
     start: usize,
     first: u32,
     nearest: &'r mut [Option<f32>],
-    wholes: &'r mut [f32],
+    wholes: &'r mut Vec<u8>,
 }
 
 impl Work for Read<'_> {
@@ -168,14 +240,13 @@ impl Work for Read<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        for ((number, nearest), whole) in (self.first..).zip(self.nearest).zip(self.wholes.chunks_exact_mut(DIMENSIONS)) {
+        for (number, nearest) in (self.first..).zip(self.nearest) {
             if self.vectors.has(number) {
                 let block = self.vectors.within(self.blocks, self.start, number);
                 *nearest = Some(self.direction.nearest(lanes, block));
-                let (scale, codes) = split(&block[..VECTOR]);
-                for (value, code) in whole.iter_mut().zip(codes) {
-                    *value = f32::from(*code as i8) * scale;
-                }
+                self.wholes.extend_from_slice(&block[..VECTOR]);
+            } else {
+                self.wholes.resize(self.wholes.len() + VECTOR, 0);
             }
         }
     }
@@ -193,7 +264,8 @@ struct Scan<'s> {
     own: SignWords,
     signs: &'s [u8],
     starts: &'s [u32],
-    living: &'s [u32],
+    /// The owners of the sections, where some are dead or hidden.
+    living: Option<&'s [u32]>,
     apart: &'s mut [u8],
     counts: &'s mut [usize; DIMENSIONS + 1],
 }
@@ -203,9 +275,9 @@ impl Work for Scan<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, _: W) {
-        for ((ends, owner), apart) in self.starts.windows(2).zip(self.living).zip(self.apart) {
+        for ((number, ends), apart) in self.starts.windows(2).enumerate().zip(self.apart) {
             let all = &self.signs[ends[0] as usize * SIGNS..ends[1] as usize * SIGNS];
-            if *owner == super::scope::NOBODY || all.is_empty() {
+            if all.is_empty() || self.living.is_some_and(|owners| owners[number] == super::scope::NOBODY) {
                 continue;
             }
             let mut least = u32::MAX;

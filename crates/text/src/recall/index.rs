@@ -4,25 +4,29 @@
 //! the manifest has changed and is read again; what is open stays readable. Text that the index does
 //! not cover yet is laid over it and searched by the same rules.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use super::bytes::Source;
 use super::direction::Direction;
 use super::encoder::Encoder;
-use super::manifest::{Covered, Extent, Manifest, Named};
+use super::manifest::{Catalogue, Covered, Extent, Manifest, Named};
 use super::rank::{self, Ranked};
-use super::scope::Scope;
+use super::scope::{Layer, Layout, Scope};
 use super::segment::{Builder, Segment};
 use super::snippet::snippet;
 use super::terms::Reader;
 use super::vectors::{self, Vectors};
-use super::{Answer, Damage, Error, FileText, Hit, Options, weights};
+use super::{Answer, Damage, Error, FileText, Hit, Options, Tier, weights};
 
 pub(super) const MANIFEST: &str = "manifest";
+/// Rows that a running process keeps at most, about three megabytes.
+const KEPT_ROWS: usize = 60_000;
 /// How often a reader starts again when writers keep replacing what it opens.
 const ATTEMPTS: usize = 20;
 
@@ -42,7 +46,7 @@ pub(super) fn open_vectors(folder: &Path, id: u64, stamp: u64) -> Option<Vectors
 }
 
 /// The manifest and its segments as of one moment.
-pub(super) fn load(folder: &Path) -> Result<(Manifest, Vec<Segment>), Error> {
+pub(super) fn load(folder: &Path) -> Result<(Catalogue, Vec<Segment>), Error> {
     let damaged = |damage| Error::Damaged { folder: folder.to_owned(), damage };
     let mut damage = Damage::Short;
     let mut before = Vec::new();
@@ -57,9 +61,9 @@ pub(super) fn load(folder: &Path) -> Result<(Manifest, Vec<Segment>), Error> {
         if bytes == before {
             break;
         }
-        let manifest = Manifest::parse(&bytes).map_err(damaged)?;
-        match manifest.segments.iter().map(|named| open(folder, named)).collect() {
-            Ok(segments) => return Ok((manifest, segments)),
+        let catalogue = Catalogue::parse(&bytes).map_err(damaged)?;
+        match catalogue.segments.iter().map(|named| open(folder, named)).collect() {
+            Ok(segments) => return Ok((catalogue, segments)),
             Err(found) => damage = found,
         }
         before = bytes;
@@ -77,7 +81,7 @@ fn open(folder: &Path, named: &Named) -> Result<Segment, Damage> {
 /// Files that are newer than the index, or gone, ready to be searched with it.
 #[derive(Debug, Default)]
 pub struct Overlay {
-    manifest: Manifest,
+    catalogue: Catalogue,
     segments: Vec<Segment>,
     vectors: Vec<Option<Vectors>>,
     gone: HashSet<String>,
@@ -87,6 +91,10 @@ impl Overlay {
     /// Reads fresh files; their older versions and the `gone` ones are hidden.
     pub fn new(fresh: &[FileText], gone: &[String]) -> Result<Self, Damage> {
         let mut overlay = Self { gone: gone.iter().cloned().collect(), ..Self::default() };
+        if fresh.is_empty() {
+            return Ok(overlay);
+        }
+        let mut manifest = Manifest::default();
         let (mut builder, mut reader) = (Builder::default(), Reader::new());
         for file in fresh {
             let first = builder.sections();
@@ -94,10 +102,11 @@ impl Overlay {
             let terms = file.sections.iter().map(add).sum();
             let extents = vec![Extent { segment: 0, first, count: builder.sections() - first }];
             let (version, tier) = (file.version.clone(), file.tier);
-            overlay.manifest.set(&file.path, Covered { version, tier, terms, extents });
+            manifest.set(&file.path, Covered { version, tier, terms, extents });
         }
         let segment = Segment::open(Source::Memory(builder.finish().into()))?;
-        overlay.manifest.segments.push(Named { id: 0, stamp: segment.stamp() });
+        manifest.segments.push(Named { id: 0, stamp: segment.stamp() });
+        overlay.catalogue = Catalogue::parse(&manifest.render())?;
         overlay.segments.push(segment);
         overlay.vectors.push(None);
         Ok(overlay)
@@ -114,50 +123,83 @@ impl Overlay {
         Ok(())
     }
 
+    fn is_empty(&self) -> bool {
+        self.gone.is_empty() && self.segments.is_empty()
+    }
+
     fn hides(&self, path: &str) -> bool {
-        self.gone.contains(path) || self.manifest.file(path).is_some()
+        self.gone.contains(path) || self.catalogue.file(path).is_some()
     }
 }
 
 /// An opened index. It shows one moment; open it again to see later updates.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Index {
     folder: PathBuf,
-    manifest: Manifest,
+    catalogue: Catalogue,
     segments: Vec<Segment>,
     /// Opened by the first question that needs them.
     vectors: OnceLock<Vec<Option<Vectors>>>,
+    /// Where everything is, for questions over all files.
+    layout: OnceLock<Layout>,
+    /// What questions leave for the next.
+    desk: Mutex<Desk>,
+    /// Whether a question was asked before: then more are likely to come.
+    asked: AtomicBool,
+}
+
+/// What one question leaves for the next: memory that is made already, and nothing that shows in an answer.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    /// Stems of words that were met.
+    pub reader: Reader,
+    /// A score for each slot; all zero between questions.
+    pub scores: Vec<f32>,
+    /// Room for the surroundings of candidates.
+    pub contexts: Vec<f32>,
 }
 
 impl Index {
     /// Opens the index in `folder`.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let (manifest, segments) = load(folder)?;
-        Ok(Self { folder: folder.to_owned(), manifest, segments, vectors: OnceLock::new() })
+        let (catalogue, segments) = load(folder)?;
+        Ok(Self { folder: folder.to_owned(), catalogue, segments, ..Self::default() })
     }
 
     /// An index that covers nothing, to search an overlay alone.
     #[must_use]
     pub fn empty() -> Self {
-        Self { folder: PathBuf::new(), manifest: Manifest::default(), segments: Vec::new(), vectors: OnceLock::new() }
+        Self::default()
     }
 
     /// The version of a file that is covered, if any: compare it with the file's to know whether
     /// an answer speaks of the current text.
     #[must_use]
     pub fn version(&self, path: &str) -> Option<&str> {
-        self.manifest.file(path).map(|file| file.version.as_str())
+        self.catalogue.file(path).map(|file| file.version)
     }
 
-    /// All files covered, with their versions, sorted by path.
-    pub fn versions(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.manifest.files.iter().map(|(path, file)| (path.as_str(), file.version.as_str()))
+    /// All files covered, with version and tier, sorted by path.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str, Tier)> {
+        self.catalogue.entries().map(|file| (file.path, file.version, file.tier))
+    }
+
+    /// A number that two indexes that cover different things do not share.
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        self.catalogue.mark()
     }
 
     /// Bytes of the index on disk.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.segments.iter().map(Segment::size).sum()
+    }
+
+    /// How many sections its segments hold, dead ones included.
+    #[must_use]
+    pub fn sections(&self) -> usize {
+        self.segments.iter().map(|segment| segment.sections() as usize).sum()
     }
 
     /// How many segments it has.
@@ -177,10 +219,18 @@ impl Index {
     }
 
     fn answer(&self, overlay: &Overlay, question: &str, options: &Options) -> Result<Answer, Damage> {
+        let again = self.asked.swap(true, Ordering::Relaxed);
+        if again {
+            self.settle_in()?;
+        }
         let scope = self.scope(overlay, options)?;
-        let mut reader = Reader::new();
-        let direction = self.direction(overlay, question, options);
-        let ranked = rank::rank(&scope, question, &mut reader, direction.as_ref())?;
+        // Two questions at once: the second brings a desk of its own.
+        let mut own = Desk::default();
+        let mut shared = self.desk.try_lock();
+        let desk = shared.as_deref_mut().unwrap_or(&mut own);
+        let direction = self.direction(overlay, question, options, again);
+        let ranked = rank::rank(&scope, question, desk, direction.as_ref())?;
+        let reader = &mut desk.reader;
         let weights = if direction.is_some() { &weights::MEANING } else { &weights::WORDS };
         let mut said = HashSet::new();
         reader.read(question, |term, _| {
@@ -198,7 +248,7 @@ impl Index {
                 heading_path,
                 tier: file.tier,
                 score,
-                snippet: snippet(&text, &said, &mut reader),
+                snippet: snippet(&text, &said, reader),
                 version: file.version.to_owned(),
                 ordinal: scope.position(slot).1,
             });
@@ -213,8 +263,8 @@ impl Index {
         let overlay = Overlay::default();
         let explained = || {
             let scope = self.scope(&overlay, options)?;
-            let direction = self.direction(&overlay, question, options);
-            let Ranked { candidates } = rank::rank(&scope, question, &mut Reader::new(), direction.as_ref())?;
+            let direction = self.direction(&overlay, question, options, false);
+            let Ranked { candidates } = rank::rank(&scope, question, &mut Desk::default(), direction.as_ref())?;
             let mut out = Vec::new();
             for (slot, row, features) in candidates {
                 let file = scope.file(slot).ok_or(Damage::Short)?;
@@ -225,26 +275,45 @@ impl Index {
         explained().map_err(|damage| self.damaged(damage))
     }
 
+    /// Keeps what every question reads, in a process that is asked again and in a project where that is not much.
+    fn settle_in(&self) -> Result<(), Damage> {
+        if self.sections() <= KEPT_ROWS {
+            self.segments.iter().try_for_each(Segment::keep_rows)?;
+        }
+        Ok(())
+    }
+
     fn scope<'i>(&'i self, overlay: &'i Overlay, options: &Options) -> Result<Scope<'i>, Damage> {
-        let layers = [(&self.manifest, &self.segments[..]), (&overlay.manifest, &overlay.segments[..])];
+        let layers: Vec<Layer<'i>> = vec![(&self.catalogue, &self.segments[..]), (&overlay.catalogue, &overlay.segments[..])];
         let hidden = |layer: usize, path: &str| layer == 0 && overlay.hides(path);
-        Scope::new(&layers, &hidden, options.visible)
+        if options.visible.is_some() || !overlay.is_empty() {
+            let layout = Layout::new(&layers, &hidden, options.visible)?;
+            return Ok(Scope::new(layers, Cow::Owned(layout)));
+        }
+        let layout = match self.layout.get() {
+            Some(layout) => layout,
+            None => {
+                let made = Layout::new(&layers, &hidden, None)?;
+                self.layout.get_or_init(|| made)
+            }
+        };
+        Ok(Scope::new(layers, Cow::Borrowed(layout)))
     }
 
     /// The question's direction, if the encoder may take part and has read anything at all.
-    fn direction<'i>(&'i self, overlay: &'i Overlay, question: &str, options: &Options) -> Option<Direction<'i>> {
+    fn direction<'i>(&'i self, overlay: &'i Overlay, question: &str, options: &Options, keep: bool) -> Option<Direction<'i>> {
         if !options.use_model {
             return None;
         }
         let own = self.vectors.get_or_init(|| {
-            let named = self.manifest.segments.iter();
+            let named = self.catalogue.segments.iter();
             named.map(|named| open_vectors(&self.folder, named.id, named.stamp)).collect()
         });
         let all: Vec<_> = own.iter().chain(&overlay.vectors).map(Option::as_ref).collect();
         if all.iter().all(Option::is_none) {
             return None;
         }
-        Some(Direction::new(Encoder::built_in()?, question, all))
+        Some(Direction::new(Encoder::built_in()?, question, all, keep))
     }
 
     fn damaged(&self, damage: Damage) -> Error {

@@ -3,7 +3,7 @@
 //! One small file, replaced whole by a rename. A section is alive exactly if an extent of a file
 //! names it; all else in a segment is dead weight until the next merge.
 
-use super::bytes::{Cursor, open_sealed, put, put_bytes, seal};
+use super::bytes::{Cursor, fingerprint, open_sealed, put, put_bytes, seal};
 use super::{Damage, Tier};
 
 const MAGIC: &[u8; 8] = b"QUIPUIDX";
@@ -30,14 +30,6 @@ pub struct Covered {
     pub terms: u64,
     /// Where its sections are, in the order of the file.
     pub extents: Vec<Extent>,
-}
-
-impl Covered {
-    /// How many sections the file has.
-    #[must_use]
-    pub fn sections(&self) -> u32 {
-        self.extents.iter().map(|extent| extent.count).sum()
-    }
 }
 
 /// A segment file and the stamp its content must have.
@@ -115,7 +107,49 @@ impl Manifest {
         seal(&mut out, 0);
         out
     }
+}
 
+/// The same as it is read: one text and numbers, without an allocation for each file.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    /// The segments in use.
+    pub segments: Vec<Named>,
+    next: u64,
+    /// Paths and versions, one after the other.
+    texts: String,
+    files: Vec<Listed>,
+    extents: Vec<Extent>,
+    mark: u64,
+}
+
+/// Where things about one file stand in a catalogue.
+#[derive(Debug, Clone, Copy)]
+struct Listed {
+    path: u32,
+    version: u32,
+    end: u32,
+    tier: Tier,
+    terms: u64,
+    first: u32,
+    count: u32,
+}
+
+/// One file of a catalogue.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'c> {
+    /// Its path.
+    pub path: &'c str,
+    /// The version covered.
+    pub version: &'c str,
+    /// Its tier.
+    pub tier: Tier,
+    /// How many terms its sections hold together.
+    pub terms: u64,
+    /// Where its sections are, in the order of the file.
+    pub extents: &'c [Extent],
+}
+
+impl Catalogue {
     /// Reads what `render` wrote.
     pub fn parse(bytes: &[u8]) -> Result<Self, Damage> {
         let inside = open_sealed(bytes)?.strip_prefix(MAGIC).ok_or(Damage::Format)?;
@@ -123,25 +157,87 @@ impl Manifest {
         if cursor.number()? != u64::from(super::segment::FORMAT) {
             return Err(Damage::Format);
         }
-        let mut manifest = Self { next: cursor.number()?, ..Self::default() };
+        let mut catalogue = Self { next: cursor.number()?, mark: fingerprint(bytes), ..Self::default() };
         for _ in 0..cursor.number()? {
             let id = cursor.number()?;
             let stamp = cursor.take(8)?.try_into().map_err(|_| Damage::Short)?;
-            manifest.segments.push(Named { id, stamp: u64::from_le_bytes(stamp) });
+            catalogue.segments.push(Named { id, stamp: u64::from_le_bytes(stamp) });
         }
-        for _ in 0..cursor.number()? {
-            let path = cursor.text()?.to_owned();
-            let version = cursor.text()?.to_owned();
+        let small = |value| u32::try_from(value).map_err(|_| Damage::Short);
+        catalogue.texts.reserve(inside.len());
+        let count = cursor.size()?;
+        catalogue.files.reserve(count.min(inside.len()));
+        catalogue.extents.reserve(count.min(inside.len()));
+        for _ in 0..count {
+            let path = small(catalogue.texts.len() as u64)?;
+            catalogue.texts.push_str(cursor.text()?);
+            let version = catalogue.texts.len() as u32;
+            catalogue.texts.push_str(cursor.text()?);
+            let end = catalogue.texts.len() as u32;
             let tier = Tier::of_number(cursor.take(1)?[0]).ok_or(Damage::Format)?;
             let terms = cursor.number()?;
-            let mut extents = Vec::new();
-            for _ in 0..cursor.number()? {
+            let first = catalogue.extents.len() as u32;
+            let count = small(cursor.number()?)?;
+            for _ in 0..count {
                 let (segment, first, count) = (cursor.number()?, cursor.number()?, cursor.number()?);
-                let small = |value| u32::try_from(value).map_err(|_| Damage::Short);
-                extents.push(Extent { segment, first: small(first)?, count: small(count)? });
+                catalogue.extents.push(Extent { segment, first: small(first)?, count: small(count)? });
             }
-            manifest.files.push((path, Covered { version, tier, terms, extents }));
+            catalogue.files.push(Listed { path, version, end, tier, terms, first, count });
         }
-        Ok(manifest)
+        Ok(catalogue)
+    }
+
+    /// How many files there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// A file by its number; numbers follow the order of paths.
+    #[must_use]
+    pub fn entry(&self, number: usize) -> Entry<'_> {
+        let Listed { path, version, end, tier, terms, first, count } = self.files[number];
+        Entry {
+            path: &self.texts[path as usize..version as usize],
+            version: &self.texts[version as usize..end as usize],
+            tier,
+            terms,
+            extents: &self.extents[first as usize..(first + count) as usize],
+        }
+    }
+
+    /// All files, sorted by path.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        (0..self.len()).map(|number| self.entry(number))
+    }
+
+    /// The file at `path`, if covered.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<Entry<'_>> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.entry(middle).path < path { low = middle + 1 } else { high = middle }
+        }
+        (low < self.len()).then(|| self.entry(low)).filter(|entry| entry.path == path)
+    }
+
+    /// A number that two different catalogues do not share.
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        self.mark
+    }
+
+    /// The same, to be changed.
+    #[must_use]
+    pub fn to_manifest(&self) -> Manifest {
+        let covered = |entry: Entry<'_>| Covered {
+            version: entry.version.to_owned(),
+            tier: entry.tier,
+            terms: entry.terms,
+            extents: entry.extents.to_vec(),
+        };
+        let files = self.entries().map(|entry| (entry.path.to_owned(), covered(entry))).collect();
+        Manifest { next: self.next, segments: self.segments.clone(), files }
     }
 }

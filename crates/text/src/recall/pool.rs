@@ -5,7 +5,6 @@
 
 use std::cmp::Ordering;
 
-use super::question::Question;
 use super::scope::{Posting, Scope, Slot};
 
 /// Neighbours on each side that count as context.
@@ -22,11 +21,40 @@ pub fn best_first(scope: &Scope, a: (f32, Slot), b: (f32, Slot)) -> Ordering {
 
 /// The first `count` of `slots` by score, in order.
 pub fn top(scope: &Scope, mut slots: Vec<(f32, Slot)>, count: usize) -> Vec<(f32, Slot)> {
+    if slots.len() > 4 * count && count > 0 {
+        // Scores alone rule out nearly all, and are compared much faster than places.
+        let mut scores: Vec<f32> = slots.iter().map(|(score, _)| *score).collect();
+        let (_, least, _) = scores.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a));
+        slots.retain(|(score, _)| score.total_cmp(least).is_ge());
+    }
     if slots.len() > count && count > 0 {
         slots.select_nth_unstable_by(count - 1, |a, b| best_first(scope, *a, *b));
         slots.truncate(count);
     }
     slots.sort_by(|a, b| best_first(scope, *a, *b));
+    slots
+}
+
+/// Marks slots and their neighbours.
+fn spread(scope: &Scope, slots: &[Slot], marked: &mut [u64]) {
+    for slot in slots {
+        marked[*slot as usize / 64] |= 1 << (slot % 64);
+        for there in NEIGHBOURS.iter().filter_map(|(away, _)| scope.neighbour(*slot, *away)) {
+            marked[there as usize / 64] |= 1 << (there % 64);
+        }
+    }
+}
+
+/// The marked slots, ascending.
+fn slots_of(marked: &[u64]) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    for (first, bits) in (0..).step_by(64).zip(marked) {
+        let mut rest = *bits;
+        while rest != 0 {
+            slots.push(first + rest.trailing_zeros());
+            rest &= rest - 1;
+        }
+    }
     slots
 }
 
@@ -39,28 +67,27 @@ pub struct Pool {
     pub near: Vec<[Option<u32>; 2 * REACH]>,
     /// Which of them are candidates.
     pub candidates: Vec<usize>,
+    /// A bit for each slot, and how many are set before each word of bits.
     member: Vec<u64>,
+    before: Vec<u32>,
 }
 
 impl Pool {
     /// The pool around some seeds.
     pub fn new(scope: &Scope, seeds: &[Slot]) -> Self {
-        let spread = |slots: &[Slot]| {
-            let mut all = slots.to_vec();
-            for slot in slots {
-                all.extend(NEIGHBOURS.iter().filter_map(|(away, _)| scope.neighbour(*slot, *away)));
-            }
-            all.sort_unstable();
-            all.dedup();
-            all
+        let words = scope.slots().div_ceil(64);
+        let mut member = vec![0u64; words];
+        spread(scope, seeds, &mut member);
+        let inner = slots_of(&member);
+        spread(scope, &inner, &mut member);
+        let slots = slots_of(&member);
+        let mut so_far = 0;
+        let count = |bits: &u64| {
+            so_far += bits.count_ones();
+            so_far - bits.count_ones()
         };
-        let inner = spread(seeds);
-        let slots = spread(&inner);
-        let mut member = vec![0u64; scope.slots().div_ceil(64)];
-        for slot in &slots {
-            member[*slot as usize / 64] |= 1 << (slot % 64);
-        }
-        let mut pool = Self { slots, near: Vec::new(), candidates: Vec::new(), member };
+        let before = member.iter().map(count).collect();
+        let mut pool = Self { slots, near: Vec::new(), candidates: Vec::new(), member, before };
         pool.candidates = inner.iter().filter_map(|slot| pool.index(*slot)).collect();
         let near = |slot: &Slot| {
             NEIGHBOURS.map(|(away, _)| {
@@ -74,23 +101,15 @@ impl Pool {
 
     /// Where a slot is in the pool.
     pub fn index(&self, slot: Slot) -> Option<usize> {
-        if self.member[slot as usize / 64] >> (slot % 64) & 1 == 0 {
-            return None;
-        }
-        self.slots.binary_search(&slot).ok()
+        let word = slot as usize / 64;
+        let (bits, bit) = (self.member[word], 1u64 << (slot % 64));
+        (bits & bit != 0).then(|| (self.before[word] + (bits & (bit - 1)).count_ones()) as usize)
     }
 
-    /// How often each member holds a term in its text and whether in its heading.
-    pub fn occurrences(&self, postings: &[Posting]) -> (Vec<f32>, Vec<bool>) {
-        let mut times = vec![0.0; self.slots.len()];
-        let mut headings = vec![false; self.slots.len()];
-        for posting in postings {
-            if let Some(index) = self.index(posting.slot) {
-                times[index] = f32::from(posting.times);
-                headings[index] = posting.in_heading;
-            }
-        }
-        (times, headings)
+    /// The members that hold a term, ascending: how often in their text, and whether in their heading.
+    pub fn occurrences(&self, postings: &[Posting]) -> Vec<(usize, f32, bool)> {
+        let found = |posting: &Posting| Some((self.index(posting.slot)?, f32::from(posting.times), posting.in_heading));
+        postings.iter().filter_map(found).collect()
     }
 
     /// The neighbours of a member, with their share.
@@ -110,10 +129,8 @@ impl Pool {
     }
 }
 
-/// The seeds that the words of a question give.
-pub fn seeds(scope: &Scope, question: &Question) -> (Vec<f32>, Vec<Slot>, Vec<Slot>) {
-    let (scores, touched) = question.first_scores(scope);
+/// The sections that share most with a question by their words.
+pub fn seeds(scope: &Scope, scores: &[f32], touched: &[Slot]) -> Vec<Slot> {
     let scored = touched.iter().map(|slot| (scores[*slot as usize], *slot)).collect();
-    let seeds = top(scope, scored, SEEDS).into_iter().map(|(_, slot)| slot).collect();
-    (scores, touched, seeds)
+    top(scope, scored, SEEDS).into_iter().map(|(_, slot)| slot).collect()
 }

@@ -64,11 +64,10 @@ impl Question {
         Ok(Self { terms, said, mass: mass.max(1e-6), asks_when: signs::asks_when(text), dates: signs::dates(text) })
     }
 
-    /// A first score for every section that shares a term with the question, by text and heading.
-    pub fn first_scores(&self, scope: &Scope) -> (Vec<f32>, Vec<Slot>) {
+    /// Adds a first score for every section that shares a term with the question, by text and heading; says which those are.
+    pub fn first_scores(&self, scope: &Scope, scores: &mut [f32]) -> Vec<Slot> {
         let mean = scope.mean_length();
-        let mut scores = vec![0.0f32; scope.slots()];
-        let mut touched = Vec::new();
+        let mut touched = Vec::with_capacity(self.terms.iter().map(|term| term.postings.len()).sum());
         for term in &self.terms {
             for posting in &term.postings {
                 let score = &mut scores[posting.slot as usize];
@@ -81,7 +80,7 @@ impl Question {
                 *score += (term.weight * (held + heading)).max(f32::MIN_POSITIVE);
             }
         }
-        (scores, touched)
+        touched
     }
 }
 

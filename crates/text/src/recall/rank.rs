@@ -11,13 +11,15 @@ use super::Damage;
 use super::background::share;
 use super::direction::{Direction, Meanings};
 use super::encoder::DIMENSIONS;
+use super::index::Desk;
 use super::pool::{Pool, REACH, best_first, seeds, top};
 use super::question::{Question, rarity, saturate};
 use super::scope::{Scope, Slot};
 use super::segment::{Row, TermMap};
 use super::signs::Signs;
 use super::terms::Reader;
-use super::wide::{Width, Work, add_share, dot, normalise, wide};
+use super::vectors::{add_stored, read_stored};
+use super::wide::{Width, Work, add_share, dot, wide};
 
 /// The reasons, in the order of the weights.
 pub const FEATURES: [&str; 16] = [
@@ -56,9 +58,29 @@ impl Ranked {
 }
 
 /// Finds and describes the candidates for a question.
-pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, direction: Option<&Direction>) -> Result<Ranked, Damage> {
+pub fn rank(scope: &Scope, text: &str, desk: &mut Desk, direction: Option<&Direction>) -> Result<Ranked, Damage> {
+    let Desk { reader, scores, contexts } = desk;
     let question = Question::read(text, scope, reader)?;
-    let (scores, touched, mut starts) = seeds(scope, &question);
+    if scores.len() < scope.slots() {
+        *scores = vec![0.0; scope.slots()];
+    }
+    let touched = question.first_scores(scope, scores);
+    let ranked = rank_from(scope, &question, reader, scores, &touched, direction, contexts);
+    touched.iter().for_each(|slot| scores[*slot as usize] = 0.0);
+    ranked
+}
+
+/// The rest, from the first scores.
+fn rank_from(
+    scope: &Scope,
+    question: &Question,
+    reader: &mut Reader,
+    scores: &[f32],
+    touched: &[Slot],
+    direction: Option<&Direction>,
+    contexts: &mut Vec<f32>,
+) -> Result<Ranked, Damage> {
+    let mut starts = seeds(scope, scores, touched);
     if let Some(direction) = direction {
         starts.extend(direction.seeds(scope)?);
     }
@@ -66,19 +88,19 @@ pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, direction: Option<&D
     let mut rows: Vec<Row> = Vec::with_capacity(pool.slots.len());
     for run in pool.slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
         let (_, segment, number) = scope.place(run[0]);
-        rows.extend(segment.rows(number, run.len() as u32)?);
+        segment.add_rows(number, run.len() as u32, &mut rows)?;
     }
-    let words = Words::new(scope, &question, &pool, &rows);
+    let words = Words::new(scope, question, &pool, &rows);
     let mut best_in_file: HashMap<usize, f32> = HashMap::new();
-    for slot in &touched {
-        if let Some(owner) = scope.owner(*slot) {
-            let best = best_in_file.entry(owner).or_default();
-            *best = best.max(scores[*slot as usize]);
-        }
-    }
+    let mut best_of = |owner: usize| {
+        *best_in_file.entry(owner).or_insert_with(|| {
+            let runs = scope.runs_of(owner).iter();
+            runs.flat_map(|(start, count)| &scores[*start as usize..(start + count) as usize]).fold(0.0, |best, score| score.max(best))
+        })
+    };
     // What the encoder says makes widening superfluous, and it is the costliest of the features.
     let widened = match direction {
-        None if scope.sections() <= WIDEN_UNDER => widen(scope, &question, &pool, &rows, &words, reader)?,
+        None if scope.sections() <= WIDEN_UNDER => widen(scope, question, &pool, &rows, &words, reader)?,
         _ => vec![0.0; rows.len()],
     };
     let mut candidates = Vec::with_capacity(pool.candidates.len());
@@ -87,7 +109,7 @@ pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, direction: Option<&D
         let before = pool.before(*index);
         let asked = before.filter(|before| rows[*before].signs.has(Signs::ASKS));
         let near_dates = question.dates.iter().map(|date| date.nearness(row.day));
-        let file = scope.owner(slot).and_then(|owner| best_in_file.get(&owner));
+        let file = scope.owner(slot).map_or(0.0, &mut best_of);
         let own = |index: Option<usize>| index.map_or(0.0, |index| words.own[index]);
         let mut features = [0.0; FEATURES.len()];
         features[0] = words.plain[*index];
@@ -95,7 +117,7 @@ pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, direction: Option<&D
         features[2] = words.coverage[*index] / question.mass;
         features[3] = words.heading[*index];
         features[4] = own(pool.second_before(*index));
-        features[5] = file.copied().unwrap_or(0.0);
+        features[5] = file;
         features[6] = own(asked);
         features[7] = f32::from(u8::from(row.signs.has(Signs::ASKS)));
         features[8] = f32::from(u8::from(question.asks_when && row.signs.has(Signs::TIME)));
@@ -107,7 +129,7 @@ pub fn rank(scope: &Scope, text: &str, reader: &mut Reader, direction: Option<&D
     let mut ranked = Ranked { candidates };
     if let Some(direction) = direction {
         let meanings = direction.meanings(scope, &pool.slots)?;
-        wide(AddMeaning { scope, pool: &pool, direction, meanings: &meanings, ranked: &mut ranked });
+        wide(AddMeaning { scope, pool: &pool, direction, meanings: &meanings, ranked: &mut ranked, contexts });
     }
     Ok(ranked)
 }
@@ -137,16 +159,30 @@ impl Words {
                 WINDOW_SATURATION * (0.7 + 0.3 * length / shares / mean)
             })
             .collect();
-        for term in &question.terms {
-            let (times, headings) = pool.occurrences(&term.postings);
-            for index in 0..size {
+        // Only members near an occurrence are looked at; what others have of a term stays zero.
+        let mut times = zero();
+        let mut headings = vec![false; size];
+        let mut seen = vec![0u32; size];
+        let mut near = Vec::new();
+        for (round, term) in (1..).zip(&question.terms) {
+            let found = pool.occurrences(&term.postings);
+            near.clear();
+            for (index, count, in_heading) in &found {
+                (times[*index], headings[*index]) = (*count, *in_heading);
+                for there in pool.neighbours(*index).map(|(there, _)| there).chain([*index]) {
+                    if std::mem::replace(&mut seen[there], round) != round {
+                        near.push(there);
+                    }
+                }
+            }
+            for index in near.iter().copied() {
                 if times[index] > 0.0 {
                     let held = saturate(times[index], f32::from(rows[index].length), mean);
                     words.own[index] += term.weight * held;
                     words.plain[index] += term.rarity * held;
                 }
-                let near = pool.neighbours(index).map(|(there, share)| share * times[there]);
-                let mut around = times[index] + near.sum::<f32>();
+                let around_it = pool.neighbours(index).map(|(there, share)| share * times[there]);
+                let mut around = times[index] + around_it.sum::<f32>();
                 if headings[index] {
                     around += 1.0;
                     words.heading[index] += 1.0;
@@ -157,6 +193,7 @@ impl Words {
                     words.coverage[index] += term.weight;
                 }
             }
+            found.iter().for_each(|(index, ..)| (times[*index], headings[*index]) = (0.0, false));
         }
         words
     }
@@ -202,9 +239,8 @@ fn widen(scope: &Scope, question: &Question, pool: &Pool, rows: &[Row], words: &
     let mean = scope.mean_length();
     let mut own = vec![0.0f32; pool.slots.len()];
     for (gain, _, rarity, postings) in &chosen {
-        let (times, _) = pool.occurrences(postings);
-        for (index, times) in times.iter().enumerate().filter(|(_, times)| **times > 0.0) {
-            let held = saturate(*times, f32::from(rows[index].length), mean);
+        for (index, times, _) in pool.occurrences(postings).into_iter().filter(|(_, times, _)| *times > 0.0) {
+            let held = saturate(times, f32::from(rows[index].length), mean);
             own[index] += gain / total * rarity * held;
         }
     }
@@ -222,28 +258,34 @@ struct AddMeaning<'a, 'i> {
     direction: &'a Direction<'a>,
     meanings: &'a Meanings,
     ranked: &'a mut Ranked,
+    contexts: &'a mut Vec<f32>,
 }
 
 impl Work for AddMeaning<'_, '_> {
     type Out = ();
 
     #[inline(always)]
-    fn work<W: Width>(self, _: W) {
-        let Self { scope, pool, direction, meanings, ranked } = self;
-        let whole = |index: usize| &meanings.wholes[index * DIMENSIONS..(index + 1) * DIMENSIONS];
-        let mut contexts = vec![0.0f32; pool.candidates.len() * DIMENSIONS];
+    fn work<W: Width>(self, lanes: W) {
+        let Self { scope, pool, direction, meanings, ranked, contexts } = self;
+        // Surroundings are kept as they add up, and one over their length beside them.
+        // Those of sections that are not encoded are never looked at, so what an earlier question left there does no harm.
+        if contexts.len() < pool.candidates.len() * DIMENSIONS {
+            contexts.resize(pool.candidates.len() * DIMENSIONS, 0.0);
+        }
+        let mut scales = vec![0.0f32; pool.candidates.len()];
         let places = pool.candidates.iter().zip(&mut ranked.candidates);
-        for ((index, (_, _, features)), context) in places.zip(contexts.chunks_exact_mut(DIMENSIONS)) {
+        for (((index, (_, _, features)), context), scale) in places.zip(contexts.chunks_exact_mut(DIMENSIONS)).zip(&mut scales) {
             let Some(nearest) = meanings.nearest[*index] else { continue };
-            context.copy_from_slice(whole(*index));
+            let own = meanings.whole(*index);
+            read_stored(context, own);
             // A neighbour that is not encoded is all zeros.
             for (there, share) in pool.neighbours(*index) {
-                add_share(context, whole(there), share * 1.2);
+                add_stored(context, meanings.whole(there), share * 1.2);
             }
-            normalise(context);
+            *scale = 1.0 / dot(context, context).sqrt().max(1e-9);
             features[12] = nearest;
-            features[13] = direction.nearness(context);
-            features[15] = direction.nearness(whole(*index));
+            features[13] = direction.nearness(context) * *scale;
+            features[15] = direction.nearness_of(lanes, own);
         }
         let mut order: Vec<(f32, Slot, usize)> = Vec::with_capacity(ranked.candidates.len());
         for (index, (slot, _, features)) in ranked.candidates.iter().enumerate() {
@@ -260,21 +302,32 @@ impl Work for AddMeaning<'_, '_> {
             .filter(|(_, _, index)| meanings.nearest[pool.candidates[*index]].is_some())
             .map(|(score, slot, index)| ((2.0 * (score - lead)).exp(), scope.position(*slot), *index))
             .collect();
+        // Likeness to all leaders is likeness to their weighted sum.
+        let mut sum_of_all = vec![0.0f32; DIMENSIONS];
+        let mut weight_of_all = 0.0;
+        for (weight, _, leader) in &leaders {
+            add_share(&mut sum_of_all, &contexts[leader * DIMENSIONS..(leader + 1) * DIMENSIONS], weight * scales[*leader]);
+            weight_of_all += weight;
+        }
         for (at, (slot, _, features)) in ranked.candidates.iter_mut().enumerate() {
             if meanings.nearest[pool.candidates[at]].is_none() {
                 continue;
             }
             let context = &contexts[at * DIMENSIONS..(at + 1) * DIMENSIONS];
             let (file, ordinal) = scope.position(*slot);
+            // Sections so near that they share surroundings are alike for no good reason.
+            let too_near = |(other_file, other): (usize, u32)| file == other_file && ordinal.abs_diff(other) <= 2 * REACH as u32;
             let (mut sum, mut total) = (0.0, 0.0);
-            for (weight, (other_file, other), leader) in &leaders {
-                // Sections so near that they share surroundings are alike for no good reason.
-                if file != *other_file || ordinal.abs_diff(*other) > 2 * REACH as u32 {
+            if leaders.iter().any(|(_, position, _)| too_near(*position)) {
+                for (weight, _, leader) in leaders.iter().filter(|(_, position, _)| !too_near(*position)) {
                     total += weight;
-                    sum += weight * dot(context, &contexts[leader * DIMENSIONS..(leader + 1) * DIMENSIONS]);
+                    sum += weight * scales[*leader] * dot(context, &contexts[leader * DIMENSIONS..(leader + 1) * DIMENSIONS]);
                 }
+            } else {
+                total = weight_of_all;
+                sum = dot(context, &sum_of_all);
             }
-            features[14] = if total > 0.0 { sum / total } else { 0.0 };
+            features[14] = if total > 0.0 { sum / total * scales[at] } else { 0.0 };
         }
     }
 }

@@ -4,10 +4,12 @@
 //! only these files would give, and hidden files cannot be sensed through scores. Sections are named
 //! by slots; nothing that ranks may depend on the order of slots, only on path and ordinal.
 
-use super::manifest::{Covered, Extent, Manifest};
+use std::borrow::Cow;
+
+use super::manifest::{Catalogue, Entry};
 use super::segment::Segment;
 use super::terms::Term;
-use super::{Damage, Tier, Visible};
+use super::{Damage, Visible};
 
 /// The number of a section within one scope.
 pub type Slot = u32;
@@ -15,28 +17,76 @@ pub type Slot = u32;
 /// The owner of a slot that is dead or hidden.
 pub const NOBODY: u32 = u32::MAX;
 
-/// A file within the scope.
-#[derive(Debug)]
-pub struct Member<'i> {
-    /// Its path.
-    pub path: &'i str,
-    /// The version searched.
-    pub version: &'i str,
-    /// Its tier.
-    pub tier: Tier,
-    /// Runs of slots, in the order of the file.
+/// Which sections are where: all that a scope knows besides the files' bytes. One over all files is kept with the index.
+#[derive(Debug, Clone, Default)]
+pub struct Layout {
+    /// The first slot of each segment.
+    bases: Vec<Slot>,
+    /// Layer and number of each file, in the order of paths.
+    files: Vec<(u8, u32)>,
+    /// Runs of slots of all files, each file's in its own order, and where those of each file begin.
     runs: Vec<(Slot, u32)>,
+    starts: Vec<u32>,
+    owners: Vec<u32>,
+    sections: u32,
+    terms: u64,
+}
+
+/// An index, or what is laid over it: what it covers, and the segments that hold it.
+pub type Layer<'i> = (&'i Catalogue, &'i [Segment]);
+
+impl Layout {
+    /// The layout of the files that are visible and not hidden.
+    pub fn new(layers: &[Layer<'_>], hidden: &dyn Fn(usize, &str) -> bool, visible: Option<Visible>) -> Result<Self, Damage> {
+        let mut layout = Self::default();
+        let mut end = 0;
+        let mut first = Vec::new();
+        for (number, (catalogue, segments)) in layers.iter().enumerate() {
+            first.push(layout.bases.len());
+            for segment in *segments {
+                layout.bases.push(end);
+                end += segment.sections();
+            }
+            for (at, entry) in (0..).zip(catalogue.entries()) {
+                let seen = visible.is_none_or(|visible| visible(entry.path, entry.tier));
+                if seen && !hidden(number, entry.path) {
+                    layout.files.push((number as u8, at));
+                }
+            }
+        }
+        // Each layer is in order already.
+        if layers.iter().filter(|(catalogue, _)| catalogue.len() > 0).count() > 1 {
+            let path = |(layer, at): &(u8, u32)| layers[usize::from(*layer)].0.entry(*at as usize).path;
+            layout.files.sort_by(|a, b| path(a).cmp(path(b)));
+        }
+        layout.owners = vec![NOBODY; end as usize];
+        layout.starts.reserve(layout.files.len() + 1);
+        for (owner, (layer, at)) in (0..).zip(&layout.files) {
+            let (catalogue, _) = layers[usize::from(*layer)];
+            let entry = catalogue.entry(*at as usize);
+            layout.starts.push(layout.runs.len() as u32);
+            layout.terms += entry.terms;
+            for extent in entry.extents {
+                let position = catalogue.segments.iter().position(|named| named.id == extent.segment);
+                let base = layout.bases[first[usize::from(*layer)] + position.ok_or(Damage::Short)?];
+                let start = base + extent.first;
+                layout.sections += extent.count;
+                layout.runs.push((start, extent.count));
+                let run = start as usize..start as usize + extent.count as usize;
+                layout.owners.get_mut(run).ok_or(Damage::Short)?.fill(owner);
+            }
+        }
+        layout.starts.push(layout.runs.len() as u32);
+        Ok(layout)
+    }
 }
 
 /// Segments and files that a question sees.
 #[derive(Debug)]
 pub struct Scope<'i> {
+    layers: Vec<Layer<'i>>,
     segments: Vec<&'i Segment>,
-    bases: Vec<Slot>,
-    files: Vec<Member<'i>>,
-    owners: Vec<u32>,
-    sections: u32,
-    terms: u64,
+    layout: Cow<'i, Layout>,
 }
 
 /// One section's occurrence of a term.
@@ -53,81 +103,51 @@ pub struct Posting {
 }
 
 impl<'i> Scope<'i> {
-    /// The scope over an index and the files that are fresher than it.
-    pub fn new(
-        layers: &[(&'i Manifest, &'i [Segment])],
-        hidden: &dyn Fn(usize, &str) -> bool,
-        visible: Option<Visible>,
-    ) -> Result<Self, Damage> {
-        let mut scope = Self { segments: Vec::new(), bases: Vec::new(), files: Vec::new(), owners: Vec::new(), sections: 0, terms: 0 };
-        let mut end = 0;
-        for (layer, (manifest, segments)) in layers.iter().enumerate() {
-            let first = scope.segments.len();
-            for segment in *segments {
-                scope.segments.push(segment);
-                scope.bases.push(end);
-                end += segment.sections();
-            }
-            for (path, covered) in &manifest.files {
-                let seen = visible.is_none_or(|visible| visible(path, covered.tier));
-                if seen && !hidden(layer, path) {
-                    scope.admit(manifest, first, path, covered)?;
-                }
-            }
-        }
-        scope.files.sort_by(|a, b| a.path.cmp(b.path));
-        scope.owners = vec![NOBODY; end as usize];
-        for (number, file) in scope.files.iter().enumerate() {
-            for (start, count) in &file.runs {
-                let run = *start as usize..(*start + *count) as usize;
-                scope.owners.get_mut(run).ok_or(Damage::Short)?.fill(number as u32);
-            }
-        }
-        Ok(scope)
-    }
-
-    fn admit(&mut self, manifest: &'i Manifest, first: usize, path: &'i str, covered: &'i Covered) -> Result<(), Damage> {
-        let place = |extent: &Extent| {
-            let position = manifest.segments.iter().position(|named| named.id == extent.segment);
-            let at = first + position.ok_or(Damage::Short)?;
-            Ok((self.bases[at] + extent.first, extent.count))
-        };
-        let runs = covered.extents.iter().map(place).collect::<Result<_, _>>()?;
-        self.sections += covered.sections();
-        self.terms += covered.terms;
-        let (version, tier) = (covered.version.as_str(), covered.tier);
-        self.files.push(Member { path, version, tier, runs });
-        Ok(())
+    /// The scope over some layers, as laid out.
+    pub fn new(layers: Vec<Layer<'i>>, layout: Cow<'i, Layout>) -> Self {
+        let segments = layers.iter().flat_map(|(_, segments)| segments.iter()).collect();
+        Self { layers, segments, layout }
     }
 
     /// How many sections are in it.
     pub fn sections(&self) -> u32 {
-        self.sections
+        self.layout.sections
     }
 
     /// How many files are in it.
     pub fn files(&self) -> usize {
-        self.files.len()
+        self.layout.files.len()
     }
 
     /// How many slots there are, dead and hidden ones included.
     pub fn slots(&self) -> usize {
-        self.owners.len()
+        self.layout.owners.len()
+    }
+
+    /// Whether every slot is alive and visible.
+    pub fn is_whole(&self) -> bool {
+        self.sections() as usize == self.slots()
+    }
+
+    /// The runs of slots of a file, in its order.
+    pub fn runs_of(&self, owner: usize) -> &[(Slot, u32)] {
+        &self.layout.runs[self.layout.starts[owner] as usize..self.layout.starts[owner + 1] as usize]
     }
 
     /// The mean number of terms of a section.
     pub fn mean_length(&self) -> f32 {
-        (self.terms.max(1) as f64 / f64::from(self.sections.max(1))) as f32
+        (self.layout.terms.max(1) as f64 / f64::from(self.sections().max(1))) as f32
     }
 
     /// The number of the file that a living slot belongs to; numbers follow the order of paths.
     pub fn owner(&self, slot: Slot) -> Option<usize> {
-        Some(self.owners[slot as usize]).filter(|owner| *owner != NOBODY).map(|owner| owner as usize)
+        Some(self.layout.owners[slot as usize]).filter(|owner| *owner != NOBODY).map(|owner| owner as usize)
     }
 
     /// The file of a living slot.
-    pub fn file(&self, slot: Slot) -> Option<&Member<'i>> {
-        self.owner(slot).map(|owner| &self.files[owner])
+    pub fn file(&self, slot: Slot) -> Option<Entry<'i>> {
+        let (layer, number) = self.layout.files[self.owner(slot)?];
+        Some(self.layers[usize::from(layer)].0.entry(number as usize))
     }
 
     /// File number and ordinal of a slot: an order that does not depend on how it was indexed.
@@ -136,7 +156,7 @@ impl<'i> Scope<'i> {
             return (usize::MAX, slot);
         };
         let mut before = 0;
-        for (start, count) in &self.files[owner].runs {
+        for (start, count) in self.runs_of(owner) {
             if (*start..*start + *count).contains(&slot) {
                 return (owner, before + slot - start);
             }
@@ -149,13 +169,12 @@ impl<'i> Scope<'i> {
     pub fn neighbour(&self, slot: Slot, away: i64) -> Option<Slot> {
         let owner = self.owner(slot)?;
         // Sections of one run lie side by side, which is nearly always all there is to know.
-        let there = u32::try_from(i64::from(slot) + away).ok();
-        let runs = &self.files[owner].runs;
-        if let [(start, count)] = runs[..] {
-            return there.filter(|there| (start..start + count).contains(there));
+        if self.layout.starts[owner + 1] - self.layout.starts[owner] == 1 {
+            let there = u32::try_from(i64::from(slot) + away).ok()?;
+            return self.layout.owners.get(there as usize).filter(|other| **other as usize == owner).map(|_| there);
         }
         let mut ordinal = i64::from(self.position(slot).1) + away;
-        for (start, count) in runs {
+        for (start, count) in self.runs_of(owner) {
             if (0..i64::from(*count)).contains(&ordinal) {
                 return Some(start + ordinal as u32);
             }
@@ -166,8 +185,8 @@ impl<'i> Scope<'i> {
 
     /// The segment of a slot and the section's number there.
     pub fn place(&self, slot: Slot) -> (usize, &'i Segment, u32) {
-        let at = self.bases.partition_point(|base| *base <= slot) - 1;
-        (at, self.segments[at], slot - self.bases[at])
+        let at = self.layout.bases.partition_point(|base| *base <= slot) - 1;
+        (at, self.segments[at], slot - self.layout.bases[at])
     }
 
     /// Whether two slots lie in one segment.
@@ -178,11 +197,12 @@ impl<'i> Scope<'i> {
     /// Every place of a term within the scope.
     pub fn find(&self, term: Term) -> Result<Vec<Posting>, Damage> {
         let mut found = Vec::new();
-        for (segment, base) in self.segments.iter().zip(&self.bases) {
+        let whole = self.is_whole();
+        for (segment, base) in self.segments.iter().zip(&self.layout.bases) {
             let lengths = segment.lengths();
             segment.find(term, |number, times, in_heading| {
                 let slot = base + number;
-                if self.owners[slot as usize] != NOBODY {
+                if whole || self.layout.owners[slot as usize] != NOBODY {
                     let length = lengths[number as usize];
                     found.push(Posting { slot, length, times, in_heading });
                 }
@@ -193,19 +213,18 @@ impl<'i> Scope<'i> {
 
     /// The owners of all slots.
     pub fn owners(&self) -> &[u32] {
-        &self.owners
+        &self.layout.owners
     }
 
     /// The slots of one segment.
     pub fn slots_of(&self, segment: usize) -> std::ops::Range<usize> {
-        let start = self.bases[segment] as usize;
+        let start = self.layout.bases[segment] as usize;
         start..start + self.segments[segment].sections() as usize
     }
 
     /// Every run of living sections: segment, first section there, count, first slot.
     pub fn runs(&self) -> impl Iterator<Item = (usize, u32, u32, Slot)> {
-        let runs = self.files.iter().flat_map(|file| file.runs.iter());
-        runs.filter(|(_, count)| *count > 0).map(|(start, count)| {
+        self.layout.runs.iter().filter(|(_, count)| *count > 0).map(|(start, count)| {
             let (at, _, number) = self.place(*start);
             (at, number, *count, *start)
         })

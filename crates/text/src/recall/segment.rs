@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::OnceLock;
 
 use super::bytes::{Cursor, SEAL, Source, fingerprint, put, put_bytes, seal};
 use super::signs::{self, Day, Signs};
@@ -16,7 +17,7 @@ use super::terms::{Reader, Term};
 use super::{Damage, Section};
 
 /// Raised whenever bytes or the meaning of terms change; an older index is rebuilt, not read.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 const MAGIC: &[u8; 8] = b"QUIPUSEG";
 const HEADER: usize = 8 + 4 * 3 + 8 * 5 + SEAL;
@@ -280,6 +281,10 @@ pub struct Segment {
     dictionary: u64,
     stamp: u64,
     lengths: Vec<u16>,
+    /// Blocks of the dictionary that were read before.
+    blocks: OnceLock<Vec<OnceLock<Vec<u8>>>>,
+    /// All rows, once a running process has asked for them.
+    kept: OnceLock<Vec<Row>>,
 }
 
 impl Segment {
@@ -306,7 +311,8 @@ impl Segment {
         let (terms, rows, postings, dictionary) = (four(16), eight(20), eight(36), eight(44));
         let stamp = fingerprint(&header);
         drop(header);
-        Ok(Self { source, sections, terms, rows, postings, dictionary, stamp, lengths })
+        let (blocks, kept) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { source, sections, terms, rows, postings, dictionary, stamp, lengths, blocks, kept })
     }
 
     /// How many sections it holds, dead ones included.
@@ -340,15 +346,42 @@ impl Segment {
     /// One row.
     pub fn row(&self, number: u32) -> Result<Row, Damage> {
         const SEALED: usize = ROW + SEAL;
+        if let Some(kept) = self.kept.get() {
+            return kept.get(number as usize).copied().ok_or(Damage::Short);
+        }
         Row::parse(&self.source.read(self.rows + u64::from(number) * SEALED as u64, SEALED)?)
     }
 
     /// A run of rows.
     pub fn rows(&self, first: u32, count: u32) -> Result<Vec<Row>, Damage> {
+        let mut rows = Vec::with_capacity(count as usize);
+        self.add_rows(first, count, &mut rows)?;
+        Ok(rows)
+    }
+
+    /// Adds a run of rows to others.
+    pub fn add_rows(&self, first: u32, count: u32, rows: &mut Vec<Row>) -> Result<(), Damage> {
         const SEALED: usize = ROW + SEAL;
+        if let Some(kept) = self.kept.get() {
+            rows.extend(kept.get(first as usize..(first + count) as usize).ok_or(Damage::Short)?);
+            return Ok(());
+        }
         let start = self.rows + u64::from(first) * SEALED as u64;
         let bytes = self.source.read(start, count as usize * SEALED)?;
-        bytes.chunks_exact(SEALED).map(Row::parse).collect()
+        for row in bytes.chunks_exact(SEALED) {
+            rows.push(Row::parse(row)?);
+        }
+        Ok(())
+    }
+
+    /// Reads all rows and keeps them: for a process that is asked again and again.
+    pub fn keep_rows(&self) -> Result<(), Damage> {
+        if self.kept.get().is_none() {
+            let rows = self.rows(0, self.sections)?;
+            // Another thread may be first; its rows are the same.
+            let _ = self.kept.set(rows);
+        }
+        Ok(())
     }
 
     /// Heading path and text of a section.
@@ -406,15 +439,25 @@ impl Segment {
         }
     }
 
-    fn block(&self, block: usize) -> Result<std::borrow::Cow<'_, [u8]>, Damage> {
+    fn read_block(&self, block: usize) -> Result<std::borrow::Cow<'_, [u8]>, Damage> {
         let left = self.terms as usize - block * ENTRIES;
         let start = self.dictionary + (block * BLOCK) as u64;
         self.source.read_sealed(start, left.min(ENTRIES) * ENTRY + SEAL)
     }
 
+    /// A block of the dictionary, read and checked once.
+    fn block(&self, block: usize) -> Result<&[u8], Damage> {
+        let blocks = self.blocks.get_or_init(|| vec![OnceLock::new(); (self.terms as usize).div_ceil(ENTRIES)]);
+        if let Some(known) = blocks[block].get() {
+            return Ok(known);
+        }
+        let read = self.read_block(block)?.into_owned();
+        Ok(blocks[block].get_or_init(|| read))
+    }
+
     fn each_entry(&self, mut each: impl FnMut(Term, u32, u32)) -> Result<(), Damage> {
         for block in 0..(self.terms as usize).div_ceil(ENTRIES) {
-            for bytes in self.block(block)?.chunks_exact(ENTRY) {
+            for bytes in self.read_block(block)?.chunks_exact(ENTRY) {
                 let (start, size) = entry(bytes);
                 let term = u64::from_le_bytes(bytes[..8].try_into().expect("eight"));
                 each(Term(term), start, size);

@@ -174,7 +174,7 @@ fn readers_see_whole_updates_while_a_writer_works() {
                     let mut last = 0;
                     while last < 40 {
                         let index = Index::open(home.path()).unwrap();
-                        let versions: Vec<_> = index.versions().map(|(_, v)| v.to_owned()).collect();
+                        let versions: Vec<_> = index.files().map(|(_, version, _)| version.to_owned()).collect();
                         assert_eq!(versions[0], versions[1], "half an update");
                         let answer = index.recall("whale boat", &words()).unwrap();
                         assert_eq!(answer.hits.len(), 2);
@@ -276,6 +276,46 @@ fn damaged_vectors_are_noticed_or_harmless() {
     }
 }
 
+/// A process that is asked again keeps what it read, and finds the nearest without comparing all to the end. Neither shows.
+#[test]
+fn an_index_that_was_asked_before_answers_as_one_just_opened() {
+    let home = tempfile::tempdir().unwrap();
+    let subjects = ["The cat", "A lease", "Grandmother", "铁路", "The bridge over the river", "Nobody", "猫", "The early train"];
+    let deeds = ["sleeps on warm stones", "ends by itself", "从广州通到茂名", "was repaired in May 2023", "fell on Monday", "在石头上睡觉"];
+    let mut files = Vec::new();
+    for (number, subject) in subjects.iter().enumerate() {
+        let texts: Vec<String> = (0..16)
+            .map(|at| {
+                let deed = |step: usize| deeds[(number * step + at * (step + 1) + at / 7) % deeds.len()];
+                let one = format!("{subject} {}.", deed(1));
+                // Every third has several parts.
+                if at % 3 == 0 {
+                    format!("{} Then, in the year {at}, it {}. {subject} {}", one.repeat(4), deed(2), deed(3).repeat(6))
+                } else {
+                    one
+                }
+            })
+            .collect();
+        files.push(file(&format!("{number}.md"), "1", &texts.iter().map(String::as_str).collect::<Vec<_>>()));
+    }
+    let mut writer = Writer::create(home.path()).unwrap();
+    files.iter().for_each(|file| writer.replace(file).unwrap());
+    assert_eq!(writer.publish().unwrap().unencoded, 0);
+    // All of them are found by their signs, all but one file by comparing.
+    let running = Index::open(home.path()).unwrap();
+    let visible = |path: &str, _: Tier| path != "3.md";
+    for question in ["Where does the cat sleep?", "猫", "when was the bridge mended?", "Grandmother's train", "租约 lease", "xyzzy"] {
+        for use_model in [true, false] {
+            for visible in [None, Some(&visible as Visible)] {
+                let options = Options { k: 20, visible, use_model };
+                let fresh = Index::open(home.path()).unwrap().recall(question, &options).unwrap();
+                assert_eq!(running.recall(question, &options).unwrap(), fresh, "{question}");
+                assert_eq!(running.recall(question, &options).unwrap(), fresh, "{question}, again");
+            }
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Put(u8, Vec<u8>),
@@ -327,7 +367,7 @@ proptest! {
         let files: Vec<_> = truth.into_values().rev().collect();
         publish(Writer::create(anew.path()).unwrap(), &files);
         let (grown, anew) = (Index::open(grown.path()).unwrap(), Index::open(anew.path()).unwrap());
-        for question in ["red boat", "when did the boat sink?", "海 sea", "who", "May 2023"] {
+        for question in ["red boat", "when did the boat sink?", "海 sea", "who", "May 2023", "red boat"] {
             prop_assert_eq!(
                 grown.recall(question, &words()).unwrap(), anew.recall(question, &words()).unwrap()
             );

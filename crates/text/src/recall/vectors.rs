@@ -15,11 +15,12 @@ use std::sync::OnceLock;
 use super::Damage;
 use super::bytes::{SEAL, Source, open_sealed, seal};
 use super::encoder::{DIMENSIONS, Encoder, Met, identity};
+use super::nearest::Leads;
 use super::parts::parts;
 use super::segment::{Row, Segment};
 use super::wide::{Width, Work, add_share, most, normalise, wide};
 
-const MAGIC: &[u8; 8] = b"QUIPUVE2";
+const MAGIC: &[u8; 8] = b"QUIPUVE3";
 const HEADER: usize = 8 + 16 + 8 + 4 + 4 + SEAL;
 /// One vector: a scale and a byte for each dimension.
 pub const VECTOR: usize = 4 + DIMENSIONS;
@@ -36,6 +37,21 @@ pub type Block = Vec<u8>;
 pub fn split(vector: &[u8]) -> (f32, &[u8]) {
     let (scale, codes) = vector.split_at(4);
     (f32::from_le_bytes([scale[0], scale[1], scale[2], scale[3]]), codes)
+}
+
+/// Reads a stored vector.
+#[inline(always)]
+pub fn read_stored(out: &mut [f32], vector: &[u8]) {
+    let (scale, codes) = split(vector);
+    out.iter_mut().zip(codes).for_each(|(out, code)| *out = f32::from(*code as i8) * scale);
+}
+
+/// Adds a share of a stored vector to a sum.
+#[inline(always)]
+pub fn add_stored(sum: &mut [f32], vector: &[u8], share: f32) {
+    let (scale, codes) = split(vector);
+    let share = scale * share;
+    sum.iter_mut().zip(codes).for_each(|(sum, code)| *sum += f32::from(*code as i8) * share);
 }
 
 /// Stores the vectors of a section's parts, their mean first if there are several.
@@ -134,6 +150,9 @@ pub struct Vectors {
     body: u64,
     /// Everything, once a question has compared everything.
     whole: OnceLock<Vec<u8>>,
+    /// All signs, or the leading numbers of all vectors, once a running process has scanned them.
+    kept_signs: OnceLock<Vec<u8>>,
+    leads: OnceLock<Leads>,
 }
 
 impl Vectors {
@@ -159,7 +178,16 @@ impl Vectors {
         let end = body + (vectors * VECTOR + sections * SEAL) as u64;
         let sound = starts.is_sorted() && starts.last() == Some(&(vectors as u32)) && end == source.len();
         let full = starts.windows(2).all(|pair| pair[0] < pair[1]);
-        sound.then(|| Self { source, starts, full, signs, body, whole: OnceLock::new() })
+        sound.then(|| Self {
+            source,
+            starts,
+            full,
+            signs,
+            body,
+            whole: OnceLock::new(),
+            kept_signs: OnceLock::new(),
+            leads: OnceLock::new(),
+        })
     }
 
     /// Whether a section is encoded.
@@ -179,9 +207,31 @@ impl Vectors {
         &self.starts
     }
 
-    /// The signs of all vectors, read and checked.
-    pub fn signs(&self) -> Result<Cow<'_, [u8]>, Damage> {
-        self.source.read_sealed(self.signs, (self.body - self.signs) as usize)
+    /// Whether every section is encoded.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// The signs of all vectors, read and checked: into a buffer, or once for all if more questions are to come.
+    pub fn signs<'v>(&'v self, keep: bool, buffer: &'v mut Vec<u8>) -> Result<&'v [u8], Damage> {
+        if let Some(kept) = self.kept_signs.get() {
+            return Ok(kept);
+        }
+        let size = (self.body - self.signs) as usize;
+        if keep {
+            let read = self.source.read_sealed(self.signs, size)?.into_owned();
+            return Ok(self.kept_signs.get_or_init(|| read));
+        }
+        self.source.read_sealed_into(self.signs, size, buffer)
+    }
+
+    /// The leading numbers of all vectors, to find the nearest by.
+    pub fn leads(&self) -> Result<&Leads, Damage> {
+        if let Some(leads) = self.leads.get() {
+            return Ok(leads);
+        }
+        let made = Leads::of(self)?;
+        Ok(self.leads.get_or_init(|| made))
     }
 
     /// Where the block of a section lies, and its length with its seal.

@@ -17,6 +17,8 @@ pub trait Work {
 pub trait Width: Copy {
     /// Four rows with each of some columns.
     fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C];
+    /// A few rows with each of four columns of 8 bits.
+    fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4]) -> [[i32; 4]; R];
     /// Numbers of 8 bits with numbers of 16 bits.
     fn product(self, small: &[u8], large: &[i16]) -> i32;
 }
@@ -29,6 +31,11 @@ impl Width for Plain {
     #[inline(always)]
     fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C] {
         columns.map(|column| four.map(|row| row.iter().zip(column).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()))
+    }
+
+    #[inline(always)]
+    fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4]) -> [[i32; 4]; R] {
+        rows.map(|row| four.map(|column| self.product(column, row)))
     }
 
     #[inline(always)]
@@ -86,6 +93,35 @@ mod avx2 {
                 for (sums, column) in sums.iter_mut().zip(columns) {
                     let column: __m256i = cast(column[step]);
                     for (sum, row) in sums.iter_mut().zip(row) {
+                        *sum = self.avx2._mm256_add_epi32(*sum, self.avx2._mm256_madd_epi16(row, column));
+                    }
+                }
+            }
+            sums.map(|[a, b, c, d]| {
+                let pairs = self.avx2._mm256_hadd_epi32(self.avx2._mm256_hadd_epi32(a, b), self.avx2._mm256_hadd_epi32(c, d));
+                let [low, high]: [__m128i; 2] = cast(pairs);
+                cast(self.sse2._mm_add_epi32(low, high))
+            })
+        }
+
+        #[inline(always)]
+        fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4]) -> [[i32; 4]; R] {
+            let rows = rows.map(|row| row.as_chunks::<16>().0);
+            let four = four.map(|column| column.as_chunks::<16>().0);
+            let steps = rows[0].len();
+            let (rows, four) = (rows.map(|row| &row[..steps]), four.map(|column| &column[..steps]));
+            let mut sums = [[self.avx._mm256_setzero_si256(); 4]; R];
+            for step in 0..steps {
+                // Written out: a closure here would not be compiled for wide registers.
+                let columns = [
+                    self.avx2._mm256_cvtepi8_epi16(cast(four[0][step])),
+                    self.avx2._mm256_cvtepi8_epi16(cast(four[1][step])),
+                    self.avx2._mm256_cvtepi8_epi16(cast(four[2][step])),
+                    self.avx2._mm256_cvtepi8_epi16(cast(four[3][step])),
+                ];
+                for (sums, row) in sums.iter_mut().zip(rows) {
+                    let row: __m256i = cast(row[step]);
+                    for (sum, column) in sums.iter_mut().zip(columns) {
                         *sum = self.avx2._mm256_add_epi32(*sum, self.avx2._mm256_madd_epi16(row, column));
                     }
                 }
@@ -196,11 +232,13 @@ mod tests {
     struct Products<'v>(&'v [i16], &'v [u8]);
 
     impl Work for Products<'_> {
-        type Out = ([[i32; 4]; 2], i32);
+        type Out = ([[i32; 4]; 2], [[i32; 4]; 3], i32);
         #[inline(always)]
         fn work<W: Width>(self, width: W) -> Self::Out {
             let row = |at: usize| &self.0[64 * at..64 * at + 64];
-            (width.products([row(0), row(1), row(2), row(3)], [row(4), row(5)]), width.product(self.1, row(1)))
+            let codes = |at: usize| &self.1[64 * at..64 * at + 64];
+            let few = width.few_products([row(0), row(1), row(2)], [codes(0), codes(1), codes(2), codes(3)]);
+            (width.products([row(0), row(1), row(2), row(3)], [row(4), row(5)]), few, width.product(codes(0), row(1)))
         }
     }
 
@@ -212,7 +250,7 @@ mod tests {
         assert!((dot(&a, &b) - a.iter().zip(&b).map(|(a, b)| a * b).sum::<f32>()).abs() < 1e-4);
         assert_eq!(most(&a, 0.0), a.iter().fold(0.0, |most, value| value.abs().max(most)));
         let numbers: Vec<i16> = (0..384).map(|at| (at * 89 % 16381) as i16 - 8190).collect();
-        let codes: Vec<u8> = (0..64).map(|at| (at * 37) as u8).collect();
+        let codes: Vec<u8> = (0..256).map(|at| (at * 37) as u8).collect();
         assert_eq!(wide(Products(&numbers, &codes)), Products(&numbers, &codes).work(Plain));
         assert!((sum(&a) - a.iter().sum::<f32>()).abs() < 1e-4);
     }

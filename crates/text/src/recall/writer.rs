@@ -71,7 +71,8 @@ impl Writer {
     /// Opens the index in `folder` for changes, waiting for another writer to finish.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let lock = lock(folder)?;
-        let (manifest, segments) = load(folder)?;
+        let (catalogue, segments) = load(folder)?;
+        let manifest = catalogue.to_manifest();
         let ids = manifest.segments.iter().map(|named| named.id);
         let segments = ids.zip(segments).collect();
         Ok(Self::new(folder, manifest, segments, lock))

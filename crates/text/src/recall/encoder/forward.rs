@@ -137,12 +137,10 @@ impl Work for Meet<'_> {
         for (branch, (width, _)) in WINDOWS.iter().enumerate() {
             let from = branch * BRANCH;
             let whole = Whole::round(BRANCH, projected.chunks_exact(BRANCHES).map(|row| &row[from..from + BRANCH]));
-            for step in 0..*width {
-                first[branch].each_tile(lanes, &whole, step * BRANCH, |row, column, tile| {
-                    kept[row * KEPT + start + column..][..TILE].copy_from_slice(tile);
-                });
-                start += BRANCH;
-            }
+            first[branch].each_tile(lanes, &whole, |step, row, column, tile| {
+                kept[row * KEPT + start + step * BRANCH + column..][..TILE].copy_from_slice(tile);
+            });
+            start += width * BRANCH;
         }
         let place = before / KEPT;
         met.places.extend(fresh.iter().zip(place..).map(|(piece, place)| (*piece, place)));
@@ -198,17 +196,15 @@ impl Work for Encode<'_> {
             end += text.len();
             ends.extend((begin..end).map(|_| (begin, end)));
         }
-        for (branch, (width, left)) in WINDOWS.iter().enumerate() {
+        for (branch, (_, left)) in WINDOWS.iter().enumerate() {
             let from = branch * BRANCH;
             let whole = Whole::round(BRANCH, once.chunks_exact(BRANCHES).map(|row| &row[from..from + BRANCH]));
-            for step in 0..*width {
-                first[3 + branch].each_tile(lanes, &whole, step * BRANCH, |row, column, tile| {
-                    let (begin, end) = ends[row];
-                    if let Some(there) = (row + left).checked_sub(step).filter(|there| (begin..end).contains(there)) {
-                        add(&mut features[there * FEATURES + WIDTH + from + column..][..TILE], tile);
-                    }
-                });
-            }
+            first[3 + branch].each_tile(lanes, &whole, |step, row, column, tile| {
+                let (begin, end) = ends[row];
+                if let Some(there) = (row + left).checked_sub(step).filter(|there| (begin..end).contains(there)) {
+                    add(&mut features[there * FEATURES + WIDTH + from + column..][..TILE], tile);
+                }
+            });
             for (row, once) in features.chunks_exact_mut(FEATURES).zip(once.chunks_exact(BRANCHES)) {
                 let row = &mut row[WIDTH + from..][..BRANCH];
                 add(row, &biases[3 + branch]);

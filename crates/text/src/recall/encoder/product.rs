@@ -1,7 +1,8 @@
 //! Products of many rows with a matrix in 8 bits, in whole numbers.
 //!
-//! Rows are rounded to 14 bits. Sixteen columns at a time are widened and meet four rows at a time,
-//! so that both stay in the nearest cache and every result is written in whole lines.
+//! Rows are rounded to 14 bits. Of many rows, sixteen columns at a time are widened and meet four rows at a time,
+//! so that both stay in the nearest cache and every result is written in whole lines. A few rows meet the columns
+//! where they lie, each widened in a register.
 
 use super::super::wide::{Width, most};
 use super::{floats, take, take_numbers};
@@ -15,6 +16,8 @@ const ROUND: f32 = 12_582_912.0;
 pub const TILE: usize = 16;
 /// Rows that meet a column together.
 const ROWS: usize = 4;
+/// So many rows are a question and no batch: widening columns beforehand would cost more than it saves.
+const FEW: usize = 12;
 
 /// Rows of whole numbers, with what one unit of each row stands for.
 pub struct Whole {
@@ -56,47 +59,111 @@ impl<'b> Matrix<'b> {
         Some(Self { rows, columns, scales, codes })
     }
 
-    /// The product of each row of `input` with the columns' part that starts at `from`, in tiles:
-    /// `each(row, first column, values)`.
+    /// The product of each row of `input` with each part of the columns that is as long as it, in tiles:
+    /// `each(part, row, first column, values)`. Whole numbers: which way is taken shows in no bit.
     #[inline(always)]
-    pub fn each_tile<W: Width>(&self, width: W, input: &Whole, from: usize, mut each: impl FnMut(usize, usize, &[f32; TILE])) {
+    pub fn each_tile<W: Width>(&self, width: W, input: &Whole, mut each: impl FnMut(usize, usize, usize, &[f32; TILE])) {
         let depth = input.depth;
-        let mut wide = vec![0i16; TILE * depth];
-        for first in (0..self.columns).step_by(TILE) {
-            for (at, wide) in wide.chunks_exact_mut(depth).enumerate() {
-                let start = (first + at) * self.rows + from;
-                for (wide, code) in wide.iter_mut().zip(&self.codes[start..start + depth]) {
-                    *wide = i16::from(*code as i8);
+        let parts = self.rows / depth;
+        if input.steps.len() <= FEW {
+            // One question: its rows meet the columns where those lie, in the order of memory.
+            for first in (0..self.columns).step_by(TILE) {
+                for part in 0..parts {
+                    self.few_rows(width, input, first, part, &mut each);
                 }
             }
-            let column = |at: usize| &wide[at * depth..(at + 1) * depth];
-            let row = |at: usize| &input.codes[at * depth..(at + 1) * depth];
-            let scales = &self.scales[first..first + TILE];
-            let many = input.steps.len() / ROWS * ROWS;
-            for at in (0..many).step_by(ROWS) {
-                let mut tiles = [[0.0f32; TILE]; ROWS];
-                for pair in (0..TILE).step_by(2) {
-                    let sums = width.products([row(at), row(at + 1), row(at + 2), row(at + 3)], [column(pair), column(pair + 1)]);
-                    for (place, tile) in tiles.iter_mut().enumerate() {
-                        tile[pair] = sums[0][place] as f32;
-                        tile[pair + 1] = sums[1][place] as f32;
-                    }
+        } else {
+            let mut wide = vec![0i16; TILE * depth];
+            for part in 0..parts {
+                for first in (0..self.columns).step_by(TILE) {
+                    self.many_rows(width, input, first, part, &mut wide, &mut each);
                 }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn few_rows<W: Width>(
+        &self,
+        width: W,
+        input: &Whole,
+        first: usize,
+        part: usize,
+        each: &mut impl FnMut(usize, usize, usize, &[f32; TILE]),
+    ) {
+        let depth = input.depth;
+        let row = |at: usize| &input.codes[at * depth..(at + 1) * depth];
+        let column = |at: usize| &self.codes[(first + at) * self.rows + part * depth..][..depth];
+        let four = |from: usize| [column(from), column(from + 1), column(from + 2), column(from + 3)];
+        let count = input.steps.len();
+        let mut tiles = [[0.0f32; TILE]; FEW];
+        for from in (0..TILE).step_by(4) {
+            let mut take = |at: usize, sums: &[[i32; 4]]| {
+                for (tile, sums) in tiles[at..].iter_mut().zip(sums) {
+                    tile[from..from + 4].copy_from_slice(&sums.map(|sum| sum as f32));
+                }
+            };
+            let mut at = 0;
+            while at + 3 <= count {
+                take(at, &width.few_products([row(at), row(at + 1), row(at + 2)], four(from)));
+                at += 3;
+            }
+            match count - at {
+                2 => take(at, &width.few_products([row(at), row(at + 1)], four(from))),
+                1 => take(at, &width.few_products([row(at)], four(from))),
+                _ => {}
+            }
+        }
+        for (at, tile) in tiles[..count].iter_mut().enumerate() {
+            scale(tile, input.steps[at], &self.scales[first..first + TILE]);
+            each(part, at, first, tile);
+        }
+    }
+
+    #[inline(always)]
+    fn many_rows<W: Width>(
+        &self,
+        width: W,
+        input: &Whole,
+        first: usize,
+        part: usize,
+        wide: &mut [i16],
+        each: &mut impl FnMut(usize, usize, usize, &[f32; TILE]),
+    ) {
+        let depth = input.depth;
+        for (at, wide) in wide.chunks_exact_mut(depth).enumerate() {
+            let start = (first + at) * self.rows + part * depth;
+            for (wide, code) in wide.iter_mut().zip(&self.codes[start..start + depth]) {
+                *wide = i16::from(*code as i8);
+            }
+        }
+        let column = |at: usize| &wide[at * depth..(at + 1) * depth];
+        let row = |at: usize| &input.codes[at * depth..(at + 1) * depth];
+        let scales = &self.scales[first..first + TILE];
+        let many = input.steps.len() / ROWS * ROWS;
+        for at in (0..many).step_by(ROWS) {
+            let mut tiles = [[0.0f32; TILE]; ROWS];
+            for pair in (0..TILE).step_by(2) {
+                let sums = width.products([row(at), row(at + 1), row(at + 2), row(at + 3)], [column(pair), column(pair + 1)]);
                 for (place, tile) in tiles.iter_mut().enumerate() {
-                    scale(tile, input.steps[at + place], scales);
-                    each(at + place, first, tile);
+                    tile[pair] = sums[0][place] as f32;
+                    tile[pair + 1] = sums[1][place] as f32;
                 }
             }
-            for at in many..input.steps.len() {
-                let mut tile = [0.0f32; TILE];
-                for four in (0..TILE).step_by(4) {
-                    let columns = [column(four), column(four + 1), column(four + 2), column(four + 3)];
-                    let [sums] = width.products(columns, [row(at)]);
-                    tile[four..four + 4].copy_from_slice(&sums.map(|sum| sum as f32));
-                }
-                scale(&mut tile, input.steps[at], scales);
-                each(at, first, &tile);
+            for (place, tile) in tiles.iter_mut().enumerate() {
+                scale(tile, input.steps[at + place], scales);
+                each(part, at + place, first, tile);
             }
+        }
+        for at in many..input.steps.len() {
+            let mut tile = [0.0f32; TILE];
+            for four in (0..TILE).step_by(4) {
+                let columns = [column(four), column(four + 1), column(four + 2), column(four + 3)];
+                let [sums] = width.products(columns, [row(at)]);
+                tile[four..four + 4].copy_from_slice(&sums.map(|sum| sum as f32));
+            }
+            scale(&mut tile, input.steps[at], scales);
+            each(part, at, first, &tile);
         }
     }
 
@@ -104,7 +171,7 @@ impl<'b> Matrix<'b> {
     #[inline(always)]
     pub fn multiply<W: Width>(&self, width: W, input: &[f32], out: &mut [f32]) {
         let whole = Whole::round(self.rows, input.chunks_exact(self.rows));
-        self.each_tile(width, &whole, 0, |row, column, tile| {
+        self.each_tile(width, &whole, |_, row, column, tile| {
             let out = &mut out[row * self.columns + column..][..TILE];
             out.iter_mut().zip(tile).for_each(|(out, value)| *out += value);
         });

@@ -1,0 +1,335 @@
+//! One pass over the project's folders: every file with its stamp, or all of them in one number.
+//!
+//! Links are never followed. Folders that tools fill, and what the contract ignores, are left out, unless a rule may name
+//! or the journal knows something there: then only that is seen. So no file that has a history is ever taken for gone because
+//! nobody looked. A pass is made before each answer of recall, so a file costs one call of the kernel and no memory.
+
+use std::ffi::CStr;
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+
+use quipu_contract::{CACHE_MARKS, ProjectPath, RESERVED};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
+
+use crate::error::{Result, StoreError};
+use crate::live::Tail;
+use crate::store::Store;
+use crate::tree::{Stamp, is_absent, stamp_of};
+
+/// Names that are read from a folder at once, in bytes.
+const AT_ONCE: usize = 32 << 10;
+
+/// What all files and the journal look like, in one number. As long as it stays, a survey would find the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sight(pub u64);
+
+impl Sight {
+    pub(crate) fn of(files: Sum, applied: &Tail) -> Sight {
+        let mut hash = mix(files.0, u64::from(applied.at.segment));
+        hash = mix(hash, applied.at.offset);
+        hash = mix(hash, applied.seq);
+        Sight(mix_text(hash, applied.sum.as_bytes()))
+    }
+}
+
+/// All files with their stamps, and whatever is neither file nor folder, both in the order of paths.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub files: Vec<(String, Stamp)>,
+    pub odd: Vec<String>,
+    pub sum: Sum,
+    folder: String,
+}
+
+/// The sum over the hashes of all entries, in whatever order they come.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sum(u64);
+
+/// A sum in the making.
+#[derive(Default)]
+struct Summing {
+    sum: Sum,
+    folder: u64,
+}
+
+/// Who is told what a pass finds.
+trait Visit {
+    fn enter(&mut self, folder: &str);
+    fn file(&mut self, name: &str, stamp: Stamp);
+    fn odd(&mut self, name: &str);
+}
+
+impl Visit for Summing {
+    fn enter(&mut self, folder: &str) {
+        self.folder = mix_text(SEED, folder.as_bytes());
+    }
+
+    fn file(&mut self, name: &str, stamp: Stamp) {
+        let mut hash = mix_text(self.folder, name.as_bytes());
+        hash = mix(hash, stamp.inode);
+        hash = mix(hash, stamp.size);
+        hash = mix(hash, stamp.mtime_ns.cast_unsigned());
+        self.sum.0 = self.sum.0.wrapping_add(mix(hash, 1));
+    }
+
+    fn odd(&mut self, name: &str) {
+        self.sum.0 = self.sum.0.wrapping_add(mix(mix_text(self.folder, name.as_bytes()), 2));
+    }
+}
+
+/// Gathers names and stamps, and sums them up beside.
+#[derive(Default)]
+struct Gathering {
+    found: Found,
+    summing: Summing,
+}
+
+impl Gathering {
+    fn path(&self, name: &str) -> String {
+        join(&self.found.folder, name)
+    }
+}
+
+impl Visit for Gathering {
+    fn enter(&mut self, folder: &str) {
+        self.summing.enter(folder);
+        self.found.folder.clear();
+        self.found.folder.push_str(folder);
+    }
+
+    fn file(&mut self, name: &str, stamp: Stamp) {
+        self.summing.file(name, stamp);
+        let path = self.path(name);
+        self.found.files.push((path, stamp));
+    }
+
+    fn odd(&mut self, name: &str) {
+        self.summing.odd(name);
+        let path = self.path(name);
+        self.found.odd.push(path);
+    }
+}
+
+/// The entries of one folder. Kept from folder to folder, so that no name costs an allocation.
+#[derive(Default)]
+struct Names {
+    bytes: Vec<u8>,
+    entries: Vec<(usize, FileType)>,
+}
+
+impl Names {
+    fn read(&mut self, folder: &OwnedFd, buffer: &mut [MaybeUninit<u8>]) -> io::Result<()> {
+        self.bytes.clear();
+        self.entries.clear();
+        let mut entries = RawDir::new(folder, buffer);
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name.to_str().is_ok_and(|name| name != "." && name != "..") {
+                self.entries.push((self.bytes.len(), entry.file_type()));
+                self.bytes.extend(name.to_bytes_with_nul());
+            }
+        }
+        Ok(())
+    }
+
+    /// Each name, as the kernel wants it and as text.
+    fn iter(&self) -> impl Iterator<Item = (&CStr, &str, FileType)> {
+        self.entries.iter().filter_map(|(start, kind)| {
+            let name = CStr::from_bytes_until_nul(&self.bytes[*start..]).ok()?;
+            Some((name, name.to_str().ok()?, *kind))
+        })
+    }
+}
+
+impl Store {
+    /// What all files look like now. Nothing is adopted or flagged.
+    pub fn sight(&self) -> Result<Sight> {
+        self.with_sound_heads(|| {
+            self.settle()?;
+            let mut summing = Summing::default();
+            self.pass(&mut summing)?;
+            self.forget_deleted_heads();
+            let applied = self.heads()?.applied()?;
+            Ok(Sight::of(summing.sum, &applied))
+        })
+    }
+
+    /// Every regular file below the root with its stamp, except in reserved folders and what is left out.
+    pub(crate) fn look_through(&self) -> Result<Found> {
+        let mut gathering = Gathering::default();
+        self.pass(&mut gathering)?;
+        let Gathering { mut found, summing } = gathering;
+        found.sum = summing.sum;
+        found.odd.sort_unstable();
+        found.files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Ok(found)
+    }
+
+    fn pass(&self, visit: &mut impl Visit) -> Result<()> {
+        let unseen = StoreError::io("cannot walk the project");
+        self.pass_folders(visit).map_err(|error| match error {
+            Unseen::Io(error) => unseen(error),
+            Unseen::Store(error) => error,
+        })
+    }
+
+    fn pass_folders(&self, visit: &mut impl Visit) -> std::result::Result<(), Unseen> {
+        let mut buffer = vec![MaybeUninit::uninit(); AT_ONCE];
+        let mut names = Names::default();
+        let names_files = !self.contract.ignore.is_empty();
+        // With each folder: whether only known files of it are seen.
+        let mut folders = vec![(String::new(), false)];
+        while let Some((folder, mut only_known)) = folders.pop() {
+            let opened = if folder.is_empty() { "." } else { &folder };
+            let fd = match self.tree.open_at(opened, OFlags::DIRECTORY | OFlags::RDONLY) {
+                Ok(fd) => fd,
+                Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::PermissionDenied => continue,
+                Err(error) => return Err(error.into()),
+            };
+            names.read(&fd, &mut buffer)?;
+            if !only_known && !folder.is_empty() && names.iter().any(|(_, name, _)| marks_cache(&fd, name)) {
+                if !self.knows_below(&folder)? {
+                    continue;
+                }
+                only_known = true;
+            }
+            visit.enter(&folder);
+            for (raw, name, mut kind) in names.iter() {
+                if kind == FileType::Unknown
+                    && let Ok(stat) = rustix::fs::statat(&fd, raw, AtFlags::SYMLINK_NOFOLLOW)
+                {
+                    kind = FileType::from_raw_mode(stat.st_mode); // not every file system tells
+                }
+                if kind == FileType::Directory {
+                    let path = join(&folder, name);
+                    let known_only = only_known || self.contract.ignores_folder(&path);
+                    if !RESERVED.contains(&name) && (!known_only || self.knows_below(&path)?) {
+                        folders.push((path, known_only));
+                    }
+                    continue;
+                }
+                if (only_known || names_files) && self.leaves_out(&join(&folder, name), only_known)? {
+                    continue;
+                }
+                if kind != FileType::RegularFile {
+                    visit.odd(name);
+                } else if let Ok(stat) = rustix::fs::statat(&fd, raw, AtFlags::SYMLINK_NOFOLLOW) {
+                    visit.file(name, stamp_of(&stat));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a file is left out: it is to be, and neither a rule nor the journal knows it.
+    fn leaves_out(&self, path: &str, only_known: bool) -> Result<bool> {
+        if !only_known && !self.contract.ignores_file(path) {
+            return Ok(false);
+        }
+        let Ok(parsed) = ProjectPath::parse(path) else { return Ok(true) };
+        Ok(self.contract.rule(&parsed).is_none() && self.heads()?.head(path)?.is_none())
+    }
+
+    /// Whether a rule may name, or the journal knows, anything below a folder.
+    fn knows_below(&self, folder: &str) -> Result<bool> {
+        Ok(self.contract.may_name_below(folder) || self.heads()?.any_below(folder)?)
+    }
+}
+
+/// Why a pass did not come to its end.
+enum Unseen {
+    Io(io::Error),
+    Store(StoreError),
+}
+
+impl From<io::Error> for Unseen {
+    fn from(error: io::Error) -> Self {
+        Unseen::Io(error)
+    }
+}
+
+impl From<StoreError> for Unseen {
+    fn from(error: StoreError) -> Self {
+        Unseen::Store(error)
+    }
+}
+
+/// Whether a file says of its folder that a tool can make it anew.
+fn marks_cache(folder: &OwnedFd, name: &str) -> bool {
+    let Some((_, signature)) = CACHE_MARKS.iter().find(|(mark, _)| *mark == name) else { return false };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let Ok(fd) = rustix::fs::openat(folder, name, flags, Mode::empty()) else { return false };
+    let mut start = Vec::new();
+    let read = std::fs::File::from(fd).take(signature.len() as u64).read_to_end(&mut start);
+    read.is_ok() && start == *signature
+}
+
+fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Stirs a number into a hash: both halves of a long product.
+fn mix(hash: u64, value: u64) -> u64 {
+    let long = u128::from(hash ^ value ^ 0xd6e8_feb8_6659_fd93) * u128::from(SEED ^ value.rotate_left(32));
+    (long as u64) ^ ((long >> 64) as u64) ^ hash.rotate_left(23)
+}
+
+fn mix_text(mut hash: u64, text: &[u8]) -> u64 {
+    let (words, rest) = text.as_chunks::<8>();
+    for word in words {
+        hash = mix(hash, u64::from_le_bytes(*word));
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(mix(hash, u64::from_le_bytes(last)), text.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(entries: &[(&str, &str, (u64, u64, i64))]) -> Sum {
+        let mut summing = Summing::default();
+        for (folder, name, (inode, size, mtime_ns)) in entries {
+            summing.enter(folder);
+            summing.file(name, Stamp { inode: *inode, size: *size, mtime_ns: *mtime_ns });
+        }
+        summing.sum
+    }
+
+    #[test]
+    fn order_does_not_show_and_every_difference_does() {
+        let (a, b) = (("notes", "a.md", (1, 2, 3)), ("notes", "b.md", (4, 5, 6)));
+        let whole = sum(&[a, b]);
+        assert_eq!(whole, sum(&[b, a]));
+        for other in [
+            sum(&[a]),
+            sum(&[b]),
+            sum(&[]),
+            sum(&[a, b, b]),
+            sum(&[("note", "sa.md", (1, 2, 3)), b]),
+            sum(&[("notes", "a.md", (1, 2, 4)), b]),
+            sum(&[("notes", "a.md", (1, 3, 3)), b]),
+            sum(&[("notes", "a.md", (2, 1, 3)), b]),
+            sum(&[("notes", "a.md", (4, 5, 6)), ("notes", "b.md", (1, 2, 3))]),
+        ] {
+            assert_ne!(whole, other);
+        }
+    }
+
+    #[test]
+    fn many_small_differences_give_as_many_numbers() {
+        let mut seen = std::collections::HashSet::new();
+        for inode in 0..40 {
+            for size in 0..40 {
+                for mtime in 0..40 {
+                    assert!(seen.insert(sum(&[("", "a", (inode, size, mtime))]).0), "{inode} {size} {mtime}");
+                }
+            }
+        }
+    }
+}
