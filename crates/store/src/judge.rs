@@ -80,6 +80,9 @@ impl Store {
         }
         let binding = contract.actor_binding(&change.actor);
         let (leases, _) = look.leases(self)?;
+        if let Some(token) = &change.lease {
+            self.check_token(&leases, token)?;
+        }
 
         let mut files: BTreeMap<ProjectPath, Now> = BTreeMap::new();
         let mut adoptions: Vec<(RecordOp, Adopted)> = Vec::new();

@@ -103,6 +103,11 @@ impl Store {
 
     /// Takes a lease on paths that no one else holds.
     pub fn take_lease(&self, actor: &Actor, paths: &[String], seconds: u64) -> Result<Lease> {
+        self.take_lease_as(actor, &crate::ident::short_id(), paths, seconds)
+    }
+
+    /// The same under a name that the caller made, and wrote down before: so that others can give it back if the caller dies.
+    pub fn take_lease_as(&self, actor: &Actor, id: &str, paths: &[String], seconds: u64) -> Result<Lease> {
         let mut patterns = Vec::new();
         for path in paths {
             let pattern = Pattern::parse(path).map_err(|what| StoreError::refused(what, "quipu lease take PATH"))?;
@@ -132,7 +137,7 @@ impl Store {
             {
                 return Err(StoreError::LeaseLost { what: held_by(held) });
             }
-            Ok(event("take", &crate::ident::short_id(), paths, fence + 1, seconds, now, boot))
+            Ok(event("take", id, paths, fence + 1, seconds, now, boot))
         })
     }
 
@@ -176,6 +181,13 @@ impl Store {
         let lease = Lease { seq: look.tail.seq + 1, ..Lease::apply(&record, &event) };
         self.publish_records(held, look, vec![record])?;
         Ok(lease)
+    }
+
+    /// Whether the lease that a change shows still holds: a change without files is fenced off like any other.
+    pub(crate) fn check_token(&self, leases: &[Lease], token: &LeaseToken) -> Result<()> {
+        let (now, boot) = (self.clock.now(), self.boot.as_str());
+        let held: Vec<Lease> = leases.iter().filter(|l| !l.is_over(now, boot)).cloned().collect();
+        current(&held, token).map(|_| ())
     }
 
     /// Whether an actor's change of a path agrees with the leases.

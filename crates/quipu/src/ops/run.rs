@@ -1,6 +1,6 @@
 use clap::Args;
 use quipu_contract::{Contract, Privilege, UnitId};
-use quipu_protocol::flow::{Choice, Engine, Memory, State, Usage, estimate_flow, flow_now};
+use quipu_protocol::flow::{Choice, Engine, Memory, State, Stay, Usage, estimate_flow, flow_now};
 use quipu_protocol::{HousePress, Project};
 use quipu_store::Options;
 use quipu_text::Counter;
@@ -73,7 +73,9 @@ impl Operate for Run {
             project: &project,
             performer: performer.as_ref(),
             press: Some(&HousePress),
+            seat: project.store.sit(Some(performer.name()), choice.jobs)?,
             choice,
+            stay: Stay::default(),
             stop,
             listen: &listen,
             memory: memory.clone(),
