@@ -41,6 +41,8 @@ pub enum FlowError {
 /// What a run of the flow is to do.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
+    /// Only the flow of this profile, and the steps of `quipu.toml`.
+    pub flow: Option<String>,
     /// Only these steps.
     pub steps: Vec<String>,
     /// Only these units; all if there are none.
@@ -60,10 +62,12 @@ pub struct Choice {
 impl Choice {
     /// Whether a turn was asked for.
     pub fn allows(&self, project: &Project, turn: &Turn) -> bool {
+        let of_flow = |flow: &String| project.contract.step(&turn.step).is_some_and(|s| s.profile.is_empty() || s.profile == *flow);
+        let flow = self.flow.as_ref().is_none_or(of_flow);
         let step = self.steps.is_empty() || self.steps.contains(&turn.step);
         let unit = self.units.is_empty() || turn.unit.as_ref().is_none_or(|u| self.units.contains(u));
         let until = self.until.as_ref().is_none_or(|last| *last == turn.step || comes_before(&project.contract, &turn.step, last));
-        step && unit && until
+        flow && step && unit && until
     }
 }
 

@@ -14,6 +14,7 @@ pub mod demo;
 pub mod diff;
 pub mod doctor;
 pub mod finish;
+pub mod fleet;
 pub mod gate;
 pub mod git;
 pub mod hook;
@@ -53,6 +54,7 @@ pub mod todo;
 pub mod verify;
 pub mod view;
 pub mod waive;
+pub mod worker;
 pub mod world;
 pub mod write;
 

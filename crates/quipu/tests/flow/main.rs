@@ -5,6 +5,7 @@
 mod book;
 mod disasters;
 mod escapes;
+mod fleet;
 mod hired;
 mod killed;
 mod rehearsed;

@@ -37,6 +37,20 @@ impl Desk {
         desk
     }
 
+    /// A book of so many chapters about the same files: each of the second half needs one of the first.
+    pub fn book_of(chapters: usize) -> Desk {
+        let desk = Desk::book();
+        let manifest = desk.text("quipu.toml");
+        let head = &manifest[..manifest.find("\n[units.").unwrap()];
+        let titles = ["Paths and patterns", "The journal", "Leases", "Segments", "Fences", "Markers"];
+        let units = (0..chapters).map(|at| {
+            let needs = if at >= chapters / 2 && chapters > 3 { format!("needs = [\"ch{:02}\"]\n", at - chapters / 2 + 1) } else { String::new() };
+            format!("\n[units.ch{:02}]\ntitle = \"{} {}\"\n{needs}", at + 1, titles[at % titles.len()], at / titles.len() + 1)
+        });
+        desk.put("quipu.toml", &(head.to_owned() + &units.collect::<String>()));
+        desk
+    }
+
     fn add(&self, titles: &[&str]) {
         let old = std::fs::read_to_string(self.root.join("quipu.toml")).unwrap();
         let units = titles.iter().enumerate().map(|(at, title)| {
@@ -56,7 +70,7 @@ impl Desk {
         std::fs::read_to_string(self.root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
     }
 
-    fn quipu(&self, arguments: &[&str]) -> Command {
+    pub fn quipu(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
         command.args(arguments).current_dir(&self.root).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         for name in ["QUIPU_ROLE", "QUIPU_UNIT", "QUIPU_AGENT", "QUIPU_LEASE"] {
@@ -78,7 +92,7 @@ impl Desk {
     }
 
     /// Every file of the project but the store's, with its bytes.
-    fn tree(&self) -> BTreeMap<String, Vec<u8>> {
+    pub fn tree(&self) -> BTreeMap<String, Vec<u8>> {
         let (mut files, mut folders) = (BTreeMap::new(), vec![self.root.clone()]);
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
@@ -99,7 +113,7 @@ impl Desk {
 }
 
 /// Numbers that look random and are the same every time.
-fn next(seed: &mut u64) -> u64 {
+pub fn next(seed: &mut u64) -> u64 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
     *seed ^= *seed << 17;
