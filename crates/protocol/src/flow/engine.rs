@@ -177,24 +177,23 @@ impl<'p> Engine<'p> {
         let mut forced = first.forced.clone();
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel::<Ended>();
-            loop {
+            // One look at the flow, and what follows from it. Returns whether to look again.
+            let mut look = |shift: &mut Shift| -> Result<bool, FlowError> {
                 let seen = self.project.store.pulse()?;
                 let (flow, snapshot) = flow_of(self.project, &self.memory, &turns)?;
                 let facts = snapshot.facts.last().map_or(0, |f| f.seq);
-                let mut did = false;
                 let startable = if self.is_leaving() { Vec::new() } else { self.startable(&flow, &first, &forced) };
                 for index in startable {
                     let planned = &flow.turns[index];
                     let turn = planned.turn.clone();
-                    if shift.running.contains(&turn) || self.has_given_up(&shift, &turn) {
+                    if shift.running.contains(&turn) || self.has_given_up(shift, &turn) {
                         continue;
                     }
                     let job = Job { planned: planned.clone(), turns: Arc::clone(&turns), standing: flow.standings[index].clone(), facts };
                     if planned.role.is_none() {
                         forced.remove(&turn);
-                        did = self.do_builtin(&job, &mut shift)?;
-                        if did {
-                            break; // what it wrote changes what is ready
+                        if self.do_builtin(&job, shift)? {
+                            return Ok(true); // what it wrote changes what is ready
                         }
                         continue;
                     }
@@ -210,14 +209,13 @@ impl<'p> Engine<'p> {
                         let _ = sender.send((turn, retries, outcome));
                     });
                 }
-                if did {
-                    continue;
+                if shift.running.is_empty() && !self.stays(&flow, seen, shift)? {
+                    return Ok(false);
                 }
-                if shift.running.is_empty() && !self.stays(&flow, seen, &mut shift)? {
-                    break;
-                }
-                self.wait(&receiver, seen, &mut shift)?;
-            }
+                self.wait(&receiver, seen, shift)?;
+                Ok(true)
+            };
+            while look(&mut shift)? {}
             shift.summary.stopped = self.stop.is_asked();
             Ok(shift.summary)
         })

@@ -22,9 +22,8 @@ pub fn accepted(project: &Project) -> BTreeMap<String, usize> {
     turns
 }
 
-/// A book of so many chapters up to the person's word, as one run of one machine makes it.
-pub fn undisturbed(chapters: usize) -> Desk {
-    let desk = Desk::book_of(chapters);
+/// A book as one run of one machine makes it.
+pub fn undisturbed_on(desk: Desk) -> Desk {
     desk.fine(&["run", "--agent", "rehearse"]);
     desk.fine(&["approve", "approve-outline"]);
     desk.fine(&["run", "--agent", "rehearse"]);
@@ -45,7 +44,7 @@ fn worker(desk: &Desk) -> Child {
 
 #[test]
 fn workers_of_one_machine_share_a_book_and_take_over_what_the_dead_held() {
-    let alone = undisturbed(6);
+    let alone = undisturbed_on(Desk::book_of(6));
     let desk = Desk::book_of(6);
     let mut crew: Vec<Child> = (0..3).map(|_| worker(&desk)).collect();
     let begun = Instant::now();

@@ -51,6 +51,15 @@ impl Desk {
         desk
     }
 
+    /// The same with its source under the contract, so that it travels with the memory.
+    pub fn sourced_book_of(chapters: usize) -> Desk {
+        let desk = Desk::book_of(chapters);
+        let rule = "\n[[files]]\npath = \"source/**\"\nclass = \"sealed\"\n";
+        desk.put("quipu.toml", &(desk.text("quipu.toml") + rule));
+        desk.fine(&["status"]);
+        desk
+    }
+
     fn add(&self, titles: &[&str]) {
         let old = std::fs::read_to_string(self.root.join("quipu.toml")).unwrap();
         let units = titles.iter().enumerate().map(|(at, title)| {
@@ -93,23 +102,28 @@ impl Desk {
 
     /// Every file of the project but the store's, with its bytes.
     pub fn tree(&self) -> BTreeMap<String, Vec<u8>> {
-        let (mut files, mut folders) = (BTreeMap::new(), vec![self.root.clone()]);
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                let name = path.strip_prefix(&self.root).unwrap().to_str().unwrap().to_owned();
-                if name == ".quipu" {
-                    continue;
-                }
-                if path.is_dir() {
-                    folders.push(path);
-                } else {
-                    files.insert(name, std::fs::read(&path).unwrap());
-                }
+        tree_of(&self.root)
+    }
+}
+
+/// Every file of a folder with its bytes, less what is Quipu's own.
+pub fn tree_of(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let (mut files, mut folders) = (BTreeMap::new(), vec![root.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            if name == ".quipu" {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.insert(name, std::fs::read(&path).unwrap());
             }
         }
-        files
     }
+    files
 }
 
 /// Numbers that look random and are the same every time.
