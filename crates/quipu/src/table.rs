@@ -36,7 +36,7 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 }
 
 /// The groups of two-word operations, with what they are about.
-pub const GROUPS: [(&str, &str); 11] = [
+pub const GROUPS: [(&str, &str); 12] = [
     ("task", "The task at hand: one agent's working memory"),
     ("world", "The shared world: facts by key"),
     ("knowledge", "What one agent has learnt"),
@@ -48,6 +48,7 @@ pub const GROUPS: [(&str, &str); 11] = [
     ("review", "A panel that reviews a manuscript"),
     ("lease", "The right to write some paths for longer than one commit"),
     ("git", "Merging branches of memory"),
+    ("store", "Where a project's order is kept: here, or shared in PostgreSQL"),
 ];
 
 /// Every operation, in the order that help shows.
@@ -129,6 +130,13 @@ pub const TABLE: &[Operation] = &[
     row::<ops::lease::LeaseList>(),
     row::<ops::git::GitSetup>(),
     row::<ops::git::GitMerge>(),
+    row::<ops::sync::Sync>(),
+    row::<ops::checkout::Checkout>(),
+    row::<ops::store::StorePush>(),
+    row::<ops::store::StorePull>(),
+    row::<ops::store::StoreStatus>(),
+    row::<ops::store::StoreMigrate>(),
+    row::<ops::store::StoreRoles>(),
     row::<ops::import::Import>(),
     row::<ops::integrate::Integrate>(),
     row::<ops::serve::Serve>(),

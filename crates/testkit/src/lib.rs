@@ -4,10 +4,11 @@
 
 mod failing;
 mod playground;
+pub mod postgres;
 mod sample;
 mod script;
 
 pub use failing::{FailingDisk, Failure};
-pub use playground::{CONTRACT, Playground, contract, copy_folder, temp_folder};
+pub use playground::{CONTRACT, Playground, contract, copy_folder, open_store, temp_folder};
 pub use sample::{SampleBook, Tongue};
 pub use script::{Script, consistency, draft, report};
