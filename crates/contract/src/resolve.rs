@@ -150,6 +150,7 @@ impl Resolver {
             prices: BTreeMap::new(),
             runs: parsed.runs,
             agents: parsed.agents.clone(),
+            store: parsed.store.clone(),
             guards: GuardRules::default(),
         };
         let binding = contract.binding();

@@ -49,6 +49,7 @@ pub const GROUPS: [(&str, &str); 12] = [
     ("lease", "The right to write some paths for longer than one commit"),
     ("fleet", "Many workers on one project"),
     ("git", "Merging branches of memory"),
+    ("store", "Where a project's order is kept: here, or shared in PostgreSQL"),
 ];
 
 /// Every operation, in the order that help shows.
@@ -132,6 +133,13 @@ pub const TABLE: &[Operation] = &[
     row::<ops::lease::LeaseList>(),
     row::<ops::git::GitSetup>(),
     row::<ops::git::GitMerge>(),
+    row::<ops::sync::Sync>(),
+    row::<ops::checkout::Checkout>(),
+    row::<ops::store::StorePush>(),
+    row::<ops::store::StorePull>(),
+    row::<ops::store::StoreStatus>(),
+    row::<ops::store::StoreMigrate>(),
+    row::<ops::store::StoreRoles>(),
     row::<ops::import::Import>(),
     row::<ops::integrate::Integrate>(),
     row::<ops::serve::Serve>(),

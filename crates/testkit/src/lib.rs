@@ -5,11 +5,12 @@
 mod failing;
 mod hosts;
 mod playground;
+pub mod postgres;
 mod sample;
 mod script;
 
 pub use failing::{FailingDisk, Failure};
 pub use hosts::{Host, Network};
-pub use playground::{CONTRACT, Playground, contract, copy_folder, temp_folder};
+pub use playground::{CONTRACT, Playground, contract, copy_folder, open_store, temp_folder};
 pub use sample::{SampleBook, Tongue};
 pub use script::{Script, consistency, draft, report};

@@ -2,7 +2,6 @@ use clap::Args;
 use quipu_contract::{Contract, Privilege, UnitId};
 use quipu_protocol::flow::{Choice, Engine, Memory, State, Stay, Usage, estimate_flow, flow_now};
 use quipu_protocol::{HousePress, Project};
-use quipu_store::Options;
 use quipu_text::Counter;
 use serde_json::json;
 
@@ -51,7 +50,10 @@ impl Operate for Run {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::RunFlow)?;
         let root = Project::find_root(&session.folder)?;
-        let project = Project::open(&root, Options::default())?;
+        let (project, behind) = Session::newest_project(&root)?;
+        if let Some(behind) = behind {
+            eprintln!("{behind}");
+        }
         let choice = choose(session, &project.contract, &self.steps, self.until.as_ref())?;
         let choice = Choice { stale: self.stale, again: self.again, salvage: self.salvage, jobs: self.jobs, ..choice };
         let name = session.actor.agent().map(ToString::to_string);

@@ -13,4 +13,5 @@ mod many;
 mod outside;
 mod paths;
 mod properties;
+mod shared;
 mod warm;
