@@ -20,4 +20,4 @@ pub use address::Address;
 pub use attach::{Attachment, register};
 pub use migrate::{SCHEMA, roles};
 pub use moving::{Moved, checkout, detach, push};
-pub use postgres::{Postgres, SeenProject, Worker};
+pub use postgres::{Postgres, SeenProject};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use quipu_store::{Bid, Described, Mark, Order, Patience, Record, Ruling, StoreError, Verdict};
+use quipu_store::{Bid, Described, Mark, Order, Patience, Record, Ruling, Said, StoreError, Verdict};
 use serde::Serialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -29,17 +29,6 @@ pub struct SeenProject {
     pub name: String,
     pub id: String,
     pub rev: u64,
-}
-
-/// What a worker last said of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Worker {
-    pub name: String,
-    /// How long ago, by the clock of the database.
-    pub silent_ms: u64,
-    pub says: serde_json::Value,
-    /// The database role it logged in as.
-    pub by_role: String,
 }
 
 /// PostgreSQL as the order of a project.
@@ -147,33 +136,6 @@ impl Postgres {
             ],
         )?;
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
-    }
-
-    /// Says that a worker is alive, and what it does.
-    pub fn beat(&self, worker: &str, says: &serde_json::Value) -> Result<(), StoreError> {
-        let (id, says) = (self.founded()?, says.to_string());
-        let parameters: [(&(dyn ToSql + Sync), Type); 3] = [(&id, Type::TEXT), (&worker, Type::TEXT), (&says, Type::TEXT)];
-        self.rows(Patience::Little, "SELECT quipu.beat($1::text::uuid, $2, $3)", &parameters).map(|_| ())
-    }
-
-    /// Says that a worker is gone.
-    pub fn leave(&self, worker: &str) -> Result<(), StoreError> {
-        let id = self.founded()?;
-        self.rows(Patience::Little, "SELECT quipu.leave($1::text::uuid, $2)", &[(&id, Type::TEXT), (&worker, Type::TEXT)]).map(|_| ())
-    }
-
-    /// The workers of this project, as they last told.
-    pub fn workers(&self) -> Result<Vec<Worker>, StoreError> {
-        let id = self.founded()?;
-        let rows =
-            self.rows(Patience::Little, "SELECT name, silent_us, says, by_role FROM quipu.workers($1::text::uuid)", &[(&id, Type::TEXT)])?;
-        let worker = |row: &Row| Worker {
-            name: row.get(0),
-            silent_ms: row.get::<_, i64>(1).max(0).unsigned_abs() / 1000,
-            says: serde_json::from_str(row.get(2)).unwrap_or_default(),
-            by_role: row.get(3),
-        };
-        Ok(rows.iter().map(worker).collect())
     }
 
     /// Makes the project on the server, for a working copy that has no history yet.
@@ -370,6 +332,28 @@ impl Order for Postgres {
 
     fn describe(&self) -> Described {
         Described { address: self.link.address.shown().to_owned(), project: self.project.clone() }
+    }
+
+    fn beat(&self, worker: &str, says: &serde_json::Value) -> Result<(), StoreError> {
+        let (id, says) = (self.founded()?, says.to_string());
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] = [(&id, Type::TEXT), (&worker, Type::TEXT), (&says, Type::TEXT)];
+        self.rows(Patience::Little, "SELECT quipu.beat($1::text::uuid, $2, $3)", &parameters).map(|_| ())
+    }
+
+    fn leave(&self, worker: &str) -> Result<(), StoreError> {
+        let id = self.founded()?;
+        self.rows(Patience::Little, "SELECT quipu.leave($1::text::uuid, $2)", &[(&id, Type::TEXT), (&worker, Type::TEXT)]).map(|_| ())
+    }
+
+    fn workers(&self) -> Result<Vec<Said>, StoreError> {
+        let Some(id) = self.known_id() else { return Ok(Vec::new()) };
+        let rows = self.rows(Patience::Little, "SELECT name, silent_us, says FROM quipu.workers($1::text::uuid)", &[(&id, Type::TEXT)])?;
+        let said = |row: &Row| Said {
+            name: row.get(0),
+            silent_ms: row.get::<_, i64>(1).max(0).unsigned_abs() / 1000,
+            says: serde_json::from_str(row.get(2)).unwrap_or_default(),
+        };
+        Ok(rows.iter().map(said).collect())
     }
 
     fn examine(&self, mark: &Mark) -> Result<Vec<(String, String)>, StoreError> {

@@ -49,7 +49,7 @@ pub use error::{Refused, StoreError};
 pub use history::{At, BlameLine, LogEntry, LogPage, Noted, NotedFile, PathEvent};
 pub use ident::fresh_bytes;
 pub use lease::{Lease, LeaseToken};
-pub use order::{Bid, Described, Mark, Order, Patience, Ruling, SHARED, Verdict, register_orders};
+pub use order::{Bid, Described, Mark, Order, Patience, Ruling, SHARED, Said, Verdict, register_orders};
 pub use publish::{Judged, Receipt};
 pub use record::{Kind, LeaseEvent, OpKind, Record, RecordOp, Who};
 pub use recover::Mended;

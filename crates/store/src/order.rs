@@ -81,6 +81,15 @@ pub struct Described {
     pub project: String,
 }
 
+/// What a worker last said of itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Said {
+    pub name: String,
+    /// How long ago, by the order's clock.
+    pub silent_ms: u64,
+    pub says: serde_json::Value,
+}
+
 /// A shared order of commits. Every call is one round trip.
 pub trait Order: Send + Sync {
     /// Hands in records.
@@ -99,6 +108,15 @@ pub trait Order: Send + Sync {
     fn wait(&self, rev: u64, most: Duration) -> Result<bool, StoreError>;
 
     fn describe(&self) -> Described;
+
+    /// Says that a worker is here, and what it is at.
+    fn beat(&self, worker: &str, says: &serde_json::Value) -> Result<(), StoreError>;
+
+    /// Says that a worker is gone.
+    fn leave(&self, worker: &str) -> Result<(), StoreError>;
+
+    /// What the workers of this project last said.
+    fn workers(&self) -> Result<Vec<Said>, StoreError>;
 
     /// What is wrong with the shared log: what, and the command that mends it.
     fn examine(&self, mark: &Mark) -> Result<Vec<(String, String)>, StoreError>;

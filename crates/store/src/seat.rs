@@ -1,8 +1,9 @@
 //! Seats: which workers are at a project, on which host, and what each of them has claimed.
 //!
-//! A seat is about now, so it is told beside the journal and never in it. Here it is two files under `.quipu/workers/`: what
-//! the worker says of itself, and a kernel lock that ends with its process, however that ends. A claim names its lease before
-//! the lease is taken, so that the lease of a dead worker can be given back exactly, and no other.
+//! A seat is about now, so it is told beside the journal and never in it. On one machine it is two files under
+//! `.quipu/workers/`: what the worker says of itself, and a kernel lock that ends with its process, however that ends. In a
+//! shared order it is a row besides, told anew every few seconds. A claim names its lease before the lease is taken, so that
+//! the lease of a dead worker can be given back exactly, and no other.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,12 @@ use serde::{Deserialize, Serialize};
 use crate::clock::render_second;
 use crate::error::{Result, StoreError};
 use crate::lease::Lease;
+use crate::order::Said;
 use crate::store::Store;
+
+/// A worker of another machine that was silent for so long is taken for dead. The shared order lets others release its leases
+/// after the same time.
+const SILENCE_MS: u64 = 10_000;
 
 /// Something that a worker is at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,11 +82,21 @@ impl Store {
         };
         let seat = Seat { store: self, worker: Mutex::new(worker), doubts: Mutex::default(), live: Mutex::new(None) };
         seat.tell()?;
+        seat.beat()?;
         Ok(seat)
     }
 
     /// Everyone who is at this project, and those who died there and were not cleared away yet; the oldest first.
     pub fn seated(&self) -> Result<Vec<Seated>> {
+        let mut found = match self.order() {
+            Some(order) => self.seated_elsewhere(&order.workers()?),
+            None => self.seated_here(),
+        };
+        found.sort_by(|a, b| (&a.worker.since, &a.worker.id).cmp(&(&b.worker.since, &b.worker.id)));
+        Ok(found)
+    }
+
+    fn seated_here(&self) -> Vec<Seated> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(self.seats()).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -96,8 +112,20 @@ impl Store {
             let seen = render_second(if alive { self.clock.now().wall_us } else { told });
             found.push(Seated { worker, seen, alive });
         }
-        found.sort_by(|a, b| (&a.worker.since, &a.worker.id).cmp(&(&b.worker.since, &b.worker.id)));
-        Ok(found)
+        found
+    }
+
+    fn seated_elsewhere(&self, rows: &[Said]) -> Vec<Seated> {
+        let now = self.lease_now().wall_us;
+        let seated = |said: &Said| {
+            let worker: Worker = serde_json::from_value(said.says.clone()).ok().filter(|w: &Worker| w.id == said.name)?;
+            // On this machine the kernel knows at once.
+            let live = self.seats().join(format!("{}.live", worker.id));
+            let died_here = live.exists() && !is_held(&live);
+            let seen = render_second(now - i64::try_from(said.silent_ms * 1000).unwrap_or(0));
+            Some(Seated { worker, seen, alive: said.silent_ms < SILENCE_MS && !died_here })
+        };
+        rows.iter().filter_map(seated).collect()
     }
 
     fn seats(&self) -> PathBuf {
@@ -105,6 +133,10 @@ impl Store {
     }
 
     fn clear_seat(&self, id: &str) {
+        if let Some(order) = self.order() {
+            // A row that stays is a dead worker in a list, and no more.
+            let _ = order.leave(id);
+        }
         for end in ["json", "live"] {
             let _ = std::fs::remove_file(self.seats().join(format!("{id}.{end}")));
         }
@@ -122,14 +154,26 @@ impl Seat<'_> {
         let since = render_second(self.store.clock.now().wall_us);
         let claim = Claim { lease: lease.clone(), step: step.to_owned(), unit: unit.map(str::to_owned), since };
         self.now().claims.push(claim);
-        self.tell()?;
+        if let Err(error) = self.tell().and_then(|()| self.beat()) {
+            self.now().claims.retain(|c| c.lease != lease);
+            return Err(error);
+        }
         Ok(lease)
     }
 
     /// The claim is over; its lease was given back, or never taken.
     pub fn unclaim(&self, lease: &str) -> Result<()> {
         self.now().claims.retain(|c| c.lease != lease);
+        // A row that is told later does no harm: the lease is gone.
+        let _ = self.beat();
         self.tell()
+    }
+
+    /// Says to other machines that this worker lives. Nothing to say where there are none.
+    pub fn beat(&self) -> Result<()> {
+        let Some(order) = self.store.order() else { return Ok(()) };
+        let worker = self.now().clone();
+        order.beat(&worker.id, &serde_json::to_value(&worker).expect("a worker has only strings and numbers"))
     }
 
     /// The lease of a claim could be neither taken nor given back for sure.

@@ -77,7 +77,7 @@ CREATE TABLE quipu.lease (
   PRIMARY KEY (project, id)
 ) WITH (fillfactor = 70);
 
--- Who is at work; told by the workers themselves, and of no weight.
+-- Who is at work, told by the workers themselves. Its only weight: what a worker claimed that fell silent, others may release.
 CREATE TABLE quipu.worker (
   project uuid NOT NULL,
   name text NOT NULL,
@@ -191,6 +191,14 @@ $$;
 CREATE FUNCTION quipu.tell(p_project uuid) RETURNS void LANGUAGE sql
   AS $$ SELECT pg_notify('quipu', p_project::text) $$;
 
+-- Whether a lease was left behind: its own login said who works on it, and that worker has been silent for ten seconds.
+CREATE FUNCTION quipu.is_left(p_project uuid, p_lease quipu.lease, p_now bigint) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(max(w.seen_us) < p_now - 10000000, false) FROM quipu.worker w
+    WHERE w.project = p_project AND w.by_role = p_lease.by_role AND json_typeof(w.says->'claims') = 'array'
+      AND EXISTS (SELECT FROM json_array_elements(w.says->'claims') c WHERE c->>'lease' = p_lease.id)
+$$;
+
 -- One lease event. `happened` is what goes into the log; if it may not be, nothing is written and `why` says so.
 CREATE FUNCTION quipu.lease_event(p_project uuid, p_want json, p_now bigint, INOUT p_fence bigint, OUT happened json, OUT why text)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -245,7 +253,7 @@ BEGIN
     IF held.fence <> coalesce((p_want->>'fence')::bigint, -1) THEN
       why := format('lease `%s` has another number', w_id); RETURN;
     END IF;
-    IF held.by_role <> session_user AND NOT quipu.keeps() THEN
+    IF held.by_role <> session_user AND NOT quipu.keeps() AND NOT (act = 'release' AND quipu.is_left(p_project, held, p_now)) THEN
       why := format('lease `%s` was taken by the database role %s', w_id, held.by_role); RETURN;
     END IF;
     IF act = 'renew' AND held.until_us <= p_now THEN
@@ -549,11 +557,13 @@ CREATE FUNCTION quipu.beat(p_project uuid, p_name text, p_says text) RETURNS voi
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   INSERT INTO quipu.worker VALUES (p_project, p_name, quipu.now_us(), p_says::json, session_user)
     ON CONFLICT (project, name) DO UPDATE SET seen_us = excluded.seen_us, says = excluded.says, by_role = excluded.by_role
+    WHERE quipu.worker.by_role = session_user
 $$;
 
 CREATE FUNCTION quipu.leave(p_project uuid, p_name text) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-  DELETE FROM quipu.worker w WHERE w.project = p_project AND w.name = p_name AND w.by_role = session_user
+  DELETE FROM quipu.worker w WHERE w.project = p_project AND w.name = p_name
+    AND (w.by_role = session_user OR w.seen_us < quipu.now_us() - 60000000)
 $$;
 
 CREATE FUNCTION quipu.workers(p_project uuid, OUT name text, OUT silent_us bigint, OUT says text, OUT by_role text) RETURNS SETOF record
