@@ -82,8 +82,11 @@ impl Store {
         };
         let seat = Seat { store: self, worker: Mutex::new(worker), doubts: Mutex::default(), live: Mutex::new(None) };
         seat.tell()?;
-        seat.beat()?;
-        Ok(seat)
+        match seat.beat() {
+            // It is said as soon as it can be.
+            Ok(()) | Err(StoreError::Unreachable { .. }) => Ok(seat),
+            Err(error) => Err(error),
+        }
     }
 
     /// Everyone who is at this project, and those who died there and were not cleared away yet; the oldest first.

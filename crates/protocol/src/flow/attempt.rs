@@ -141,9 +141,9 @@ impl Engine<'_> {
         let folder = RunFolder::create(self.project.store.root(), &turn.turn, self.performer.name())
             .map_err(io("cannot make the folder of the run"))?;
         let outcome = match self.perform(job, &folder, actor, lease) {
-            Err(AttemptError::Store(StoreError::LeaseLost { what }) | AttemptError::Flow(FlowError::Store(StoreError::LeaseLost { what }))) => {
-                Ok(Outcome::Lost(what))
-            }
+            Err(
+                AttemptError::Store(StoreError::LeaseLost { what }) | AttemptError::Flow(FlowError::Store(StoreError::LeaseLost { what })),
+            ) => Ok(Outcome::Lost(what)),
             other => other,
         };
         match &outcome {
@@ -175,8 +175,12 @@ impl Engine<'_> {
             let rounds = self.project.contract.step(&sent.by).and_then(|s| s.rounds).unwrap_or(0);
             added.push_str(&said::sent_back(self.project.contract.language, sent, rounds));
         }
-        let before =
-            job.standing.sent_back.as_ref().and_then(|_| turn.required().next()).and_then(|o| std::fs::read(out.join(o.path.as_str())).ok());
+        let before = job
+            .standing
+            .sent_back
+            .as_ref()
+            .and_then(|_| turn.required().next())
+            .and_then(|o| std::fs::read(out.join(o.path.as_str())).ok());
         materialise_view(&view, &folder.path.join("view"))?;
         let plan = json!({"role": view.role, "unit": view.unit, "counter": view.counter, "budget": view.budget, "window": view.window,
             "pointers": view.pointers, "shares": view.stages.iter().map(|s| &s.shares).collect::<Vec<_>>(), "absent": view.absent, "denied": view.denied,
@@ -223,7 +227,7 @@ impl Engine<'_> {
                     match find_refusal(self.project, actor, &lease.token(), &collected.files) {
                         Ok(refused) => fault = refused.map(|refused| render_refusal(&refused)),
                         Err(error) => {
-                            lost = Some(error);
+                            lost = Some(FlowError::from(error));
                             return None;
                         }
                     }
@@ -234,8 +238,8 @@ impl Engine<'_> {
                 back = true;
                 self.tell(Event::SentBack { turn: turn.turn.clone(), run: folder.id.clone(), fault: fault.clone() });
                 let _ = folder.write("fault.txt", &fault);
-                let longer = self.project.store.renew_lease(actor, &lease.token(), turn.step.deadline_seconds + GRACE_SECONDS);
-                lost = longer.err();
+                let seconds = turn.step.deadline_seconds + GRACE_SECONDS;
+                lost = self.patiently(|| Ok(self.project.store.renew_lease(actor, &lease.token(), seconds)?)).err();
                 lost.is_none().then_some(fault)
             };
             ended = self.performer.perform(&task, Watch { told: &told, look: &mut look });
@@ -284,7 +288,7 @@ impl Engine<'_> {
             audits,
             why: Some(turn.turn.to_string()),
         };
-        match commit(self.project, &self.memory, &wanted) {
+        match self.patiently(|| commit(self.project, &self.memory, &wanted)) {
             Ok(done) => {
                 let files = collected.files.iter().map(|(o, _)| o.path.to_string()).filter(|p| !done.sealed.contains(p)).collect();
                 Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed: done.sealed, usage })
@@ -326,9 +330,16 @@ impl Engine<'_> {
         } else {
             Vec::new()
         };
-        let wanted =
-            Wanted { actor: actor.clone(), note, lease: Some(lease.token()), ops: Vec::new(), files: &[], audits, why: Some(format!("{turn} failed")) };
-        commit(self.project, &self.memory, &wanted)?;
+        let wanted = Wanted {
+            actor: actor.clone(),
+            note,
+            lease: Some(lease.token()),
+            ops: Vec::new(),
+            files: &[],
+            audits,
+            why: Some(format!("{turn} failed")),
+        };
+        self.patiently(|| commit(self.project, &self.memory, &wanted))?;
         Ok(Outcome::Failed { why: why.to_owned(), count, usage })
     }
 

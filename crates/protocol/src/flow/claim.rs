@@ -3,13 +3,18 @@
 //! Any number of workers derive the same flow and see the same turns ready. Whoever gets the lease has the turn; the others
 //! take the next. What a worker holds when it dies is given back by whoever notices.
 
+use std::time::{Duration, Instant};
+
 use quipu_contract::Actor;
 use quipu_store::{Lease, StoreError};
 
 use super::attempt::Job;
-use super::engine::{Engine, FlowError, flow_beside};
+use super::engine::{Engine, FlowError, Shift, flow_beside};
 use super::event::Event;
 use super::turn::Turn;
+
+/// How often the workers of other machines are looked at.
+const LOOK: Duration = Duration::from_secs(2);
 
 impl Engine<'_> {
     /// Takes the lease of a turn, or says who is in the way.
@@ -35,12 +40,13 @@ impl Engine<'_> {
     }
 
     /// Ends a claim. A lease that cannot be given back now is given back later.
-    pub(super) fn give_back(&self, actor: &Actor, lease: &Lease) -> Result<(), StoreError> {
+    pub(super) fn give_back(&self, actor: &Actor, lease: &Lease) -> Result<(), FlowError> {
         match self.project.store.release_lease(actor, &lease.id, Some(lease.fence)) {
-            Ok(_) | Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. }) => self.seat.unclaim(&lease.id),
+            Ok(_) | Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. }) => Ok(self.seat.unclaim(&lease.id)?),
             Err(error) => {
                 self.seat.doubt(&lease.id);
-                Err(error)
+                let error = FlowError::from(error);
+                if error.is_passing() { Ok(()) } else { Err(error) }
             }
         }
     }
@@ -60,8 +66,18 @@ impl Engine<'_> {
     }
 
     /// Gives back what dead workers held. Returns whether there was anything.
-    pub(super) fn hand_back(&self) -> Result<bool, FlowError> {
-        let paths: Vec<String> = self.seat.hand_back()?.into_iter().flat_map(|lease| lease.paths).collect();
+    pub(super) fn hand_back(&self, shift: &mut Shift) -> Result<bool, FlowError> {
+        // Workers of other machines are told of in a list that has to be asked for.
+        let pause = if self.project.store.order().is_some() { LOOK } else { Duration::ZERO };
+        if shift.handed_back.is_some_and(|at| at.elapsed() < pause) {
+            return Ok(false);
+        }
+        shift.handed_back = Some(Instant::now());
+        let leases = match self.seat.hand_back().map_err(FlowError::from) {
+            Err(error) if error.is_passing() => return Ok(false),
+            other => other?,
+        };
+        let paths: Vec<String> = leases.into_iter().flat_map(|lease| lease.paths).collect();
         let any = !paths.is_empty();
         if any {
             self.tell(Event::Released { paths });

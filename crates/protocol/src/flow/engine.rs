@@ -4,11 +4,12 @@
 //! turns by threads, at most so many at a time. Any number of engines, in any processes, may work on one flow: see `claim`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
-use quipu_store::{Change, Expect, Op, Seat, StoreError};
+use quipu_store::{Change, Expect, Op, Seat, StoreError, Version};
 use thiserror::Error;
 
 use super::attempt::{AttemptError, Job, Outcome};
@@ -80,6 +81,8 @@ pub struct Engine<'p> {
     pub stay: Stay,
     /// Its place among the workers of this project.
     pub seat: Seat<'p>,
+    /// The text of `quipu.toml` that the project was opened with.
+    pub rules: Version,
     pub stop: Stop,
     pub listen: &'p (dyn Fn(&Event) + Sync),
     pub memory: Memory,
@@ -149,6 +152,8 @@ pub(super) struct Shift {
     pub given_up: BTreeMap<Turn, Instant>,
     /// What it said last that it waits for.
     pub waiting: Option<String>,
+    /// When it last looked for dead workers.
+    pub handed_back: Option<Instant>,
 }
 
 impl Shift {
@@ -164,18 +169,25 @@ impl<'p> Engine<'p> {
 
     /// Runs until nothing more can be done, or someone asks to stop.
     pub fn run(&self) -> Result<Summary, FlowError> {
-        self.hand_back()?;
+        let mut shift = Shift::default();
+        self.hand_back(&mut shift)?;
         mark_lost(self.project.store.root());
         let pruned = prune_runs(self.project);
         if !pruned.is_empty() {
             self.tell(Event::Pruned { runs: pruned.len() });
         }
-        refresh_panel(self.project, &self.memory)?;
-        let mut shift = Shift::default();
+        match refresh_panel(self.project, &self.memory) {
+            Err(error) if self.bears(&error) => false,
+            other => other?,
+        };
         let turns = Arc::new(plan_turns(&self.project.contract));
         let first = self.first_choice(&turns)?;
         let mut forced = first.forced.clone();
+        let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            if self.project.store.order().is_some() {
+                scope.spawn(|| self.keep_up(&over));
+            }
             let (sender, receiver) = mpsc::channel::<Ended>();
             // One look at the flow, and what follows from it. Returns whether to look again.
             let mut look = |shift: &mut Shift| -> Result<bool, FlowError> {
@@ -215,9 +227,18 @@ impl<'p> Engine<'p> {
                 self.wait(&receiver, seen, shift)?;
                 Ok(true)
             };
-            while look(&mut shift)? {}
+            let done = loop {
+                match look(&mut shift) {
+                    Ok(true) => {}
+                    Ok(false) => break Ok(()),
+                    Err(error) if self.bears(&error) => self.rest(&error, &receiver, &mut shift),
+                    Err(error) => break Err(error),
+                }
+            };
+            over.store(true, Ordering::Relaxed);
             shift.summary.stopped = self.stop.is_asked();
-            Ok(shift.summary)
+            shift.summary.rules_changed = self.rules_changed();
+            done.map(|()| shift.summary)
         })
     }
 
@@ -244,6 +265,7 @@ impl<'p> Engine<'p> {
             // Nothing was begun: others are at it, or did it.
             Ok(Outcome::Held | Outcome::Moot) => {}
             Ok(Outcome::Stopped) => self.tell(Event::Stopped { turn }),
+            Err(error) if error.is_passing() => self.tell(Event::Lost { turn, why: error.to_string() }),
             Err(error) => {
                 let why = error.to_string();
                 summary.stuck.push((turn.clone(), why.clone()));

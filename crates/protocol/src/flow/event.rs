@@ -93,5 +93,7 @@ pub struct Summary {
     pub failing: BTreeSet<Turn>,
     pub stuck: Vec<(Turn, String)>,
     pub stopped: bool,
+    /// The contract changed meanwhile: what comes next goes by the new one.
+    pub rules_changed: bool,
     pub usage: Usage,
 }

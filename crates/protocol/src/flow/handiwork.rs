@@ -109,7 +109,7 @@ impl Engine<'_> {
             audits,
             why: Some(format!("{} by quipu run", planned.turn)),
         };
-        match commit(self.project, &self.memory, &wanted) {
+        match self.patiently(|| commit(self.project, &self.memory, &wanted)) {
             Ok(_) => Ok(()),
             Err(FlowError::Store(error)) => Err(Stuck::Store(error)),
             Err(other) => Err(Stuck::Flow(other)),

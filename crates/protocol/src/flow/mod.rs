@@ -21,6 +21,7 @@ mod perform;
 mod replay;
 mod said;
 mod scripted;
+mod shared;
 mod snapshot;
 mod state;
 mod stay;

@@ -36,7 +36,13 @@ pub struct Stay {
 impl Engine<'_> {
     /// Whether nothing new is to be begun.
     pub(super) fn is_leaving(&self) -> bool {
-        self.stop.is_asked() || self.stay.leave_at.is_some_and(|at| Instant::now() >= at)
+        self.stop.is_asked() || self.stay.leave_at.is_some_and(|at| Instant::now() >= at) || self.rules_changed()
+    }
+
+    /// Whether the contract is another by now: whoever works by the old one ends what was begun, and looks again.
+    pub(super) fn rules_changed(&self) -> bool {
+        let now = std::fs::read(self.project.store.root().join("quipu.toml")).ok();
+        now.is_some_and(|text| quipu_store::Version::of(&text) != self.rules)
     }
 
     pub(super) fn has_given_up(&self, shift: &Shift, turn: &Turn) -> bool {
@@ -80,7 +86,10 @@ impl Engine<'_> {
             (State::Ready, "stuck"),
         ];
         let said = parts.iter().filter(|(state, _)| count(*state) > 0).map(|(state, what)| format!("{} {what}", count(*state)));
-        let why = said.collect::<Vec<_>>().join(", ");
+        self.say_once(said.collect::<Vec<_>>().join(", "), shift);
+    }
+
+    pub(super) fn say_once(&self, why: String, shift: &mut Shift) {
         if shift.waiting.as_ref() != Some(&why) {
             self.tell(Event::Waiting { why: why.clone() });
             shift.waiting = Some(why);
@@ -111,7 +120,7 @@ impl Engine<'_> {
             if shift.running.len() >= self.choice.jobs.max(1) {
                 continue;
             }
-            if self.hand_back()? || self.project.store.pulse()? != seen || begun.elapsed() >= LONGEST {
+            if self.hand_back(shift)? || self.project.store.pulse()? != seen || begun.elapsed() >= LONGEST {
                 return Ok(());
             }
         }

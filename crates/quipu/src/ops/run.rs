@@ -2,6 +2,7 @@ use clap::Args;
 use quipu_contract::{Contract, Privilege, UnitId};
 use quipu_protocol::flow::{Choice, Engine, Memory, State, Stay, Usage, estimate_flow, flow_now};
 use quipu_protocol::{HousePress, Project};
+use quipu_store::Version;
 use quipu_text::Counter;
 use serde_json::json;
 
@@ -70,6 +71,8 @@ impl Operate for Run {
         let mut answer = done.answer;
         if done.stopped {
             answer = answer.say("stopped: start it again, and it goes on");
+        } else if done.rules_changed {
+            answer = answer.say("the contract has changed meanwhile: start it again, and it goes on by the new one");
         }
         answer.exit = match () {
             () if done.failed => exit::AGENT,
@@ -86,6 +89,7 @@ pub struct Done {
     pub stopped: bool,
     pub failed: bool,
     pub stuck: bool,
+    pub rules_changed: bool,
     /// Everything that was asked for is done.
     pub complete: bool,
 }
@@ -103,6 +107,7 @@ pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Sta
         performer: performer.as_ref(),
         press: Some(&HousePress),
         seat: project.store.sit(Some(performer.name()), choice.jobs)?,
+        rules: rules_of(project)?,
         choice,
         stay,
         stop,
@@ -126,8 +131,15 @@ pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Sta
         stopped: summary.stopped,
         failed: of_ours.contains(&State::Failed) || !summary.failing.is_empty(),
         stuck: !summary.stuck.is_empty(),
+        rules_changed: summary.rules_changed,
         complete: of_ours.iter().all(|s| matches!(s, State::Done | State::Skipped | State::Stale)),
     })
+}
+
+/// The contract's text, to tell whether it changes while someone works by it.
+fn rules_of(project: &Project) -> Result<Version, Failure> {
+    let text = std::fs::read(project.store.root().join("quipu.toml"));
+    Ok(Version::of(&text.map_err(|e| Failure::new(exit::IO, format!("cannot read `quipu.toml`: {e}"), "quipu status"))?))
 }
 
 /// What steps and units a run or a worker is for.

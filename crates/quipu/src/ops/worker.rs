@@ -4,7 +4,6 @@ use clap::Args;
 use quipu_contract::{Contract, Privilege};
 use quipu_protocol::Project;
 use quipu_protocol::flow::{Choice, Stay, Until};
-use quipu_store::Options;
 
 use super::run::{JOBS, carry_out, choose};
 use crate::answer::{Answer, Failure, exit};
@@ -46,13 +45,21 @@ impl Operate for Worker {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::RunFlow)?;
         let root = Project::find_root(&session.folder)?;
-        let project = Project::open(&root, Options::default())?;
-        check_flow(&project.contract, self.flow.as_deref())?;
-        let choice = choose(session, &project.contract, &self.steps, self.until.as_ref())?;
-        let choice = Choice { flow: self.flow, salvage: self.salvage, jobs: self.jobs, ..choice };
         let until = if self.until_idle { Until::Idle } else { Until::Done };
         let stay = Stay { until, leave_at: self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds)) };
-        let done = carry_out(session, &project, choice, stay, self.model.as_deref())?;
+        let done = loop {
+            let (project, behind) = Session::newest_project(&root)?;
+            if let Some(behind) = behind {
+                eprintln!("{behind}");
+            }
+            check_flow(&project.contract, self.flow.as_deref())?;
+            let choice = choose(session, &project.contract, &self.steps, self.until.as_ref())?;
+            let choice = Choice { flow: self.flow.clone(), salvage: self.salvage, jobs: self.jobs, ..choice };
+            let done = carry_out(session, &project, choice, stay, self.model.as_deref())?;
+            if done.stopped || !done.rules_changed {
+                break done;
+            }
+        };
         let mut answer = done.answer;
         if done.stopped {
             answer = answer.say("left when asked to: what it held is given back");

@@ -83,9 +83,8 @@ fn a_worker_that_is_asked_to_leave_gives_back_what_it_holds() {
     let desk = Desk::book_of(2);
     let hanging = ["worker", "--agent", "command:sleep 60", "--flow", "book", "--jobs", "1"];
     let mut child = desk.quipu(&hanging).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let workers = || -> serde_json::Value {
-        serde_json::from_slice(&desk.quipu(&["fleet", "status", "--json"]).output().unwrap().stdout).unwrap()
-    };
+    let workers =
+        || -> serde_json::Value { serde_json::from_slice(&desk.quipu(&["fleet", "status", "--json"]).output().unwrap().stdout).unwrap() };
     let begun = Instant::now();
     while workers()["workers"][0]["claims"][0]["step"] != "outline" {
         assert!(begun.elapsed() < Duration::from_secs(60), "{}", workers());

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use quipu_protocol::Project;
 use quipu_store::Options;
-use quipu_testkit::{Cluster, Host, Network};
+use quipu_testkit::postgres::Cluster;
+use quipu_testkit::{Host, Network};
 
 use crate::fleet::{accepted, same_trees};
 use crate::rehearsed::{Desk, next, tree_of};
@@ -68,15 +69,12 @@ impl Fleet {
     fn lay(size: &Size, network: Network, servers: &[&Cluster]) -> Fleet {
         let home = Desk::sourced_book_of(size.chapters);
         let places: Vec<String> = servers.iter().map(|server| format!("{}:{}", network.address(), server.port())).collect();
-        for server in servers {
-            server.open_to(&network.address());
-        }
         let url = |role: &str| {
             let any = if places.len() > 1 { "&target_session_attrs=read-write" } else { "" };
             format!("postgres://{role}@{}/postgres?project=book&sslmode=disable{any}", places.join(","))
         };
         home.fine(&["store", "push", &url("quipu")]);
-        servers[0].sql("CREATE ROLE keeper LOGIN IN ROLE quipu_keeper");
+        home.fine(&["store", "roles", "--grant", &url("quipu")]);
         let logs = home.root.parent().unwrap().join("logs");
         std::fs::create_dir(&logs).unwrap();
         let mut fleet = Fleet {
@@ -85,7 +83,7 @@ impl Fleet {
             network,
             copies: Vec::new(),
             logs,
-            url: url("keeper"),
+            url: url("quipu"),
             home,
             begun: Instant::now(),
         };
@@ -296,10 +294,8 @@ fn a_promoted_standby_has_everything_that_was_acknowledged() {
     let size = Size::asked(Size { chapters: 3, workers: 2, hosts: 2, pause: Duration::from_secs(1) });
     let alone = crate::fleet::undisturbed_on(Desk::sourced_book_of(size.chapters));
     let first = Cluster::start();
-    let network = Network::new();
-    first.open_to(&network.address());
     let second = first.standby();
-    let mut fleet = Fleet::lay(&size, network, &[&first, &second]);
+    let mut fleet = Fleet::lay(&size, Network::new(), &[&first, &second]);
     fleet.approve();
     fleet.go_on(&first, size.chapters * 4);
     first.kill();

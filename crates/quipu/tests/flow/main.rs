@@ -7,6 +7,7 @@ mod disasters;
 mod escapes;
 mod fleet;
 mod hired;
+mod hosts;
 mod killed;
 mod rehearsed;
 mod review;

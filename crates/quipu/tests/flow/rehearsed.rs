@@ -44,7 +44,8 @@ impl Desk {
         let head = &manifest[..manifest.find("\n[units.").unwrap()];
         let titles = ["Paths and patterns", "The journal", "Leases", "Segments", "Fences", "Markers"];
         let units = (0..chapters).map(|at| {
-            let needs = if at >= chapters / 2 && chapters > 3 { format!("needs = [\"ch{:02}\"]\n", at - chapters / 2 + 1) } else { String::new() };
+            let needs =
+                if at >= chapters / 2 && chapters > 3 { format!("needs = [\"ch{:02}\"]\n", at - chapters / 2 + 1) } else { String::new() };
             format!("\n[units.ch{:02}]\ntitle = \"{} {}\"\n{needs}", at + 1, titles[at % titles.len()], at / titles.len() + 1)
         });
         desk.put("quipu.toml", &(head.to_owned() + &units.collect::<String>()));

@@ -117,6 +117,7 @@ impl Stage {
             seat: project.store.sit(Some("script"), choice.jobs).unwrap(),
             choice,
             stay: Stay::default(),
+            rules: quipu_store::Version::of(&std::fs::read(self.root.join("quipu.toml")).unwrap()),
             stop: Stop::default(),
             listen: &listen,
             memory: Memory::default(),
