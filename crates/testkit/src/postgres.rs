@@ -124,10 +124,10 @@ impl Cluster {
         self.url_of(OWNER, project)
     }
 
-    /// The same for another database role.
+    /// The same for another database role. Whoever waits in a test waits ten seconds at most.
     pub fn url_of(&self, role: &str, project: &str) -> String {
-        let project = if project.is_empty() { String::new() } else { format!("?project={project}") };
-        format!("postgres://{role}@127.0.0.1:{}/postgres{project}", self.port)
+        let project = if project.is_empty() { String::new() } else { format!("&project={project}") };
+        format!("postgres://{role}@127.0.0.1:{}/postgres?wait=10{project}", self.port)
     }
 
     /// Runs SQL as the owner of everything; returns what it prints.
