@@ -28,6 +28,8 @@ pub struct Address {
     /// Certificates that are trusted instead of the usual ones.
     pub(crate) roots: Option<PathBuf>,
     pub project: Option<String>,
+    /// How long a writer waits for a server that does not answer.
+    pub(crate) wait: Option<Duration>,
     shown: String,
     has_password: bool,
 }
@@ -44,12 +46,16 @@ impl Address {
             return Err(bad("it does not begin with `postgres://`".into()));
         }
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
-        let (mut project, mut sslmode, mut roots, mut rest) = (None, None, None, Vec::new());
+        let (mut project, mut sslmode, mut roots, mut wait, mut rest) = (None, None, None, None, Vec::new());
         for pair in query.split('&').filter(|p| !p.is_empty()) {
             match pair.split_once('=').unwrap_or((pair, "")) {
                 ("project", value) => project = Some(decoded(value)),
                 ("sslmode", value) => sslmode = Some(value.to_owned()),
                 ("sslrootcert", value) => roots = Some(PathBuf::from(decoded(value))),
+                ("wait", value) => {
+                    let seconds = value.parse().map_err(|_| bad(format!("wait `{value}` is no number of seconds")))?;
+                    wait = Some(Duration::from_secs(seconds));
+                }
                 _ => rest.push(pair),
             }
         }
@@ -81,7 +87,7 @@ impl Address {
         if config.get_application_name().is_none() {
             config.application_name("quipu");
         }
-        Ok(Address { config, tls, roots, project, shown, has_password })
+        Ok(Address { config, tls, roots, project, wait, shown, has_password })
     }
 
     /// Whether a password stands in the address itself.

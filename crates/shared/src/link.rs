@@ -15,7 +15,7 @@ use tokio_postgres::{AsyncMessage, Client, NoTls};
 use crate::address::{Address, Tls};
 use crate::tls::connector;
 
-/// How long a writer is kept waiting for a server that does not answer; `QUIPU_STORE_WAIT` says otherwise.
+/// How long a writer is kept waiting for a server that does not answer; `wait=` in the address or `QUIPU_STORE_WAIT` say otherwise.
 const WAIT_SECONDS: u64 = 30;
 /// How long one answer may take: a commit queues behind those of its project.
 const ANSWER: Duration = Duration::from_secs(15);
@@ -100,7 +100,7 @@ impl Link {
     pub fn hand_in<T>(&self, patience: Patience, ask: impl Ask<T>) -> Result<T, StoreError> {
         let (answer, most) = match patience {
             Patience::Little => (QUICK_ANSWER, Duration::ZERO),
-            Patience::Bounded => (ANSWER, longest_wait()),
+            Patience::Bounded => (ANSWER, self.address.wait.unwrap_or_else(longest_wait)),
         };
         let mut inside = self.inside();
         if patience == Patience::Little && inside.failed.is_some_and(|failed| failed.elapsed() < REST) {

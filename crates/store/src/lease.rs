@@ -243,7 +243,9 @@ impl Store {
             None => None,
         };
         for lease in leases.iter().filter(|l| !l.is_over(now, boot) && l.covers(path)) {
-            if mine.as_ref().is_none_or(|m| m.id != lease.id) {
+            // Who got a later number for the same paths got it because this one had ended by the order's clock.
+            let overtaken = self.order.is_some() && leases.iter().any(|l| l.fence > lease.fence && l.overlaps(lease));
+            if !overtaken && mine.as_ref().is_none_or(|m| m.id != lease.id) {
                 return Err(StoreError::LeaseLost { what: format!("`{path}` is leased: {}", held_by(lease)) });
             }
         }

@@ -355,7 +355,9 @@ impl Store {
         let Some(order) = &self.order else { return judged };
         match judged {
             Err(error) if is_answer(&error) => match self.pull(&**order, Patience::Little) {
-                Ok(0) | Err(StoreError::Unreachable { .. }) => Err(error),
+                // Now the order's clock is known, too: what seemed to be leased may not be.
+                Ok(0) if !matches!(error, StoreError::LeaseLost { .. }) => Err(error),
+                Err(StoreError::Unreachable { .. }) => Err(error),
                 Ok(_) => self.judge_here(change),
                 Err(other) => Err(other),
             },

@@ -78,22 +78,32 @@ impl Playground {
         Store::init(folder.path()).unwrap();
         let play = Playground { folder, contract: contract(text) };
         if std::env::var_os("QUIPU_TEST_STORE").is_some_and(|kind| kind == "postgres") {
-            play.share();
+            play.share(Cluster::shared());
         }
         play
     }
 
-    /// A working copy of a fresh project in a shared store, whatever the others are.
+    /// A project of its own, whatever the others are.
+    pub fn local() -> Playground {
+        let folder = temp_folder();
+        std::fs::write(folder.path().join("quipu.toml"), CONTRACT).unwrap();
+        Store::init(folder.path()).unwrap();
+        Playground { folder, contract: contract(CONTRACT) }
+    }
+
+    /// A working copy of a fresh project in a shared store.
     pub fn shared() -> Playground {
-        let play = Playground::with_contract(CONTRACT);
-        if !play.root().join(".quipu/shared").exists() {
-            play.share();
-        }
+        Playground::shared_in(Cluster::shared())
+    }
+
+    /// The same on a server of one's own.
+    pub fn shared_in(cluster: &Cluster) -> Playground {
+        let play = Playground::local();
+        play.share(cluster);
         play
     }
 
-    fn share(&self) {
-        let cluster = Cluster::shared();
+    fn share(&self, cluster: &Cluster) {
         let name = cluster.fresh_name();
         let address = quipu_shared::Address::parse(&cluster.url(&name)).unwrap();
         let postgres = quipu_shared::Postgres::at(&address);
@@ -104,10 +114,15 @@ impl Playground {
 
     /// Another working copy of the same shared project, at its beginning.
     pub fn another(&self) -> Playground {
+        self.another_at(&self.attachment().address)
+    }
+
+    /// The same through another address: another database role, a proxy.
+    pub fn another_at(&self, address: &str) -> Playground {
         let folder = temp_folder();
         std::fs::copy(self.file("quipu.toml"), folder.path().join("quipu.toml")).unwrap();
         Store::init(folder.path()).unwrap();
-        self.attachment().save(folder.path()).unwrap();
+        quipu_shared::Attachment { address: address.to_owned(), ..self.attachment() }.save(folder.path()).unwrap();
         Playground { folder, contract: Arc::clone(&self.contract) }
     }
 

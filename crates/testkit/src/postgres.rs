@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, mpsc};
+use std::sync::{Mutex, Once, OnceLock, mpsc};
 
 use crate::playground::temp_folder;
 
@@ -124,10 +124,10 @@ impl Cluster {
         self.url_of(OWNER, project)
     }
 
-    /// The same for another database role.
+    /// The same for another database role. Whoever waits in a test waits ten seconds at most.
     pub fn url_of(&self, role: &str, project: &str) -> String {
-        let project = if project.is_empty() { String::new() } else { format!("?project={project}") };
-        format!("postgres://{role}@127.0.0.1:{}/postgres{project}", self.port)
+        let project = if project.is_empty() { String::new() } else { format!("&project={project}") };
+        format!("postgres://{role}@127.0.0.1:{}/postgres?wait=10{project}", self.port)
     }
 
     /// Runs SQL as the owner of everything; returns what it prints.
@@ -158,6 +158,19 @@ impl Cluster {
             true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
             false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
         }
+    }
+
+    /// A database of its own with an empty store in it, made quickly: its address, for projects named by their folders.
+    pub fn fresh_store(&self) -> String {
+        static TEMPLATE: Once = Once::new();
+        TEMPLATE.call_once(|| {
+            self.sql("CREATE DATABASE empty_store");
+            let address = self.url("").replace("/postgres?", "/empty_store?");
+            quipu_shared::Postgres::at(&quipu_shared::Address::parse(&address).unwrap()).migrate().unwrap();
+        });
+        let name = self.fresh_name().replace('-', "_");
+        self.sql(&format!("CREATE DATABASE {name} TEMPLATE empty_store STRATEGY file_copy"));
+        self.url("").replace("/postgres?", &format!("/{name}?"))
     }
 
     /// A project name that no other test of this process uses.

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use quipu_testkit::postgres::Cluster;
+
 use crate::redact::{redact, without_versions};
 use crate::transcript::{self, Step};
 use crate::tree::{Tree, difference};
@@ -90,6 +92,9 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
         if variable.to_string_lossy().starts_with("QUIPU_") {
             shell.env_remove(variable);
         }
+    }
+    if crate::is_shared() {
+        shell.env("QUIPU_STORE", Cluster::shared().fresh_store());
     }
     let output = shell.output().map_err(|e| format!("sh: {e}"))?;
     let mut happened = Vec::new();

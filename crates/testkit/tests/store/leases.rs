@@ -53,7 +53,7 @@ fn only_the_holder_writes_until_it_lets_go() {
 
 #[test]
 fn a_late_writer_with_an_old_number_is_refused_inside_the_commit() {
-    let play = Playground::new();
+    let play = Playground::local();
     let (store, _, since) = timed(&play, "b");
     let old = store.take_lease(&Actor::Person, &draft(), 60).unwrap();
     since.fetch_add(61 * SECOND, Ordering::SeqCst);
@@ -69,7 +69,7 @@ fn a_late_writer_with_an_old_number_is_refused_inside_the_commit() {
 
 #[test]
 fn renewal_lengthens_and_the_end_is_exact() {
-    let play = Playground::new();
+    let play = Playground::local();
     let (store, _, since) = timed(&play, "b");
     let lease = store.take_lease(&Actor::Person, &draft(), 60).unwrap();
     since.fetch_add(59 * SECOND, Ordering::SeqCst);
@@ -83,7 +83,7 @@ fn renewal_lengthens_and_the_end_is_exact() {
 
 #[test]
 fn the_wall_clock_counts_only_after_a_reboot() {
-    let play = Playground::new();
+    let play = Playground::local();
     let (store, wall, _) = timed(&play, "one");
     let lease = store.take_lease(&Actor::Person, &draft(), 600).unwrap();
     wall.fetch_add(86_400 * SECOND, Ordering::SeqCst);
@@ -130,7 +130,7 @@ fn a_person_may_end_anyones_lease_and_an_agent_may_not() {
 
 #[test]
 fn leases_and_numbers_survive_lost_heads_and_a_pending_journal() {
-    let play = Playground::new();
+    let play = Playground::local();
     let (store, ..) = timed(&play, "b");
     let first = store.take_lease(&Actor::Person, &["drafts/ch02.md".into()], 60).unwrap();
     store.release_lease(&Actor::Person, &first.id, None).unwrap();
