@@ -55,6 +55,9 @@ struct Fleet {
     begun: Instant,
 }
 
+/// How long a turn takes at least, so that there is a book left to write when the disasters come.
+const TURN_MS: &str = "600";
+
 const PATIENCE: Duration = Duration::from_secs(1500);
 
 fn quipu(command: &mut Command) -> &mut Command {
@@ -110,6 +113,7 @@ impl Fleet {
         let log = |end: &str| File::create(self.logs.join(format!("{number:04}-host{}.{end}", host + 1))).unwrap();
         let mut command = self.hosts[host].command(env!("CARGO_BIN_EXE_quipu"));
         command.args(["worker", "--agent", "rehearse", "--flow", "book", "--jobs", "1", "--json"]).current_dir(&self.copies[host]);
+        command.env("QUIPU_REHEARSE_PAUSE", TURN_MS);
         let child = quipu(&mut command).stdout(log("out")).stderr(log("err")).spawn().unwrap();
         Worker { host, child }
     }
@@ -139,11 +143,18 @@ impl Fleet {
         files.iter().map(|path| tail(path)).collect()
     }
 
+    /// Kills one of those that are still at work, and starts another in its place.
     fn kill_one(&mut self, seed: &mut u64) -> bool {
-        let place = usize::try_from(next(seed)).unwrap() % self.crew.len();
-        if self.crew[place].child.try_wait().unwrap().is_some() {
+        let mut working = Vec::new();
+        for (place, worker) in self.crew.iter_mut().enumerate() {
+            if worker.child.try_wait().unwrap().is_none() {
+                working.push(place);
+            }
+        }
+        if working.is_empty() {
             return false;
         }
+        let place = working[usize::try_from(next(seed) >> 1).unwrap() % working.len()];
         let host = self.crew[place].host;
         self.crew[place].child.kill().unwrap();
         self.crew[place].child.wait().unwrap();
@@ -199,6 +210,7 @@ impl Fleet {
             assert!(!copy.join(".quipu/conflicts").exists() || std::fs::read_dir(copy.join(".quipu/conflicts")).unwrap().next().is_none());
         }
         // Each turn once, whoever did it, and the log has no gap.
+        quipu_shared::register(|_| {});
         let project = Project::open(&self.home.root, Options::default()).unwrap();
         let turns = accepted(&project);
         let same = accepted(&Project::open(&alone.root, Options::default()).unwrap());
@@ -258,31 +270,34 @@ fn a_book_by_many_hosts_is_the_book_of_one() {
     // A host is cut off, for longer than silence is taken for death, and comes back with what it was at.
     fleet.go_on(&cluster, 3);
     let lost = 1 % size.hosts;
+    let cut_at = fleet.count(&cluster);
     fleet.hosts[lost].cut(&fleet.processes_on(lost));
     let cut = Instant::now();
-    while cut.elapsed() < Duration::from_secs(14) {
+    while cut.elapsed() < Duration::from_secs(13) {
         std::thread::sleep(size.pause.min(Duration::from_secs(3)));
         if size.workers > 3 {
             kills += usize::from(fleet.kill_one(&mut seed));
         }
     }
+    assert!(fleet.count(&cluster) > cut_at, "the others went on");
     fleet.hosts[lost].rejoin(&fleet.processes_on(lost));
     // The server is killed, and is away for a moment.
     fleet.go_on(&cluster, 3);
+    assert!(fleet.is_at_work(), "the book was finished before the server was killed");
     cluster.kill();
     std::thread::sleep(Duration::from_secs(2));
     cluster.restart();
-    // And from here on a worker every few seconds.
-    while fleet.is_at_work() {
+    fleet.go_on(&cluster, 3);
+    kills += usize::from(fleet.kill_one(&mut seed));
+    // And from here on, in the long form, a worker every few seconds.
+    while size.workers > 3 && fleet.is_at_work() {
         fleet.check("the book");
         let begun = Instant::now();
         let pause = Duration::from_millis(1000 + next(&mut seed) % u64::try_from(size.pause.as_millis()).unwrap());
         while fleet.is_at_work() && begun.elapsed() < pause {
             std::thread::sleep(Duration::from_millis(50));
         }
-        if kills < 2 || size.workers > 3 {
-            kills += usize::from(fleet.kill_one(&mut seed));
-        }
+        kills += usize::from(fleet.kill_one(&mut seed));
     }
     assert!(kills >= 2, "only {kills} workers were killed while they worked");
     eprintln!("{kills} workers were killed");
