@@ -119,7 +119,8 @@ impl Link {
                     if inside.open.as_ref().is_some_and(|open| open.in_turn) {
                         inside.open = None;
                     }
-                    return Err(error);
+                    // An earlier try may have been accepted all the same.
+                    return Err(if sent { self.unreachable(&error.to_string(), true) } else { error });
                 }
                 Err(Fault::Passing(what)) => what,
             };

@@ -210,7 +210,12 @@ impl Store {
         let wanted = ids.last().cloned().unwrap_or_default();
         while ruling.verdict == Verdict::Accepted && !newer.iter().any(|r| r.id == wanted) {
             let mark = newer.last().map_or(mark.clone(), |r| Mark { rev: r.seq, id: r.id.clone() });
-            let more = order.after(&mark, Patience::Bounded)?.records;
+            // It is accepted: whatever fails from here on must not be told as if nothing had happened.
+            let more = order.after(&mark, Patience::Bounded).map_err(|error| match error {
+                StoreError::Unreachable { what, .. } => StoreError::Unreachable { what, sent: true },
+                other => other,
+            });
+            let more = more?.records;
             if more.is_empty() {
                 return Err(StoreError::refused("the shared log accepted a commit and does not show it", "quipu doctor"));
             }
@@ -219,18 +224,19 @@ impl Store {
         let ours: Vec<Record> = newer.iter().filter(|r| ids.contains(&r.id)).cloned().collect();
         let moved = !newer.is_empty();
         let seq = ours.last().map_or(0, |r| r.seq);
+        let safe = |error: StoreError| match seq {
+            0 => error,
+            seq => StoreError::Unfinished { seq, path: ".quipu".into(), source: std::io::Error::other(error) },
+        };
         let end = if moved {
-            self.take_over(look, newer, &ids).map_err(|error| match seq {
-                0 => error,
-                seq => StoreError::Unfinished { seq, path: ".quipu".into(), source: std::io::Error::other(error) },
-            })?
+            self.take_over(look, newer, &ids).map_err(safe)?
         } else {
             self.note_mark(&mark, &[]);
             look.tail
         };
         drop(held);
         if moved {
-            self.sync_to(end.at)?;
+            self.sync_to(end.at).map_err(safe)?;
         }
         match ruling.verdict {
             Verdict::Accepted => Ok(Submitted::Accepted(ours, end)),

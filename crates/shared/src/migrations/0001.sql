@@ -60,6 +60,9 @@ CREATE TABLE quipu.head (
   PRIMARY KEY (project, path)
 ) WITH (fillfactor = 70);
 
+-- Profiles that a project keeps itself: everything beside such a file is part of the contract.
+CREATE INDEX head_profiles ON quipu.head (project, path) WHERE path ~ '(^|/)profile\.toml$';
+
 CREATE TABLE quipu.key (
   project uuid NOT NULL,
   key text NOT NULL,
@@ -309,7 +312,9 @@ BEGIN
   END IF;
   IF quipu.keeps() THEN RETURN; END IF;
   -- From here on: what the role of a worker may not do, whatever its program says.
-  IF named = 'quipu.toml' OR named ~ '(^|/)profile\.toml$' THEN
+  IF named = 'quipu.toml' OR named ~ '(^|/)profile\.toml$' OR EXISTS (SELECT FROM quipu.head x
+       WHERE x.project = p_project AND x.path ~ '(^|/)profile\.toml$' AND NOT x.gone AND x.path <> 'profile.toml'
+         AND starts_with(named, left(x.path, -12))) THEN
     verdict := 'refused'; what := format('`%s` is the contract: this database role may not change it', named); RETURN;
   END IF;
   IF p_kind = 'amend' THEN

@@ -86,6 +86,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
     let owner = play.open();
     append(&owner, "meta/a.md", "one\n").unwrap();
     write(&owner, "outline.md", "sealed\n", None).unwrap();
+    write(&owner, "rules/own/profile.toml", "about = \"ours\"\n", None).unwrap();
     owner.survey().unwrap();
     let host = as_role(&play, "host1");
     let store = host.open();
@@ -118,6 +119,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
         ("commit", "outline.md", "append", "append"),
         ("commit", "quipu.toml", "write", "overwrite"),
         ("commit", "new/profile.toml", "write", "overwrite"),
+        ("commit", "rules/own/roles.toml", "write", "free"),
         ("commit", "../outside.md", "write", "free"),
         ("commit", "a/../../outside.md", "write", "free"),
         (".", "/etc/passwd", "write", "free"),
