@@ -119,6 +119,22 @@ test('a run is seen while it goes on', async () => {
   assert.deepEqual(wrong, []);
 });
 
+test('workers are seen with the steps they are at', async () => {
+  const { page, start, quipu, wrong } = await stage(book);
+  await page.getByText('No agent is at work').waitFor();
+  const worker = start('worker', '--agent', 'command:sh -c "echo thinking; sleep 30"', '--jobs', '1', '--flow', 'book');
+  await page.locator('.worker', { hasText: 'waits for something to do' }).waitFor();
+  quipu('approve', 'approve-outline');
+  await page.locator('.worker', { hasText: 'research · ch01' }).waitFor();
+  const [told] = JSON.parse(quipu('fleet', 'status', '--json')).workers;
+  assert.equal(told.alive, true);
+  assert.deepEqual(told.claims.map((claim) => [claim.step, claim.unit]), [['research', 'ch01']]);
+  await worker.stop();
+  await page.locator('.worker').waitFor({ state: 'detached' });
+  await page.getByText('No one holds a lease').waitFor();
+  assert.deepEqual(wrong, []);
+});
+
 test('a file goes back to any version, after a look at what changes', async () => {
   const { page, at, quipu, read, wrong } = await stage(() => {
     const made = novel();

@@ -91,6 +91,9 @@ pub struct Contract {
     /// Tables of agents, as they stand in `quipu.toml`: whoever starts agents reads them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, toml::Table>,
+    /// Where the project's order is kept, if not in the project itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
     #[serde(skip)]
     pub guards: GuardRules,
     /// What is left out when the files are looked through.

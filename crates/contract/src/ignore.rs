@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn a_folder_is_ignored_however_it_is_written_and_rules_reach_into_it() {
         let text = "quipu = 1\nignore = [\"a\", \"b/\", \"c/**\", \"**/*.tmp\"]\n[[files]]\npath = \"c/keep/*.md\"\nclass = \"append\"\n";
-        let source = Source { file: "quipu.toml".into(), text: text.into() };
+        let source = Source::new("quipu.toml", text.to_owned());
         let contract = resolve_contract(&source, &|_, _| Err("none".into())).unwrap();
         for folder in ["a", "b", "c", "x/node_modules", "x/y.tmp"] {
             assert!(contract.ignores_folder(folder), "{folder}");
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_pattern_that_leaves_the_project_is_a_fault() {
-        let source = Source { file: "quipu.toml".into(), text: "quipu = 1\nignore = [\"../x\"]\n".into() };
+        let source = Source::new("quipu.toml", "quipu = 1\nignore = [\"../x\"]\n");
         let faults = resolve_contract(&source, &|_, _| Err("none".into())).unwrap_err();
         assert!(faults.to_string().contains("leaves the project"), "{faults}");
     }

@@ -82,6 +82,9 @@ pub struct Manifest {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")]
     pub agents: BTreeMap<String, toml::Table>,
+    /// Where the project's order is kept, if not here: `postgres://user@host/database`. Without a password.
+    #[serde(default)]
+    pub store: Option<String>,
     /// What is refused when it is written.
     #[serde(default)]
     pub guards: GuardTable,

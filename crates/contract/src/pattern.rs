@@ -103,7 +103,7 @@ impl Pattern {
     /// Everything below a folder, whatever characters its name has.
     pub(crate) fn below(folder: &str) -> Pattern {
         let tokens: Vec<Token> = folder.chars().chain(['/']).map(Token::Literal).chain([Token::DoubleStar]).collect();
-        Pattern::of(format!("{folder}/**"), tokens)
+        Pattern::of(format!("{folder}/**"), tokens, Vec::new())
     }
 
     pub fn as_str(&self) -> &str {

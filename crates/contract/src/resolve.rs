@@ -169,6 +169,7 @@ impl Resolver {
             prices: BTreeMap::new(),
             runs: parsed.runs,
             agents: parsed.agents.clone(),
+            store: parsed.store.clone(),
             guards: GuardRules::default(),
             ignore: Vec::new(),
             mark: mark(manifest, &loaded),

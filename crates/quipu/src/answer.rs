@@ -135,6 +135,15 @@ impl From<StoreError> for Failure {
             StoreError::Unfinished { .. } => {
                 Failure::new(exit::IO, what, "make room or give permission, then: quipu doctor     (do not repeat the command)")
             }
+            StoreError::Unreachable { sent, .. } => Failure::new(
+                exit::IO,
+                what,
+                if sent {
+                    "quipu sync     (when the server is back: it tells whether the commit is there)"
+                } else {
+                    "nothing was written; reading goes on. The same command again when the server is back"
+                },
+            ),
             StoreError::NoStore(_) => Failure::new(exit::NOT_FOUND, what, "quipu init"),
             StoreError::Damaged { .. } | StoreError::Heads(_) => Failure::new(exit::IO, what, "quipu verify; quipu doctor"),
             StoreError::Io { ref source, .. } => {

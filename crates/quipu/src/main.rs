@@ -30,5 +30,6 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = quipu_agents::sandbox_main(std::env::args_os().skip(1)) {
         return code;
     }
+    quipu_shared::register(|what| eprintln!("{what}"));
     cli::run(std::env::args_os())
 }

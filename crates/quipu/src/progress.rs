@@ -74,7 +74,7 @@ impl Progress {
         let mut shown = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let mut end = |turn: &Turn| shown.turns.retain(|(t, _, _)| t != turn);
         Some(match event {
-            Event::Released { paths } => format!("released   {} (its run had died)", paths.join(", ")),
+            Event::Released { paths } => format!("released   {} (its worker had died)", paths.join(", ")),
             Event::Pruned { runs } => format!("pruned     the folders of {} ([runs] in quipu.toml)", count(*runs, "old run")),
             Event::Started { turn, agent, round } => {
                 let round = if *round > 0 { format!(", round {round}") } else { String::new() };
@@ -123,6 +123,11 @@ impl Progress {
                 format!("failed     {turn} ({count} of {retries}): {}{}", why.replace('\n', "\n           "), used(*usage))
             }
             Event::Did { turn, what } => format!("did        {turn}{}{what}", if what.is_empty() { "" } else { ": " }),
+            Event::Lost { turn, why } => {
+                end(turn);
+                format!("lost       {turn}: {why}")
+            }
+            Event::Waiting { why } => format!("waits      {why}"),
             Event::Stuck { turn, why } => {
                 end(turn);
                 format!("stuck      {turn}: {why}")

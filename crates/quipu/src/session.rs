@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use quipu_contract::{Actor, ActorName, ProjectPath, UnitId};
 use quipu_protocol::{Project, Terms};
-use quipu_store::{LeaseToken, Options};
+use quipu_store::{LeaseToken, Options, StoreError};
 
 use crate::answer::{Failure, exit};
 use crate::calls::Watched;
@@ -71,6 +71,24 @@ impl Session {
         Ok(project)
     }
 
+    /// The project, a working copy brought up to date first; and what to tell if its server does not answer.
+    pub fn newest_project(root: &Path) -> Result<(Project, Option<String>), Failure> {
+        let project = Project::open(root, Options::default())?;
+        if project.store.order().is_none() || project.store.is_read_only() {
+            return Ok((project, None));
+        }
+        match project.store.sync() {
+            // What came may have brought another contract.
+            Ok(synced) if synced.to > synced.from => Ok((Project::open(root, Options::default())?, told_conflicts(&synced.conflicts))),
+            Ok(_) => Ok((project, None)),
+            Err(StoreError::Unreachable { what, .. }) => {
+                let at = project.store.pulse()?;
+                Ok((project, Some(format!("{what}; this is the state of revision {at}"))))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// What a change of the caller's is besides its texts: the reason for the journal, the lease it works under.
     pub fn terms(&self, why: impl Into<String>) -> Terms {
         Terms { why: why.into(), lease: self.lease.clone(), ends: None }
@@ -88,6 +106,12 @@ impl Session {
             Failure::new(code, format!("cannot read `{}`: {error}", file.display()), "")
         })
     }
+}
+
+/// What a sync had to put aside.
+pub fn told_conflicts(conflicts: &[String]) -> Option<String> {
+    let names = conflicts.join(", ");
+    (!conflicts.is_empty()).then(|| format!("edits that met newer commits were kept aside: {names}"))
 }
 
 /// An agent that is described rather than named goes by the name of its kind.

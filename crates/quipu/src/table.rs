@@ -36,7 +36,7 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 }
 
 /// The groups of two-word operations, with what they are about.
-pub const GROUPS: [(&str, &str); 11] = [
+pub const GROUPS: [(&str, &str); 13] = [
     ("task", "The task at hand: one agent's working memory"),
     ("world", "The shared world: facts by key"),
     ("knowledge", "What one agent has learnt"),
@@ -47,7 +47,9 @@ pub const GROUPS: [(&str, &str); 11] = [
     ("profile", "The built-in profiles"),
     ("review", "A panel that reviews a manuscript"),
     ("lease", "The right to write some paths for longer than one commit"),
+    ("fleet", "Many workers on one project"),
     ("git", "Merging branches of memory"),
+    ("store", "Where a project's order is kept: here, or shared in PostgreSQL"),
 ];
 
 /// Every operation, in the order that help shows.
@@ -76,6 +78,8 @@ pub const TABLE: &[Operation] = &[
     row::<ops::view::View>(),
     row::<ops::brief::Brief>(),
     row::<ops::run::Run>(),
+    row::<ops::worker::Worker>(),
+    row::<ops::fleet::FleetStatus>(),
     row::<ops::gate::Approve>(),
     row::<ops::gate::Reject>(),
     row::<ops::replay::Replay>(),
@@ -129,6 +133,13 @@ pub const TABLE: &[Operation] = &[
     row::<ops::lease::LeaseList>(),
     row::<ops::git::GitSetup>(),
     row::<ops::git::GitMerge>(),
+    row::<ops::sync::Sync>(),
+    row::<ops::checkout::Checkout>(),
+    row::<ops::store::StorePush>(),
+    row::<ops::store::StorePull>(),
+    row::<ops::store::StoreStatus>(),
+    row::<ops::store::StoreMigrate>(),
+    row::<ops::store::StoreRoles>(),
     row::<ops::import::Import>(),
     row::<ops::integrate::Integrate>(),
     row::<ops::serve::Serve>(),

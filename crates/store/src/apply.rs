@@ -77,6 +77,9 @@ impl Store {
                 self.look()?.tail
             }
         };
+        if self.order.is_some() && !self.sent_sought.swap(true, Ordering::SeqCst) {
+            self.heal_sent()?;
+        }
         self.forget_deleted_heads();
         self.redo_after_rebuild()?;
         if !self.asides_sought.swap(true, Ordering::SeqCst) {
@@ -281,6 +284,15 @@ impl Store {
                 break; // what a power cut leaves
             }
             let ours = pending.tail.strip_prefix(rest);
+            if ours.is_none() && self.order.is_some() {
+                // What was appended here by hand comes behind what another machine appended: then it is an append still.
+                let whole = [old.as_slice(), &pending.tail, rest].concat();
+                let replaced = self.tree.replace(path, &whole, Some(stamp))?;
+                if let Some(taken) = replaced.unexpected {
+                    self.keep_unless_known(path, taken, &whole, &pending.versions, before, asides)?;
+                }
+                return Ok(None);
+            }
             match self.tree.append(path, ours.unwrap_or(&pending.tail), Some(stamp), stamp.size)? {
                 Appended::Done(stamp) => return Ok(stamp.filter(|_| ours.is_some())),
                 Appended::Other => {}
@@ -361,7 +373,7 @@ fn gather(records: &[Journalled], before: &dyn Fn(&str) -> Result<Option<Head>>)
         for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
             let Ok(path) = ProjectPath::parse(&op.path) else { continue };
             let head = Head::after(op, *at, record.seq);
-            let adopted = record.kind == Kind::Adopt;
+            let adopted = record.kind == Kind::Adopt && !record.elsewhere;
             let entry = match pending.entry(path) {
                 std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
                 std::collections::btree_map::Entry::Vacant(entry) => {

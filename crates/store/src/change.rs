@@ -89,6 +89,8 @@ pub struct Change {
     pub ends: Option<String>,
     /// What the writer wants to be remembered with the commit. The store keeps it and does not read it.
     pub note: Option<Value>,
+    /// Its maker makes it anew on the newest texts if it comes too late: then nobody misses what it said.
+    pub revised: bool,
     pub ops: Vec<Op>,
     /// What Quipu itself writes in the same commit: derived files, a log.
     pub beside: Vec<Op>,
@@ -104,6 +106,7 @@ impl Change {
             force: false,
             ends: None,
             note: None,
+            revised: false,
             ops: Vec::new(),
             beside: Vec::new(),
         }

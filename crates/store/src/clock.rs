@@ -41,7 +41,7 @@ fn micros(clock: rustix::time::ClockId) -> i64 {
 }
 
 /// `2026-11-15T14:00:00.123456Z`.
-pub(crate) fn render_time(wall_us: i64) -> String {
+pub fn render_time(wall_us: i64) -> String {
     jiff::Timestamp::from_microsecond(wall_us).map_or_else(|_| wall_us.to_string(), |t| format!("{t:.6}"))
 }
 
@@ -50,7 +50,7 @@ pub fn render_second(wall_us: i64) -> String {
     jiff::Timestamp::from_microsecond(wall_us).map_or_else(|_| wall_us.to_string(), |t| format!("{t:.0}"))
 }
 
-pub(crate) fn parse_time(text: &str) -> Option<i64> {
+pub fn parse_time(text: &str) -> Option<i64> {
     text.parse::<jiff::Timestamp>().ok().map(|t| t.as_microsecond())
 }
 

@@ -35,6 +35,7 @@ impl Store {
     /// Finds the journal's end: after a reboot, when `.quipu/live` is gone, or when something stands
     /// behind the end it names. Only under the append lock.
     pub(crate) fn find_end(&self, known: Option<Tail>) -> Result<Tail> {
+        self.check_allegiance()?;
         let torn = if known.is_some() { Torn::Drop } else { Torn::Keep };
         let from = match known {
             Some(tail) => tail,

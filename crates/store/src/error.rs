@@ -19,8 +19,14 @@ pub struct Refused {
 pub enum StoreError {
     #[error("{}", .0.what)]
     Refused(Refused),
-    #[error("`{path}` is at version {now}, not at {expected}")]
-    Stale { path: String, expected: Version, now: Version },
+    #[error("`{path}` is at version {now}, not at {expected}{}", kept_at(.kept.as_deref()))]
+    Stale {
+        path: String,
+        expected: Version,
+        now: Version,
+        /// Where the text lies that came too late, if it was kept.
+        kept: Option<String>,
+    },
     #[error("{what}")]
     LeaseLost { what: String },
     #[error("{what}")]
@@ -36,6 +42,13 @@ pub enum StoreError {
     Heads(#[from] rusqlite::Error),
     #[error("journal segment {segment}, line {line}: {what}")]
     Damaged { segment: u32, line: usize, what: String },
+    /// The shared store does not answer.
+    #[error("{what}{}", unsure(*.sent))]
+    Unreachable {
+        what: String,
+        /// Something was sent, and whether it was accepted is not known.
+        sent: bool,
+    },
     #[error("no store at `{}`", .0.display())]
     NoStore(PathBuf),
 }
@@ -49,6 +62,14 @@ impl StoreError {
     pub fn refused(what: impl Into<String>, mend: impl Into<String>) -> StoreError {
         StoreError::Refused(Refused { what: what.into(), rule: None, mend: mend.into() })
     }
+}
+
+fn unsure(sent: bool) -> &'static str {
+    if sent { "; whether the commit was accepted is not known" } else { "" }
+}
+
+fn kept_at(kept: Option<&str>) -> String {
+    kept.map(|place| format!("; your text is in `{place}`")).unwrap_or_default()
 }
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;

@@ -8,6 +8,7 @@ use quipu_contract::ProjectPath;
 
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
+use crate::publish::Published;
 use crate::record::{Kind, OpKind, RecordOp, Who};
 use crate::store::Store;
 use crate::version::Version;
@@ -81,7 +82,10 @@ impl Store {
         }
         let healed: Vec<String> = record.ops.iter().map(|o| o.path.clone()).collect();
         if !healed.is_empty() {
-            self.publish_records(held, look, vec![record])?;
+            match self.publish_records(held, look, vec![record])? {
+                Published::Done => {}
+                Published::Overtaken => return Ok(Vec::new()),
+            }
         }
         Ok(healed)
     }

@@ -15,6 +15,7 @@ use crate::guarding::{guard, refused_by};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::denied;
+use crate::lock::Held;
 use crate::merge::merge;
 use crate::publish::{Judged, Look, Receipt};
 use crate::record::{Kind, OpKind, RecordOp, Who};
@@ -56,13 +57,25 @@ impl Store {
     /// Judges a change against the contract and the newest state. Nothing is written until the
     /// result is published.
     pub fn judge(&self, change: Change) -> Result<Judged<'_>> {
-        self.with_sound_heads(|| self.judge_once(&change))
+        if self.order.is_none() {
+            return self.judge_here(&change);
+        }
+        let judged = self.judge_newest(&change)?;
+        Ok(judged.remembering(change))
     }
 
-    fn judge_once(&self, change: &Change) -> Result<Judged<'_>> {
+    /// The same by what this copy knows.
+    pub(crate) fn judge_here(&self, change: &Change) -> Result<Judged<'_>> {
+        self.with_sound_heads(|| {
+            let held = self.append_lock.acquire()?;
+            let look = self.look()?;
+            self.judge_held(held, look, change)
+        })
+    }
+
+    /// The same by someone who holds the append lock and has looked.
+    pub(crate) fn judge_held<'s>(&'s self, held: Held<'s>, mut look: Look, change: &Change) -> Result<Judged<'s>> {
         let contract = std::sync::Arc::clone(&self.contract);
-        let held = self.append_lock.acquire()?;
-        let mut look = self.look()?;
         let grant = contract.grant(&change.actor).map_err(|what| StoreError::refused(what, "quipu contract show"))?;
         if let Some(key) = &change.key
             && let Some(record) = look.find_key(self, key)?
@@ -80,6 +93,9 @@ impl Store {
         }
         let binding = contract.actor_binding(&change.actor);
         let (leases, _) = look.leases(self)?;
+        if let Some(token) = &change.lease {
+            self.check_token(&leases, token)?;
+        }
 
         let mut files: BTreeMap<ProjectPath, Now> = BTreeMap::new();
         let mut adoptions: Vec<(RecordOp, Adopted)> = Vec::new();
@@ -270,7 +286,7 @@ impl Store {
                 return self.judge_op(contract, change, (&op, actor), rule, now, kept);
             }
             let found = now.version().cloned().unwrap_or_else(|| Version::parse("none"));
-            return Err(StoreError::Stale { path: path.as_str().into(), expected: expected.clone(), now: found });
+            return Err(StoreError::Stale { path: path.as_str().into(), expected: expected.clone(), now: found, kept: None });
         }
         if matches!(op, Op::Amend { .. }) && change.why.as_ref().is_none_or(|w| w.trim().is_empty()) {
             return Err(StoreError::refused("an amendment needs a reason", format!("quipu amend {path} --why \"…\"")));

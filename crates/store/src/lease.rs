@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Instant, parse_time, render_time};
 use crate::error::{Result, StoreError};
+use crate::order::Patience;
 use crate::record::{Kind, LeaseEvent, Record, Who};
+use crate::replica::Submitted;
 use crate::store::Store;
 
 /// A lease that was taken and not released.
@@ -96,13 +98,31 @@ impl Store {
     /// The leases that still hold.
     pub fn leases(&self) -> Result<Vec<Lease>> {
         self.settle()?;
-        let (now, boot) = (self.clock.now(), self.boot.clone());
+        let (now, boot) = (self.lease_now(), self.boot.clone());
         let all = self.with_sound_heads(|| self.heads()?.leases())?;
         Ok(all.into_iter().filter(|l| !l.is_session() && !l.is_over(now, &boot)).collect())
     }
 
     /// Takes a lease on paths that no one else holds.
     pub fn take_lease(&self, actor: &Actor, paths: &[String], seconds: u64) -> Result<Lease> {
+        self.take_lease_as(actor, &crate::ident::short_id(), paths, seconds)
+    }
+
+    /// The same under a name that the caller made, and wrote down before: so that others can give it back if the caller dies.
+    pub fn take_lease_as(&self, actor: &Actor, id: &str, paths: &[String], seconds: u64) -> Result<Lease> {
+        let patterns = self.check_leasable(actor, paths)?;
+        self.lease_event(actor, |leases, fence, now, boot| {
+            if let Some(held) =
+                leases.iter().find(|l| l.paths.iter().any(|p| Pattern::parse(p).is_ok_and(|p| patterns.iter().any(|q| q.overlaps(&p)))))
+            {
+                return Err(StoreError::LeaseLost { what: held_by(held) });
+            }
+            Ok(event("take", id, paths, fence + 1, seconds, now, boot))
+        })
+    }
+
+    /// Whether an actor may lease some paths at all.
+    pub(crate) fn check_leasable(&self, actor: &Actor, paths: &[String]) -> Result<Vec<Pattern>> {
         let mut patterns = Vec::new();
         for path in paths {
             let pattern = Pattern::parse(path).map_err(|what| StoreError::refused(what, "quipu lease take PATH"))?;
@@ -126,14 +146,7 @@ impl Store {
                 return Err(StoreError::refused(format!("`{path}`: a role leases paths one by one"), "quipu lease take PATH"));
             }
         }
-        self.lease_event(actor, |leases, fence, now, boot| {
-            if let Some(held) =
-                leases.iter().find(|l| l.paths.iter().any(|p| Pattern::parse(p).is_ok_and(|p| patterns.iter().any(|q| q.overlaps(&p)))))
-            {
-                return Err(StoreError::LeaseLost { what: held_by(held) });
-            }
-            Ok(event("take", &crate::ident::short_id(), paths, fence + 1, seconds, now, boot))
-        })
+        Ok(patterns)
     }
 
     /// Makes a lease last longer. A lease that is over is gone: someone else may have written since.
@@ -161,32 +174,78 @@ impl Store {
     }
 
     pub(crate) fn lease_event(&self, actor: &Actor, decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>) -> Result<Lease> {
-        let (held, look, all, fence) = self.with_sound_heads(|| {
-            let held = self.append_lock.acquire()?;
-            let mut look = self.look()?;
-            let (all, fence) = look.leases(self)?;
-            Ok((held, look, all, fence))
-        })?;
-        let (now, boot) = (self.clock.now(), self.boot.clone());
-        let leases: Vec<Lease> = all.into_iter().filter(|l| !l.is_over(now, &boot)).collect();
-        let event = decide(&leases, fence, now, &boot)?;
-        let mut record = look.next_record(self, Kind::Lease, Who::from(actor));
-        record.lease = Some(event.clone());
-        // The record gets this number when it is written, under the lock that is held.
-        let lease = Lease { seq: look.tail.seq + 1, ..Lease::apply(&record, &event) };
-        self.publish_records(held, look, vec![record])?;
-        Ok(lease)
+        self.lease_event_of(actor, Vec::new(), decide)
+    }
+
+    /// The same where other leases would do as well: only a shared order looks at them.
+    pub(crate) fn lease_event_of(
+        &self,
+        actor: &Actor,
+        instead: Vec<(String, Vec<String>)>,
+        decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>,
+    ) -> Result<Lease> {
+        for fresh in [false, true] {
+            let (held, look, all, fence) = self.with_sound_heads(|| {
+                let held = self.append_lock.acquire()?;
+                let mut look = self.look()?;
+                let (all, fence) = look.leases(self)?;
+                Ok((held, look, all, fence))
+            })?;
+            let (now, boot) = (self.lease_now(), self.boot.clone());
+            let leases: Vec<Lease> = all.into_iter().filter(|l| !l.is_over(now, &boot)).collect();
+            let event = match (decide(&leases, fence, now, &boot), &self.order) {
+                (Ok(event), _) => event,
+                // What this copy knows of leases may be old.
+                (Err(error), Some(order)) if !fresh => {
+                    drop(held);
+                    match self.pull(&**order, Patience::Bounded) {
+                        Ok(0) => return Err(error),
+                        Ok(_) => continue,
+                        Err(other) => return Err(other),
+                    }
+                }
+                (Err(error), _) => return Err(error),
+            };
+            let mut record = look.next_record(self, Kind::Lease, Who::from(actor));
+            record.lease = Some(event.clone());
+            let Some(order) = &self.order else {
+                // The record gets this number when it is written, under the lock that is held.
+                let lease = Lease { seq: look.tail.seq + 1, ..Lease::apply(&record, &event) };
+                // Without an order nobody overtakes: the lock is held.
+                let _ = self.publish_records(held, look, vec![record])?;
+                return Ok(lease);
+            };
+            match self.submit(&**order, held, look, vec![record], None, instead.clone(), Patience::Bounded)? {
+                Submitted::Accepted(ours, end) => {
+                    self.apply_to(end.at)?;
+                    let taken = ours.last().and_then(|record| Some(Lease::apply(record, record.lease.as_ref()?)));
+                    return taken.ok_or_else(|| StoreError::refused("the shared log lost a lease", "quipu doctor"));
+                }
+                Submitted::Moved(what) if fresh => return Err(StoreError::LeaseLost { what }),
+                Submitted::Moved(_) => {}
+            }
+        }
+        Err(StoreError::LeaseLost { what: "others were quicker, twice".into() })
+    }
+
+    /// Whether the lease that a change shows still holds: a change without files is fenced off like any other.
+    pub(crate) fn check_token(&self, leases: &[Lease], token: &LeaseToken) -> Result<()> {
+        let (now, boot) = (self.lease_now(), self.boot.as_str());
+        let held: Vec<Lease> = leases.iter().filter(|l| !l.is_over(now, boot)).cloned().collect();
+        current(&held, token).map(|_| ())
     }
 
     /// Whether an actor's change of a path agrees with the leases.
     pub(crate) fn check_lease(&self, leases: &[Lease], path: &ProjectPath, token: Option<&LeaseToken>) -> Result<()> {
-        let (now, boot) = (self.clock.now(), self.boot.as_str());
+        let (now, boot) = (self.lease_now(), self.boot.as_str());
         let mine = match token {
             Some(token) => Some(current(&leases.iter().filter(|l| !l.is_over(now, boot)).cloned().collect::<Vec<_>>(), token)?),
             None => None,
         };
         for lease in leases.iter().filter(|l| !l.is_over(now, boot) && l.covers(path)) {
-            if mine.as_ref().is_none_or(|m| m.id != lease.id) {
+            // Who got a later number for the same paths got it because this one had ended by the order's clock.
+            let overtaken = self.order.is_some() && leases.iter().any(|l| l.fence > lease.fence && l.overlaps(lease));
+            if !overtaken && mine.as_ref().is_none_or(|m| m.id != lease.id) {
                 return Err(StoreError::LeaseLost { what: format!("`{path}` is leased: {}", held_by(lease)) });
             }
         }
@@ -224,5 +283,6 @@ pub(crate) fn event(act: &str, id: &str, paths: &[String], fence: u64, seconds: 
         until: render_time(now.wall_us + length),
         boot: boot.into(),
         boot_until_us: now.boot_us + length,
+        length_us: length,
     }
 }

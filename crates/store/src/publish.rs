@@ -16,6 +16,7 @@ use quipu_contract::ProjectPath;
 use serde::Serialize;
 
 use crate::adopt::Adopted;
+use crate::change::Change;
 use crate::clock::{parse_time, render_time};
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
@@ -23,7 +24,9 @@ use crate::journal::Position;
 use crate::lease::Lease;
 use crate::live::Tail;
 use crate::lock::Held;
+use crate::order::Patience;
 use crate::record::{FORMAT, Kind, OpKind, Record, Who};
+use crate::replica::Submitted;
 use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
@@ -71,7 +74,27 @@ pub struct Judged<'s> {
     adopted: Vec<Adopted>,
     merged: Vec<String>,
     touched: Vec<(ProjectPath, Version, Option<Stamp>)>,
+    /// For a shared order: it may have to be judged again.
+    change: Option<Box<Change>>,
 }
+
+/// What a receipt tells besides the record.
+pub(crate) struct Told {
+    adopted: Vec<Adopted>,
+    merged: Vec<String>,
+}
+
+impl Told {
+    pub fn receipt(self, last: &Record) -> Receipt {
+        let mut receipt = Receipt::of(last, self.adopted, false);
+        receipt.merged = self.merged;
+        receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore | Kind::Note);
+        receipt
+    }
+}
+
+/// What is to be published: the lock, the look it was judged at, the records, and what to tell.
+type Parts<'s> = (Held<'s>, Look, Vec<Record>, Told);
 
 enum State<'s> {
     Fresh { held: Held<'s>, look: Box<Look>, records: Vec<Record> },
@@ -88,11 +111,16 @@ impl<'s> Judged<'s> {
         merged: Vec<String>,
         touched: Vec<(ProjectPath, Version, Option<Stamp>)>,
     ) -> Judged<'s> {
-        Judged { store, state: State::Fresh { held, look: Box::new(look), records }, adopted, merged, touched }
+        Judged { store, state: State::Fresh { held, look: Box::new(look), records }, adopted, merged, touched, change: None }
     }
 
     pub(crate) fn repeated(store: &'s Store, receipt: Receipt) -> Judged<'s> {
-        Judged { store, state: State::Repeated(receipt), adopted: Vec::new(), merged: Vec::new(), touched: Vec::new() }
+        Judged { store, state: State::Repeated(receipt), adopted: Vec::new(), merged: Vec::new(), touched: Vec::new(), change: None }
+    }
+
+    pub(crate) fn remembering(mut self, change: Change) -> Judged<'s> {
+        self.change = Some(Box::new(change));
+        self
     }
 
     /// What would be recorded, for a dry run.
@@ -124,7 +152,24 @@ impl<'s> Judged<'s> {
         Ok(receipt)
     }
 
-    fn publish_durably(self) -> Result<(Receipt, Option<Tail>)> {
+    fn publish_durably(mut self) -> Result<(Receipt, Option<Tail>)> {
+        let store = self.store;
+        if let (Some(order), Some(change)) = (&store.order, self.change.take()) {
+            return store.publish_shared(&**order, self, &change);
+        }
+        let (held, look, records, told) = match self.into_parts()? {
+            Ok(parts) => parts,
+            Err(done) => return Ok((done, None)),
+        };
+        let mut receipt = told.receipt(records.last().expect("not empty"));
+        receipt.seq = look.tail.seq + records.len() as u64;
+        let end = store.write_records(held, look, records)?;
+        store.sync_to(end.at)?;
+        Ok((receipt, Some(end)))
+    }
+
+    /// What there is to publish, or the receipt where there is nothing.
+    pub(crate) fn into_parts(self) -> Result<std::result::Result<Parts<'s>, Receipt>> {
         let store = self.store;
         if !self.touched.is_empty() {
             let heads = store.heads()?;
@@ -137,7 +182,7 @@ impl<'s> Judged<'s> {
         let (held, look, records) = match self.state {
             State::Repeated(receipt) => {
                 store.settle()?;
-                return Ok((receipt, None));
+                return Ok(Err(receipt));
             }
             State::Fresh { held, look, records } => (held, look, records),
         };
@@ -146,7 +191,7 @@ impl<'s> Judged<'s> {
             drop(held);
             // What makes this unnecessary may still be on its way to the disk.
             store.settle()?;
-            let receipt = Receipt {
+            return Ok(Err(Receipt {
                 seq: tail.seq,
                 id: String::new(),
                 at: render_time(tail.wall_us),
@@ -155,18 +200,19 @@ impl<'s> Judged<'s> {
                 merged: self.merged,
                 repeated: false,
                 unchanged: true,
-            };
-            return Ok((receipt, None));
+            }));
         }
-        let last = records.last().expect("not empty");
-        let mut receipt = Receipt::of(last, self.adopted, false);
-        receipt.merged = self.merged;
-        receipt.seq = look.tail.seq + records.len() as u64;
-        receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore | Kind::Note);
-        let end = store.write_records(held, *look, records)?;
-        store.sync_to(end.at)?;
-        Ok((receipt, Some(end)))
+        Ok(Ok((held, *look, records, Told { adopted: self.adopted, merged: self.merged })))
     }
+}
+
+/// How records fared that Quipu itself made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "what was overtaken is not published"]
+pub(crate) enum Published {
+    Done,
+    /// Others were quicker in the shared order. What they did is here now.
+    Overtaken,
 }
 
 /// How much of the journal may wait for its files to be put in place: whoever else looks reads it all.
@@ -282,6 +328,7 @@ impl Look {
             ops: Vec::new(),
             lease: None,
             synced: None,
+            elsewhere: false,
             prev: String::new(),
             sum: String::new(),
         }
@@ -325,11 +372,21 @@ impl Store {
         Ok(Look::new(tail, pending, applied, known.synced, false))
     }
 
-    /// Appends records, makes them durable and applies them.
-    pub(crate) fn publish_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<()> {
-        let end = self.write_records(held, look, records)?.at;
-        self.sync_to(end)?;
-        self.apply_to(end)
+    /// Appends records, makes them durable and applies them. Whoever shares an order and was overtaken has to look again.
+    pub(crate) fn publish_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Published> {
+        let end = match &self.order {
+            None => {
+                let end = self.write_records(held, look, records)?.at;
+                self.sync_to(end)?;
+                end
+            }
+            Some(order) => match self.submit(&**order, held, look, records, None, Vec::new(), Patience::Little)? {
+                Submitted::Accepted(_, end) => end.at,
+                Submitted::Moved(_) => return Ok(Published::Overtaken),
+            },
+        };
+        self.apply_to(end)?;
+        Ok(Published::Done)
     }
 
     /// Step 4, for whoever made the records.
@@ -355,7 +412,7 @@ impl Store {
         grown
     }
 
-    fn grow(&self, look: Look, records: Vec<Record>) -> Result<Tail> {
+    pub(crate) fn grow(&self, look: Look, records: Vec<Record>) -> Result<Tail> {
         let before = look.tail.clone();
         let mut written = Vec::with_capacity(records.len());
         let mut tail = look.tail;

@@ -147,7 +147,8 @@ impl RecordOp {
         }
     }
 
-    pub(crate) fn with_bytes(mut self, bytes: Vec<u8>) -> RecordOp {
+    /// With these bytes: as text if they are UTF-8.
+    pub fn with_bytes(mut self, bytes: Vec<u8>) -> RecordOp {
         match String::from_utf8(bytes) {
             Ok(text) => self.text = Some(text),
             Err(error) => self.base64 = Some(STANDARD.encode(error.as_bytes())),
@@ -170,6 +171,9 @@ pub struct LeaseEvent {
     /// The boot it was taken in, and when it ends by that boot's clock.
     pub boot: String,
     pub boot_until_us: i64,
+    /// How long it was asked for: an order of its own computes the end by its own clock.
+    #[serde(skip)]
+    pub length_us: i64,
 }
 
 /// One line of the journal.
@@ -196,6 +200,9 @@ pub struct Record {
     /// before that place is damage and not a tail that was never written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synced: Option<String>,
+    /// It was made in another working copy: what it adopted there is not on this disk.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub elsewhere: bool,
     pub prev: String,
     #[serde(default, skip_serializing)]
     pub sum: String,
@@ -301,6 +308,7 @@ mod tests {
             ops: vec![op.clone().with_bytes("行一\n\"quoted\"".into()), op.with_bytes(vec![0xff, 0])],
             lease: None,
             synced: None,
+            elsewhere: false,
             prev: ROOT_SUM.into(),
             sum: String::new(),
         }

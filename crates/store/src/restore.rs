@@ -5,7 +5,7 @@ use quipu_contract::{Actor, ProjectPath};
 use crate::change::{Change, Op};
 use crate::error::{Result, StoreError};
 use crate::history::At;
-use crate::publish::Receipt;
+use crate::publish::{Published, Receipt};
 use crate::record::{Kind, OpKind, RecordOp, Who};
 use crate::store::Store;
 use crate::version::Version;
@@ -60,6 +60,10 @@ impl Store {
         // The only other copy is about to go.
         file.sync_all()?;
         std::fs::rename(temp, folder.join(name))?;
+        if self.order.is_some() {
+            // Someone on another machine was quicker: whoever edited here will look for it.
+            self.keep_conflict(path.as_str(), bytes)?;
+        }
         std::fs::File::open(folder)?.sync_all()
     }
 
@@ -99,7 +103,11 @@ impl Store {
             let mut record = look.next_record(self, Kind::Aside, Who::outside());
             record.why = Some("an outside edit met a commit; these are its bytes".into());
             record.ops = ops;
-            self.publish_records(held, look, vec![record])?;
+            match self.publish_records(held, look, vec![record]) {
+                // Bytes that are not current rest on no version. They stay in the folder until the server is back.
+                Err(StoreError::Unreachable { .. }) | Ok(Published::Overtaken) => return Ok(0),
+                other => other.map(|_| ())?,
+            }
         }
         for name in names {
             let _ = std::fs::remove_file(name);

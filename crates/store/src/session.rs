@@ -34,7 +34,7 @@ impl Store {
     /// The sessions that have not ended, oldest first.
     pub fn sessions(&self) -> Result<Vec<OpenSession>> {
         self.settle()?;
-        let (now, boot) = (self.clock.now(), self.boot.clone());
+        let (now, boot) = (self.lease_now(), self.boot.clone());
         let all = self.with_sound_heads(|| self.heads()?.leases())?;
         let open = |lease: Lease| {
             let over = lease.is_over(now, &boot);
@@ -61,6 +61,6 @@ impl Store {
             let what = format!("session `{id}` was begun by {}", lease.holder);
             return Err(StoreError::refused(what, "quipu start     (a session of your own)"));
         }
-        Ok(Some(event("release", id, &[], lease.fence, 0, self.clock.now(), &self.boot)))
+        Ok(Some(event("release", id, &[], lease.fence, 0, self.lease_now(), &self.boot)))
     }
 }

@@ -1,7 +1,7 @@
 //! The store of one project: its parts, and how they are opened.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use crate::heads::{Head, Heads};
 use crate::journal::Journal;
 use crate::live::Live;
 use crate::lock::KernelLock;
+use crate::order::Order;
 use crate::survey::Surveyed;
 use crate::tree::Tree;
 use crate::version::Version;
@@ -21,6 +22,8 @@ use crate::warm::Warm;
 
 /// How long a command waits for another process before it names it and gives up.
 const WAIT: Duration = Duration::from_secs(10);
+/// The same where the holder may be waiting for a server.
+const SHARED_WAIT: Duration = Duration::from_secs(90);
 /// A segment that reaches this size is closed and the next one begun.
 const SEGMENT_BYTES: u64 = 16 << 20;
 
@@ -33,11 +36,15 @@ pub struct Options {
     pub watch: Option<Arc<dyn Watch>>,
     /// The name of this boot of the machine, where it is not the kernel that knows.
     pub boot: Option<String>,
+    /// The shared order to follow, where the project's folder and the environment are not to be asked.
+    pub order: Option<Arc<dyn Order>>,
+    /// As a project of its own, whatever the environment and the contract say.
+    pub alone: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { clock: Clock::system(), wait: WAIT, segment_bytes: SEGMENT_BYTES, watch: None, boot: None }
+        Options { clock: Clock::system(), wait: WAIT, segment_bytes: SEGMENT_BYTES, watch: None, boot: None, order: None, alone: false }
     }
 }
 
@@ -64,6 +71,15 @@ pub struct Store {
     pub(crate) redone: AtomicBool,
     /// What a killed process may have left in `.quipu/aside` was looked for.
     pub(crate) asides_sought: AtomicBool,
+    /// The shared order that this working copy follows.
+    pub(crate) order: Option<Arc<dyn Order>>,
+    /// How far the order's clock is ahead of this one.
+    pub(crate) skew_us: AtomicI64,
+    /// What a killed process may have handed in was looked for.
+    pub(crate) sent_sought: AtomicBool,
+    /// The contract's own text, as it was when this was opened; only in a working copy.
+    pub(crate) contract_text: Option<Version>,
+    pub(crate) alone: bool,
 }
 
 pub(crate) struct HeadsGuard<'s>(MutexGuard<'s, Option<Heads>>);
@@ -104,14 +120,25 @@ impl Store {
         if !read_only && !whole {
             Self::init(root)?;
         }
-        let lock = |name: &str| KernelLock::new(quipu.join(name), options.wait);
+        let order = match options.order {
+            Some(order) => Some(order),
+            None if options.alone => None,
+            None => crate::order::find_order(root, &contract)?,
+        };
+        // A writer may wait for the server; others wait for that writer.
+        let wait = if order.is_some() { options.wait.max(SHARED_WAIT) } else { options.wait };
+        let contract_text = order.as_ref().and_then(|_| std::fs::read(root.join("quipu.toml")).ok()).map(|text| Version::of(&text));
+        // What processes know of the journal's end they know as a working copy or as a project of its own: whoever still
+        // takes it for the other finds nothing there, and looks again (see `find_end`).
+        let boot = options.boot.unwrap_or_else(boot_id) + if order.is_some() { "s" } else { "" };
+        let lock = |name: &str| KernelLock::new(quipu.join(name), wait);
         Ok(Store {
             contract,
             tree,
             journal: Journal::new(quipu.join("journal"), disk.clone(), options.segment_bytes),
             disk,
             clock: options.clock,
-            boot: options.boot.unwrap_or_else(boot_id),
+            boot,
             append_lock: lock("append.lock"),
             sync_lock: lock("sync.lock"),
             apply_lock: lock("apply.lock"),
@@ -124,6 +151,11 @@ impl Store {
             read_only,
             redone: AtomicBool::new(false),
             asides_sought: AtomicBool::new(false),
+            order,
+            skew_us: AtomicI64::new(0),
+            sent_sought: AtomicBool::new(false),
+            contract_text,
+            alone: options.alone,
         })
     }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::adopt::{Adopted, Flag, Noticed};
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
+use crate::publish::Published;
 use crate::record::{Kind, RecordOp, Who};
 use crate::store::Store;
 use crate::tree::Stamp;
@@ -41,6 +42,9 @@ pub struct Survey {
     pub free: Vec<String>,
     /// Files whose names the contract cannot hold, with the reason.
     pub strange: Vec<(String, String)>,
+    /// Edits that are allowed and wait for the shared store: it does not answer, or someone holds a lease.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<String>,
 }
 
 impl Survey {
@@ -55,8 +59,17 @@ pub(crate) struct Surveyed {
     survey: Survey,
 }
 
-/// Files that are flagged and have no history yet.
-type Flagged = Vec<(ProjectPath, Flag)>;
+/// What a look at files that do not look as recorded found.
+#[derive(Default)]
+struct NoticedAll {
+    adopted: Vec<Adopted>,
+    /// Files that are flagged and have no history yet.
+    unknown: Vec<(ProjectPath, Flag)>,
+    waiting: Vec<String>,
+}
+
+/// So often a batch of edits is looked at again because others were quicker.
+const TRIES: usize = 8;
 
 impl Store {
     /// Looks at some paths before a command reads them; adopts what is allowed and returns it.
@@ -90,27 +103,28 @@ impl Store {
                 changed.push((path.clone(), stamp));
             }
         }
-        if changed.is_empty() { Ok(Vec::new()) } else { Ok(self.notice_all(changed)?.0) }
+        if changed.is_empty() { Ok(Vec::new()) } else { Ok(self.notice_all(changed)?.adopted) }
     }
 
     /// Adopts or flags files that do not look as recorded. Also returns what is flagged and has no
     /// history yet, and so no head to note it in.
-    fn notice_all(&self, changed: Vec<(ProjectPath, Option<Stamp>)>) -> Result<(Vec<Adopted>, Flagged)> {
-        let mut adopted = Vec::new();
-        let mut unknown = Vec::new();
-        let mut rest = changed.into_iter().peekable();
-        while rest.peek().is_some() {
+    fn notice_all(&self, changed: Vec<(ProjectPath, Option<Stamp>)>) -> Result<NoticedAll> {
+        let mut noticed = NoticedAll::default();
+        let paths: Vec<ProjectPath> = changed.into_iter().map(|(path, _)| path).collect();
+        let (mut next, mut tries) = (0, 0);
+        while next < paths.len() {
             let held = self.append_lock.acquire()?;
             let look = self.look()?;
             let mut ops: Vec<RecordOp> = Vec::new();
-            let mut bytes = 0;
+            let (mut adopted, mut bytes, mut seen) = (Vec::new(), 0, next);
             while ops.len() < ADOPT_OPS && bytes < ADOPT_BYTES {
-                let Some((path, _)) = rest.next() else { break };
-                let (head, pending) = look.head(self, &path)?;
+                let Some(path) = paths.get(seen) else { break };
+                seen += 1;
+                let (head, pending) = look.head(self, path)?;
                 if pending {
                     continue;
                 }
-                match self.notice(&path, self.contract.class(&path), head.as_ref())? {
+                match self.notice(path, self.contract.class(path), head.as_ref())? {
                     Noticed::Same => {}
                     Noticed::Touched(stamp) => {
                         if let Some(head) = head {
@@ -119,7 +133,7 @@ impl Store {
                     }
                     Noticed::Flagged(flag, stamp) => match head.filter(|h| !h.gone) {
                         Some(head) => self.heads()?.set_flag(path.as_str(), &head.version, &flag, stamp)?,
-                        None => unknown.push((path, flag)),
+                        None => noticed.unknown.push((path.clone(), flag)),
                     },
                     Noticed::Adopt { op, how } => {
                         bytes += usize::try_from(op.len).unwrap_or(usize::MAX);
@@ -131,10 +145,24 @@ impl Store {
             if !ops.is_empty() {
                 let mut record = look.next_record(self, Kind::Adopt, Who::outside());
                 record.ops = ops;
-                self.publish_records(held, look, vec![record])?;
+                match self.publish_records(held, look, vec![record]) {
+                    Ok(Published::Done) => {}
+                    Ok(Published::Overtaken) if tries < TRIES => {
+                        tries += 1;
+                        continue; // the same files again, as they are now
+                    }
+                    // The edit stays in its file, and whoever reads reads on.
+                    Ok(Published::Overtaken) | Err(StoreError::Unreachable { .. } | StoreError::LeaseLost { .. }) => {
+                        noticed.waiting.extend(adopted.drain(..).map(|a| a.path));
+                    }
+                    Err(StoreError::Refused(_)) if self.order.is_some() => noticed.waiting.extend(adopted.drain(..).map(|a| a.path)),
+                    Err(error) => return Err(error),
+                }
             }
+            noticed.adopted.append(&mut adopted);
+            next = seen;
         }
-        Ok((adopted, unknown))
+        Ok(noticed)
     }
 
     /// Looks at every file, adopts what the contract allows and flags the rest.
@@ -159,7 +187,7 @@ impl Store {
         }
         let survey = self.survey_of(&found.files, found.odd)?;
         // What was adopted just now is told once.
-        let holds = survey.adopted.is_empty().then_some(sight);
+        let holds = (survey.adopted.is_empty() && survey.waiting.is_empty()).then_some(sight);
         let last = holds.map(|sight| Surveyed { sight, survey: survey.clone() });
         *self.surveyed.lock().unwrap_or_else(PoisonError::into_inner) = last;
         Ok((survey, holds))
@@ -209,11 +237,12 @@ impl Store {
                     }
                 }
             } else {
-                let (adopted, unknown) = self.notice_all(changed)?;
-                survey.adopted = adopted;
-                survey
-                    .files
-                    .extend(unknown.into_iter().map(|(path, flag)| standing(path.as_str(), self.contract.class(&path), None, Some(flag))));
+                let noticed = self.notice_all(changed)?;
+                survey.adopted = noticed.adopted;
+                survey.waiting = noticed.waiting;
+                survey.files.extend(
+                    noticed.unknown.into_iter().map(|(path, flag)| standing(path.as_str(), self.contract.class(&path), None, Some(flag))),
+                );
             }
             heads = self.heads()?.all()?;
         }

@@ -172,7 +172,7 @@ impl Store {
 
     fn verify_leases(&self, verification: &mut Verification) -> Result<()> {
         let leases = self.heads()?.leases()?;
-        let now = self.clock.now();
+        let now = self.lease_now();
         for lease in leases.iter().filter(|l| !l.is_session()) {
             verification.leases += 1;
             if lease.is_over(now, &self.boot) {

@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod failing;
+mod hosts;
 mod playground;
+pub mod postgres;
 mod sample;
 mod script;
 
 pub use failing::{FailingDisk, Failure};
-pub use playground::{CONTRACT, Playground, contract, copy_folder, temp_folder};
+pub use hosts::{Host, Network};
+pub use playground::{CONTRACT, Playground, contract, copy_folder, open_store, temp_folder};
 pub use sample::{SampleBook, Tongue};
 pub use script::{Script, consistency, draft, report};

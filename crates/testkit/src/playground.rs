@@ -8,6 +8,8 @@ use quipu_contract::{Actor, ActorName, Contract, ProjectPath, Source, UnitId, re
 use quipu_store::{Options, Store};
 use tempfile::TempDir;
 
+use crate::postgres::Cluster;
+
 /// A contract with one file of each class and two roles.
 pub const CONTRACT: &str = r#"quipu = 1
 
@@ -74,7 +76,59 @@ impl Playground {
         let folder = temp_folder();
         std::fs::write(folder.path().join("quipu.toml"), text).unwrap();
         Store::init(folder.path()).unwrap();
-        Playground { folder, contract: contract(text) }
+        let play = Playground { folder, contract: contract(text) };
+        if std::env::var_os("QUIPU_TEST_STORE").is_some_and(|kind| kind == "postgres") {
+            play.share(Cluster::shared());
+        }
+        play
+    }
+
+    /// A project of its own, whatever the others are.
+    pub fn local() -> Playground {
+        let folder = temp_folder();
+        std::fs::write(folder.path().join("quipu.toml"), CONTRACT).unwrap();
+        Store::init(folder.path()).unwrap();
+        Playground { folder, contract: contract(CONTRACT) }
+    }
+
+    /// A working copy of a fresh project in a shared store.
+    pub fn shared() -> Playground {
+        Playground::shared_in(Cluster::shared())
+    }
+
+    /// The same on a server of one's own.
+    pub fn shared_in(cluster: &Cluster) -> Playground {
+        let play = Playground::local();
+        play.share(cluster);
+        play
+    }
+
+    fn share(&self, cluster: &Cluster) {
+        let name = cluster.fresh_name();
+        let address = quipu_shared::Address::parse(&cluster.url(&name)).unwrap();
+        let postgres = quipu_shared::Postgres::at(&address);
+        postgres.migrate().unwrap();
+        let id = postgres.found(&name).unwrap();
+        quipu_shared::Attachment { address: address.shown().to_owned(), project: name, id }.save(self.root()).unwrap();
+    }
+
+    /// Another working copy of the same shared project, at its beginning.
+    pub fn another(&self) -> Playground {
+        self.another_at(&self.attachment().address)
+    }
+
+    /// The same through another address: another database role, a proxy.
+    pub fn another_at(&self, address: &str) -> Playground {
+        let folder = temp_folder();
+        std::fs::copy(self.file("quipu.toml"), folder.path().join("quipu.toml")).unwrap();
+        Store::init(folder.path()).unwrap();
+        quipu_shared::Attachment { address: address.to_owned(), ..self.attachment() }.save(folder.path()).unwrap();
+        Playground { folder, contract: Arc::clone(&self.contract) }
+    }
+
+    /// What this working copy belongs to.
+    pub fn attachment(&self) -> quipu_shared::Attachment {
+        quipu_shared::Attachment::load(self.root()).unwrap().unwrap()
     }
 
     pub fn root(&self) -> &Path {
@@ -86,7 +140,7 @@ impl Playground {
     }
 
     pub fn open_with(&self, options: Options) -> Store {
-        Store::open(self.root(), Arc::clone(&self.contract), options).unwrap()
+        open_store(self.root(), Arc::clone(&self.contract), options)
     }
 
     pub fn file(&self, path: &str) -> PathBuf {
@@ -143,6 +197,12 @@ impl Default for Playground {
     fn default() -> Self {
         Playground::new()
     }
+}
+
+/// Opens a store, a working copy included.
+pub fn open_store(root: &Path, contract: Arc<Contract>, options: Options) -> Store {
+    quipu_shared::register(|_| {});
+    Store::open(root, contract, options).unwrap()
 }
 
 /// In memory where there is such a file system: the suites sync thousands of times, and what a power

@@ -42,6 +42,13 @@ const Running = ({ run }) => html`<li>
   ${run.last && html`<p class="said">${run.last}</p>`}
 </li>`;
 
+const Worker = ({ worker }) => html`<li class="worker">
+  <div class="row wrap"><${Sign} state=${worker.alive ? (worker.claims.length ? 'running' : 'ready') : 'failed'} />
+    <strong>${worker.host}</strong> <span class="muted">${worker.agent} · ${worker.process}</span>
+    <span class="muted small">${worker.alive ? html`${t('since', '')}<${When} at=${worker.since} />` : html`${t('worker.dead')} <${When} at=${worker.seen} />`}</span></div>
+  <p class="small">${worker.claims.length === 0 ? t('worker.waits') : worker.claims.map((claim) => html`<a href=${turnAt(claim)}>${named(claim)}</a> `)}</p>
+</li>`;
+
 const Trouble = ({ turn }) => html`<li>
   <div class="row"><${StateTag} state=${turn.state} /><a href=${turnAt(turn)}><strong>${named(turn)}</strong></a></div>
   ${turn.why.slice(0, 4).map((line) => html`<p class="small">${line}</p>`)}
@@ -80,6 +87,7 @@ export function Now() {
         ${data.runs.length === 0 ? html`<${Empty}>${t('now.none.running')}</${Empty}>` : html`<ul class="list">${data.runs.map((run) => html`<${Running} key=${run.run} run=${run} />`)}</ul>`}
         ${data.runs.length === 0 && flow?.ready.length > 0 && html`<p class="small">${t('now.start', '')}<code>quipu run --agent NAME</code></p>`}
       </${Card}>
+      ${data.workers.length > 0 && html`<${Card} title=${t('now.workers')}><ul class="list">${data.workers.map((worker) => html`<${Worker} key=${worker.id} worker=${worker} />`)}</ul></${Card}>`}
       <${Card} title=${t('now.trouble')}>
         ${trouble.length + data.flagged.length === 0 && html`<${Empty}>${t('now.none.trouble')}</${Empty}>`}
         <ul class="list">${trouble.map((turn) => html`<${Trouble} key=${named(turn)} turn=${turn} />`)}

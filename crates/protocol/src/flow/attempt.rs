@@ -1,10 +1,11 @@
 //! One attempt at a turn: lease the outputs, show the view, let someone perform, look at what came out, commit.
 //!
 //! Crash order: the run's folder is there before the lease, the lease before the agent, and nothing of the agent's is in
-//! the project before the one commit. A crash before it leaves a lease of a dead run, which the next start gives back;
-//! a crash after it leaves a finished turn.
+//! the project before the one commit. A crash before it leaves a lease of a dead worker, which whoever comes next gives
+//! back; a crash after it leaves a finished turn. A worker whose lease was given back cannot commit.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use quipu_contract::{Actor, ActorName, ProjectPath};
@@ -15,12 +16,13 @@ use thiserror::Error;
 
 use super::check::{Collected, collect, find_faults};
 use super::commit::{Wanted, commit, find_obstacle, find_refusal};
-use super::engine::{Engine, Event, FlowError, refresh_panel};
+use super::engine::{Engine, FlowError, refresh_panel};
+use super::event::Event;
 use super::folder::RunFolder;
 use super::note::{ReadNote, Ruling, RunNote, Usage};
 use super::perform::{Ended, Ending, Task, Told, Watch};
 use super::said::{self, Audit};
-use super::state::{SentBack, render_turn};
+use super::state::{Standing, render_turn};
 use super::turn::{Planned, actor_of};
 use crate::brief::{BriefError, BriefOptions, render_brief};
 use crate::checking::{find_blocking, render_contradiction};
@@ -70,7 +72,9 @@ pub enum Outcome {
         usage: Option<Usage>,
     },
     /// Someone else is at it.
-    Held(String),
+    Held,
+    /// Someone else took it over: the lease is no longer ours.
+    Lost(String),
     /// Someone else did it meanwhile.
     Moot,
     Stopped,
@@ -98,37 +102,50 @@ impl Seen {
     }
 }
 
-/// A turn that is to be attempted.
+/// A turn that is to be done.
 pub struct Job<'c> {
     pub planned: Planned<'c>,
-    pub sent_back: Option<SentBack>,
-    pub failures: u32,
-    /// The commit that made it what it was when it was chosen.
-    pub seq: Option<u64>,
+    pub turns: Arc<Vec<Planned<'c>>>,
+    /// How it stood when it was chosen.
+    pub standing: Standing,
+    /// The newest note in the journal at that moment.
+    pub facts: u64,
 }
 
 impl Engine<'_> {
     pub(super) fn attempt(&self, job: &Job<'_>) -> Result<Outcome, AttemptError> {
         let turn = &job.planned;
         let paths: Vec<String> = turn.required().map(|o| o.path.to_string()).collect();
-        let folder = RunFolder::create(self.project.store.root(), &turn.turn, self.performer.name(), &paths)
-            .map_err(io("cannot make the folder of the run"))?;
         let actor = actor_of(turn.step, unit_of(turn).as_ref(), self.choice.agent.as_ref());
         let seconds = turn.step.deadline_seconds + GRACE_SECONDS;
-        let lease = match self.project.store.take_lease(&actor, &paths, seconds) {
-            Ok(lease) => lease,
-            Err(StoreError::LeaseLost { what }) => {
-                close(&folder, "held", &what);
-                return Ok(Outcome::Held(what));
-            }
-            Err(error) => {
-                close(&folder, "refused", &error.to_string());
-                return Err(error.into());
-            }
-        };
-        let outcome = self.perform(job, &folder, &actor, &lease);
+        let Ok(lease) = self.claim(&turn.turn, &actor, &paths, seconds)? else { return Ok(Outcome::Held) };
+        let outcome = self.with_lease(job, &actor, &lease);
         // Whatever happened, the paths are free again; if not now, then when the lease ends.
-        let released = self.project.store.release_lease(&actor, &lease.id, Some(lease.fence));
+        let given_back = self.give_back(&actor, &lease);
+        if matches!(&outcome, Ok(Outcome::Failed { count, .. }) if *count >= turn.step.retries) {
+            // Only now is it given up, and the state of a panel has to say so.
+            refresh_panel(self.project, &self.memory)?;
+        }
+        let outcome = outcome?;
+        given_back?;
+        Ok(outcome)
+    }
+
+    fn with_lease(&self, job: &Job<'_>, actor: &Actor, lease: &Lease) -> Result<Outcome, AttemptError> {
+        if !self.is_wanted(job, lease)? {
+            return Ok(Outcome::Moot);
+        }
+        let turn = &job.planned;
+        let round = job.standing.sent_back.as_ref().map_or(0, |s| s.round);
+        self.tell(Event::Started { turn: turn.turn.clone(), agent: self.performer.name().to_owned(), round });
+        let folder = RunFolder::create(self.project.store.root(), &turn.turn, self.performer.name())
+            .map_err(io("cannot make the folder of the run"))?;
+        let outcome = match self.perform(job, &folder, actor, lease) {
+            Err(
+                AttemptError::Store(StoreError::LeaseLost { what }) | AttemptError::Flow(FlowError::Store(StoreError::LeaseLost { what })),
+            ) => Ok(Outcome::Lost(what)),
+            other => other,
+        };
         match &outcome {
             Ok(Outcome::Accepted { files, dropped, usage, .. }) => {
                 let _ = folder.close(&json!({"ruling": "accepted", "files": files, "dropped": dropped, "usage": usage}));
@@ -136,30 +153,16 @@ impl Engine<'_> {
             Ok(Outcome::Failed { why, count, usage }) => {
                 let _ = folder.close(&json!({"ruling": "failed", "why": why, "in_a_row": count, "usage": usage}));
             }
-            Ok(Outcome::Held(what)) => close(&folder, "held", what),
-            Ok(Outcome::Moot) => close(&folder, "moot", "someone else did it meanwhile"),
+            Ok(Outcome::Lost(what)) => close(&folder, "lost", what),
+            Ok(Outcome::Held | Outcome::Moot) => {}
             Ok(Outcome::Stopped) => close(&folder, "stopped", "it was asked to stop"),
             Err(error) => close(&folder, "stuck", &error.to_string()),
         }
-        if matches!(&outcome, Ok(Outcome::Failed { count, .. }) if *count >= turn.step.retries) {
-            // Only now is it given up, and the state of a panel has to say so.
-            refresh_panel(self.project, &self.memory)?;
-        }
-        match (outcome, released) {
-            (Ok(outcome), Ok(_) | Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. })) => Ok(outcome),
-            (Ok(_), Err(error)) => Err(error.into()),
-            (Err(error), _) => Err(error),
-        }
+        outcome
     }
 
     fn perform(&self, job: &Job<'_>, folder: &RunFolder, actor: &Actor, lease: &Lease) -> Result<Outcome, AttemptError> {
         let turn = &job.planned;
-        // Another process may have done it between our look and our lease.
-        let facts = self.memory.facts(self.project).map_err(FlowError::from)?;
-        let newest = facts.iter().rev().find(|f| f.note.ruling == Ruling::Accepted && f.note.turn() == turn.turn);
-        if newest.is_some_and(|f| job.seq.is_none_or(|seq| f.seq > seq)) {
-            return Ok(Outcome::Moot);
-        }
         if let Some(refused) = find_obstacle(self.project, actor, &lease.token(), turn)? {
             return Err(AttemptError::Obstacle { what: refused.what, mend: refused.mend });
         }
@@ -168,12 +171,16 @@ impl Engine<'_> {
         let request = self.request(turn);
         let view = make_view(self.project, &request, &Lexical)?;
         let mut added = self.prepare_out(job, &out)?;
-        if let Some(sent) = &job.sent_back {
+        if let Some(sent) = &job.standing.sent_back {
             let rounds = self.project.contract.step(&sent.by).and_then(|s| s.rounds).unwrap_or(0);
             added.push_str(&said::sent_back(self.project.contract.language, sent, rounds));
         }
-        let before =
-            job.sent_back.as_ref().and_then(|_| turn.required().next()).and_then(|o| std::fs::read(out.join(o.path.as_str())).ok());
+        let before = job
+            .standing
+            .sent_back
+            .as_ref()
+            .and_then(|_| turn.required().next())
+            .and_then(|o| std::fs::read(out.join(o.path.as_str())).ok());
         materialise_view(&view, &folder.path.join("view"))?;
         let plan = json!({"role": view.role, "unit": view.unit, "counter": view.counter, "budget": view.budget, "window": view.window,
             "pointers": view.pointers, "shares": view.stages.iter().map(|s| &s.shares).collect::<Vec<_>>(), "absent": view.absent, "denied": view.denied,
@@ -220,7 +227,7 @@ impl Engine<'_> {
                     match find_refusal(self.project, actor, &lease.token(), &collected.files) {
                         Ok(refused) => fault = refused.map(|refused| render_refusal(&refused)),
                         Err(error) => {
-                            lost = Some(error);
+                            lost = Some(FlowError::from(error));
                             return None;
                         }
                     }
@@ -231,8 +238,8 @@ impl Engine<'_> {
                 back = true;
                 self.tell(Event::SentBack { turn: turn.turn.clone(), run: folder.id.clone(), fault: fault.clone() });
                 let _ = folder.write("fault.txt", &fault);
-                let longer = self.project.store.renew_lease(actor, &lease.token(), turn.step.deadline_seconds + GRACE_SECONDS);
-                lost = longer.err();
+                let seconds = turn.step.deadline_seconds + GRACE_SECONDS;
+                lost = self.patiently(|| Ok(self.project.store.renew_lease(actor, &lease.token(), seconds)?)).err();
                 lost.is_none().then_some(fault)
             };
             ended = self.performer.perform(&task, Watch { told: &told, look: &mut look });
@@ -260,11 +267,11 @@ impl Engine<'_> {
         note.held_by = record.held_by;
         note.dropped.clone_from(&collected.dropped);
         if let Some(fault) = fault {
-            return self.fail(job, actor, note, &fault);
+            return self.fail(job, actor, lease, note, &fault);
         }
         let usage = note.usage;
         note.reads = self.reads(&view);
-        if let Some(sent) = &job.sent_back {
+        if let Some(sent) = &job.standing.sent_back {
             note.round = sent.round;
             note.sent_by = Some(sent.by.clone());
             note.mends.clone_from(&sent.objectors);
@@ -281,13 +288,13 @@ impl Engine<'_> {
             audits,
             why: Some(turn.turn.to_string()),
         };
-        match commit(self.project, &self.memory, &wanted) {
+        match self.patiently(|| commit(self.project, &self.memory, &wanted)) {
             Ok(done) => {
                 let files = collected.files.iter().map(|(o, _)| o.path.to_string()).filter(|p| !done.sealed.contains(p)).collect();
                 Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed: done.sealed, usage })
             }
             // It was allowed when it was looked at: the rules or the files changed in that moment.
-            Err(FlowError::Store(StoreError::Refused(refused))) => self.fail(job, actor, failed, &render_refusal(&refused)),
+            Err(FlowError::Store(StoreError::Refused(refused))) => self.fail(job, actor, lease, failed, &render_refusal(&refused)),
             Err(error) => Err(error.into()),
         }
     }
@@ -312,9 +319,9 @@ impl Engine<'_> {
         faults
     }
 
-    fn fail(&self, job: &Job<'_>, actor: &Actor, mut note: RunNote, why: &str) -> Result<Outcome, AttemptError> {
+    fn fail(&self, job: &Job<'_>, actor: &Actor, lease: &Lease, mut note: RunNote, why: &str) -> Result<Outcome, AttemptError> {
         let turn = &job.planned.turn;
-        let (count, usage) = (job.failures + 1, note.usage);
+        let (count, usage) = (job.standing.failures + 1, note.usage);
         note.ruling = Ruling::Failed;
         note.why = Some(why.to_owned());
         note.reads.clear();
@@ -323,9 +330,16 @@ impl Engine<'_> {
         } else {
             Vec::new()
         };
-        let wanted =
-            Wanted { actor: actor.clone(), note, lease: None, ops: Vec::new(), files: &[], audits, why: Some(format!("{turn} failed")) };
-        commit(self.project, &self.memory, &wanted)?;
+        let wanted = Wanted {
+            actor: actor.clone(),
+            note,
+            lease: Some(lease.token()),
+            ops: Vec::new(),
+            files: &[],
+            audits,
+            why: Some(format!("{turn} failed")),
+        };
+        self.patiently(|| commit(self.project, &self.memory, &wanted))?;
         Ok(Outcome::Failed { why: why.to_owned(), count, usage })
     }
 
@@ -436,7 +450,7 @@ impl Engine<'_> {
                 } else {
                     self.keep_aside(&output.path, &bytes)?;
                 }
-            } else if job.sent_back.is_some() && !unfinished {
+            } else if job.standing.sent_back.is_some() && !unfinished {
                 seed(out, &output.path, &bytes)?;
             }
         }

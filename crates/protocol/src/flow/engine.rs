@@ -1,23 +1,25 @@
 //! The loop: derive the flow, start what is ready, wait for something to end, derive it again.
 //!
 //! The engine remembers nothing that the next start would need. Built-in steps are done by the loop itself, agents'
-//! turns by threads, at most so many at a time.
+//! turns by threads, at most so many at a time. Any number of engines, in any processes, may work on one flow: see `claim`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
+use std::time::Instant;
 
 use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
-use quipu_store::{Change, Expect, Op, StoreError};
-use serde::Serialize;
+use quipu_store::{Change, Expect, Op, Seat, StoreError, Version};
 use thiserror::Error;
 
 use super::attempt::{AttemptError, Job, Outcome};
 use super::builtin::Press;
-use super::folder::{prune_runs, release_dead};
-use super::note::Usage;
+use super::event::{Event, Summary};
+use super::folder::{mark_lost, prune_runs};
 use super::perform::{Performer, Stop};
 use super::snapshot::{Memory, Snapshot};
 use super::state::{Flow, State, derive_flow};
+use super::stay::Stay;
 use super::turn::{Planned, Turn, comes_before, plan_turns};
 use crate::panel::{derive_panel, panel_view};
 use crate::project::{Project, ProjectError};
@@ -40,6 +42,8 @@ pub enum FlowError {
 /// What a run of the flow is to do.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
+    /// Only the flow of this profile, and the steps of `quipu.toml`.
+    pub flow: Option<String>,
     /// Only these steps.
     pub steps: Vec<String>,
     /// Only these units; all if there are none.
@@ -59,91 +63,13 @@ pub struct Choice {
 impl Choice {
     /// Whether a turn was asked for.
     pub fn allows(&self, project: &Project, turn: &Turn) -> bool {
+        let of_flow = |flow: &String| project.contract.step(&turn.step).is_some_and(|s| s.profile.is_empty() || s.profile == *flow);
+        let flow = self.flow.as_ref().is_none_or(of_flow);
         let step = self.steps.is_empty() || self.steps.contains(&turn.step);
         let unit = self.units.is_empty() || turn.unit.as_ref().is_none_or(|u| self.units.contains(u));
         let until = self.until.as_ref().is_none_or(|last| *last == turn.step || comes_before(&project.contract, &turn.step, last));
-        step && unit && until
+        flow && step && unit && until
     }
-}
-
-/// Something that happened.
-#[derive(Debug, Clone, Serialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub enum Event {
-    Released {
-        paths: Vec<String>,
-    },
-    /// Folders of old runs were removed, as the contract says.
-    Pruned {
-        runs: usize,
-    },
-    Started {
-        turn: Turn,
-        agent: String,
-        round: u32,
-    },
-    SentBack {
-        turn: Turn,
-        run: String,
-        fault: String,
-    },
-    /// What an agent says of its work.
-    Progress {
-        turn: Turn,
-        line: String,
-    },
-    /// An agent reached for what it was not given, and was refused.
-    Denied {
-        turn: Turn,
-        attempt: String,
-    },
-    /// Nothing but a look at the outputs keeps the agent to its folders.
-    VerificationOnly {
-        turn: Turn,
-        why: String,
-    },
-    KeptAside {
-        path: String,
-        kept: String,
-    },
-    Accepted {
-        turn: Turn,
-        files: Vec<String>,
-        dropped: Vec<String>,
-        sealed: Vec<String>,
-        usage: Option<Usage>,
-    },
-    Failed {
-        turn: Turn,
-        why: String,
-        count: u32,
-        retries: u32,
-        usage: Option<Usage>,
-    },
-    Did {
-        turn: Turn,
-        what: String,
-    },
-    /// It cannot be done now; nothing is held against an agent.
-    Stuck {
-        turn: Turn,
-        why: String,
-    },
-    Stopped {
-        turn: Turn,
-    },
-}
-
-/// How a run of the flow ended.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Summary {
-    pub accepted: usize,
-    pub failed: usize,
-    /// The turns whose last attempt failed.
-    pub failing: BTreeSet<Turn>,
-    pub stuck: Vec<(Turn, String)>,
-    pub stopped: bool,
-    pub usage: Usage,
 }
 
 /// Runs a flow.
@@ -152,6 +78,11 @@ pub struct Engine<'p> {
     pub performer: &'p dyn Performer,
     pub press: Option<&'p dyn Press>,
     pub choice: Choice,
+    pub stay: Stay,
+    /// Its place among the workers of this project.
+    pub seat: Seat<'p>,
+    /// The text of `quipu.toml` that the project was opened with.
+    pub rules: Version,
     pub stop: Stop,
     pub listen: &'p (dyn Fn(&Event) + Sync),
     pub memory: Memory,
@@ -164,7 +95,18 @@ pub fn flow_now<'p>(project: &'p Project, memory: &Memory) -> Result<(Flow<'p>, 
 
 /// The flow as it stands now, of turns that are known already: they follow from the contract alone.
 fn flow_of<'p>(project: &'p Project, memory: &Memory, turns: &Arc<Vec<Planned<'p>>>) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
-    let snapshot = Snapshot::take(project, memory)?;
+    flow_beside(project, memory, turns, None)
+}
+
+/// The same, as if one lease were not held: for whoever holds it.
+pub(super) fn flow_beside<'p>(
+    project: &'p Project,
+    memory: &Memory,
+    turns: &Arc<Vec<Planned<'p>>>,
+    lease: Option<&str>,
+) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
+    let mut snapshot = Snapshot::take(project, memory)?;
+    snapshot.look_past(lease);
     let flow = derive_flow(&project.contract, turns, &snapshot, &snapshot.facts);
     Ok((flow, snapshot))
 }
@@ -198,91 +140,111 @@ pub fn refresh_panel(project: &Project, memory: &Memory) -> Result<bool, FlowErr
     }
 }
 
-type Ended = (Turn, u32, Result<Outcome, AttemptError>);
+/// A turn that ended, how often it may fail, and what became of it.
+pub(super) type Ended = (Turn, u32, Result<Outcome, AttemptError>);
 
-impl Engine<'_> {
+/// What an engine keeps in mind while it runs.
+#[derive(Debug, Default)]
+pub(super) struct Shift {
+    pub summary: Summary,
+    pub running: BTreeSet<Turn>,
+    /// Turns that could not be done, and when that was.
+    pub given_up: BTreeMap<Turn, Instant>,
+    /// What it said last that it waits for.
+    pub waiting: Option<String>,
+    /// When it last looked for dead workers.
+    pub handed_back: Option<Instant>,
+}
+
+impl Shift {
+    pub fn give_up(&mut self, turn: &Turn) {
+        self.given_up.insert(turn.clone(), Instant::now());
+    }
+}
+
+impl<'p> Engine<'p> {
     pub(super) fn tell(&self, event: Event) {
         (self.listen)(&event);
     }
 
     /// Runs until nothing more can be done, or someone asks to stop.
     pub fn run(&self) -> Result<Summary, FlowError> {
-        let released = release_dead(&self.project.store)?;
-        if !released.is_empty() {
-            self.tell(Event::Released { paths: released });
-        }
+        let mut shift = Shift::default();
+        self.hand_back(&mut shift)?;
+        mark_lost(self.project.store.root());
         let pruned = prune_runs(self.project);
         if !pruned.is_empty() {
             self.tell(Event::Pruned { runs: pruned.len() });
         }
-        refresh_panel(self.project, &self.memory)?;
-        let mut summary = Summary::default();
-        let (mut running, mut given_up) = (BTreeSet::new(), BTreeSet::new());
+        match refresh_panel(self.project, &self.memory) {
+            Err(error) if self.bears(&error) => false,
+            other => other?,
+        };
         let turns = Arc::new(plan_turns(&self.project.contract));
         let first = self.first_choice(&turns)?;
         let mut forced = first.forced.clone();
+        let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let (sender, receiver) = mpsc::channel::<Ended>();
-            loop {
-                let (flow, _) = flow_of(self.project, &self.memory, &turns)?;
-                let mut did = false;
-                if !self.stop.is_asked() {
-                    for index in self.startable(&flow, &first, &forced) {
-                        let planned = &flow.turns[index];
-                        let turn = planned.turn.clone();
-                        if running.contains(&turn) || given_up.contains(&turn) {
-                            continue;
-                        }
-                        if planned.role.is_none() {
-                            forced.remove(&turn);
-                            did = self.do_builtin(planned, &mut summary, &mut given_up)?;
-                            if did {
-                                break; // what it wrote changes what is ready
-                            }
-                            continue;
-                        }
-                        if running.len() >= self.choice.jobs.max(1) {
-                            continue;
-                        }
-                        forced.remove(&turn);
-                        running.insert(turn.clone());
-                        let standing = &flow.standings[index];
-                        let job = Job {
-                            planned: planned.clone(),
-                            sent_back: standing.sent_back.clone(),
-                            failures: standing.failures,
-                            seq: standing.seq,
-                        };
-                        let round = job.sent_back.as_ref().map_or(0, |s| s.round);
-                        self.tell(Event::Started { turn: turn.clone(), agent: self.performer.name().to_owned(), round });
-                        let sender = sender.clone();
-                        scope.spawn(move || {
-                            let retries = job.planned.step.retries;
-                            let outcome = self.attempt(&job);
-                            let _ = sender.send((turn, retries, outcome));
-                        });
-                    }
-                }
-                if did {
-                    continue;
-                }
-                if running.is_empty() {
-                    break;
-                }
-                let Ok(ended) = receiver.recv() else { break };
-                running.remove(&ended.0);
-                self.settle(ended, &mut summary, &mut given_up);
-                while let Ok(ended) = receiver.try_recv() {
-                    running.remove(&ended.0);
-                    self.settle(ended, &mut summary, &mut given_up);
-                }
+            if self.project.store.order().is_some() {
+                scope.spawn(|| self.keep_up(&over));
             }
-            summary.stopped = self.stop.is_asked();
-            Ok(summary)
+            let (sender, receiver) = mpsc::channel::<Ended>();
+            // One look at the flow, and what follows from it. Returns whether to look again.
+            let mut look = |shift: &mut Shift| -> Result<bool, FlowError> {
+                let seen = self.project.store.pulse()?;
+                let (flow, snapshot) = flow_of(self.project, &self.memory, &turns)?;
+                let facts = snapshot.facts.last().map_or(0, |f| f.seq);
+                let startable = if self.is_leaving() { Vec::new() } else { self.startable(&flow, &first, &forced) };
+                for index in startable {
+                    let planned = &flow.turns[index];
+                    let turn = planned.turn.clone();
+                    if shift.running.contains(&turn) || self.has_given_up(shift, &turn) {
+                        continue;
+                    }
+                    let job = Job { planned: planned.clone(), turns: Arc::clone(&turns), standing: flow.standings[index].clone(), facts };
+                    if planned.role.is_none() {
+                        forced.remove(&turn);
+                        if self.do_builtin(&job, shift)? {
+                            return Ok(true); // what it wrote changes what is ready
+                        }
+                        continue;
+                    }
+                    if shift.running.len() >= self.choice.jobs.max(1) {
+                        continue;
+                    }
+                    forced.remove(&turn);
+                    shift.running.insert(turn.clone());
+                    let sender = sender.clone();
+                    scope.spawn(move || {
+                        let retries = job.planned.step.retries;
+                        let outcome = self.attempt(&job);
+                        let _ = sender.send((turn, retries, outcome));
+                    });
+                }
+                if shift.running.is_empty() && !self.stays(&flow, seen, shift)? {
+                    return Ok(false);
+                }
+                self.wait(&receiver, seen, shift)?;
+                Ok(true)
+            };
+            let done = loop {
+                match look(&mut shift) {
+                    Ok(true) => {}
+                    Ok(false) => break Ok(()),
+                    Err(error) if self.bears(&error) => self.rest(&error, &receiver, &mut shift),
+                    Err(error) => break Err(error),
+                }
+            };
+            over.store(true, Ordering::Relaxed);
+            shift.summary.stopped = self.stop.is_asked();
+            shift.summary.rules_changed = self.rules_changed();
+            done.map(|()| shift.summary)
         })
     }
 
-    fn settle(&self, (turn, retries, outcome): Ended, summary: &mut Summary, given_up: &mut BTreeSet<Turn>) {
+    pub(super) fn settle(&self, (turn, retries, outcome): Ended, shift: &mut Shift) {
+        shift.running.remove(&turn);
+        let summary = &mut shift.summary;
         match outcome {
             Ok(Outcome::Accepted { files, dropped, sealed, usage }) => {
                 summary.accepted += 1;
@@ -295,27 +257,26 @@ impl Engine<'_> {
                 summary.failing.insert(turn.clone());
                 summary.usage.add(usage.unwrap_or_default());
                 if count >= retries {
-                    given_up.insert(turn.clone());
+                    shift.give_up(&turn);
                 }
                 self.tell(Event::Failed { turn, why, count, retries, usage });
             }
-            Ok(Outcome::Held(why)) => {
-                given_up.insert(turn.clone());
-                self.tell(Event::Stuck { turn, why });
-            }
-            Ok(Outcome::Moot) => {}
+            Ok(Outcome::Lost(why)) => self.tell(Event::Lost { turn, why }),
+            // Nothing was begun: others are at it, or did it.
+            Ok(Outcome::Held | Outcome::Moot) => {}
             Ok(Outcome::Stopped) => self.tell(Event::Stopped { turn }),
+            Err(error) if error.is_passing() => self.tell(Event::Lost { turn, why: error.to_string() }),
             Err(error) => {
                 let why = error.to_string();
                 summary.stuck.push((turn.clone(), why.clone()));
-                given_up.insert(turn.clone());
+                shift.give_up(&turn);
                 self.tell(Event::Stuck { turn, why });
             }
         }
     }
 
     /// What was stale or is to be forced when the run began.
-    fn first_choice(&self, turns: &Arc<Vec<Planned<'_>>>) -> Result<First, FlowError> {
+    fn first_choice(&self, turns: &Arc<Vec<Planned<'p>>>) -> Result<First, FlowError> {
         let mut first = First::default();
         let (flow, _) = flow_of(self.project, &self.memory, turns)?;
         for standing in &flow.standings {

@@ -1,15 +1,12 @@
-//! The folder of a run, `.quipu/runs/ID/`: what it saw, what it said, how it ended. Deletable: nothing is derived from it
-//! but which leases belong to runs that died.
+//! The folder of a run, `.quipu/runs/ID/`: what it saw, what it said, how it ended. Deletable: nothing is derived from it.
 //!
-//! While a run lives, its process holds a kernel lock on `live`; the kernel lets go when the process dies, however it
-//! dies. The folder and the paths it will lease are there before the lease, so no lease of a dead run is ever nameless.
+//! While a run lives, its process holds a kernel lock on `live`; the kernel lets go when the process dies, however it dies.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use quipu_contract::{Actor, RunsKept};
-use quipu_store::Store;
+use quipu_contract::RunsKept;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -26,7 +23,6 @@ pub struct RunFolder {
 
 #[derive(Serialize, Deserialize)]
 struct Begun {
-    paths: Vec<String>,
     #[serde(default)]
     step: String,
     #[serde(default)]
@@ -90,7 +86,7 @@ pub fn run_id(turn: &Turn, now: jiff::Timestamp) -> String {
 }
 
 impl RunFolder {
-    pub fn create(root: &Path, turn: &Turn, agent: &str, paths: &[String]) -> std::io::Result<RunFolder> {
+    pub fn create(root: &Path, turn: &Turn, agent: &str) -> std::io::Result<RunFolder> {
         std::fs::create_dir_all(root.join(".quipu/runs"))?;
         let mut id = run_id(turn, jiff::Timestamp::now());
         let mut path = folder_of(root, &id);
@@ -104,7 +100,6 @@ impl RunFolder {
         let live = File::create(path.join("live"))?;
         live.lock()?;
         let begun = Begun {
-            paths: paths.to_vec(),
             step: turn.step.clone(),
             unit: turn.unit.as_ref().map(ToString::to_string),
             agent: Some(agent.to_owned()),
@@ -161,32 +156,19 @@ fn begun_at(id: &str) -> Option<(jiff::Timestamp, &str)> {
     Some((at.timestamp(), turn.trim_end_matches('x')))
 }
 
-/// Gives back the leases of runs that died with their process. Returns their paths.
-pub fn release_dead(store: &Store) -> Result<Vec<String>, quipu_store::StoreError> {
-    let mut leases = store.leases()?;
-    if leases.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut released = Vec::new();
-    for entry in std::fs::read_dir(store.root().join(".quipu/runs")).into_iter().flatten().flatten() {
+/// Says of the folders of runs that died with their process that nothing will come of them.
+pub fn mark_lost(root: &Path) {
+    for entry in std::fs::read_dir(root.join(".quipu/runs")).into_iter().flatten().flatten() {
         let folder = entry.path();
         if folder.join("verdict.json").exists() {
             continue;
         }
         let Ok(live) = File::open(folder.join("live")) else { continue };
-        if live.try_lock().is_err() {
-            continue; // it lives
+        if live.try_lock_shared().is_ok() {
+            let verdict = json!({"ruling": "lost", "why": "its process died"});
+            let _ = std::fs::write(folder.join("verdict.json"), format!("{verdict:#}\n"));
         }
-        let begun = std::fs::read_to_string(folder.join("begun.json")).ok().and_then(|t| serde_json::from_str::<Begun>(&t).ok());
-        if let Some(begun) = begun {
-            for lease in leases.extract_if(.., |l| l.paths == begun.paths) {
-                store.release_lease(&Actor::Runtime, &lease.id, Some(lease.fence))?;
-                released.extend(lease.paths);
-            }
-        }
-        let _ = std::fs::write(folder.join("verdict.json"), format!("{:#}\n", json!({"ruling": "lost", "why": "its process died"})));
     }
-    Ok(released)
 }
 
 #[cfg(test)]

@@ -1,52 +1,48 @@
 //! What Quipu does itself in a flow: merging, remembering, deriving, printing. Each is one commit by the runtime.
 
-use std::collections::BTreeSet;
-
 use quipu_contract::{Actor, Builtin, Class, ProjectPath};
-use quipu_store::{Expect, Op, StoreError};
+use quipu_store::{Expect, Lease, Op, StoreError};
 
+use super::attempt::Job;
 use super::builtin::Made;
 use super::builtin::derive::{DeriveError, derive};
 use super::builtin::entries::{sort_offers, with_entries};
 use super::builtin::merge::{Source, merge};
 use super::builtin::remember::{finish, grow};
 use super::commit::{Wanted, commit};
-use super::engine::{Engine, Event, FlowError, Summary};
+use super::engine::{Engine, FlowError, Shift};
+use super::event::Event;
 use super::folder::run_id;
 use super::note::{ReadNote, Ruling, RunNote};
 use super::snapshot::{items_with, marker_of};
 use super::state::render_turn;
 use super::turn::{Output, Planned, Turn, fill_path};
 
+/// A built-in step takes no longer than this; printing a long book is the longest.
+const SECONDS: u64 = 600;
+
 impl Engine<'_> {
-    /// Does a built-in step. Returns whether anything changed.
-    pub(super) fn do_builtin(
-        &self,
-        planned: &Planned<'_>,
-        summary: &mut Summary,
-        given_up: &mut BTreeSet<Turn>,
-    ) -> Result<bool, FlowError> {
+    /// Does a built-in step. Returns whether anything changed, here or by others.
+    pub(super) fn do_builtin(&self, job: &Job<'_>, shift: &mut Shift) -> Result<bool, FlowError> {
+        let planned = &job.planned;
         let turn = planned.turn.clone();
-        let made = match planned.step.builtin {
-            Some(Builtin::Gate) | None => return Ok(false),
-            Some(Builtin::Derive) => derive(self.project, planned).map_err(|e| match e {
-                DeriveError::Store(error) => Stuck::Store(error),
-                other => Stuck::Told(other.to_string()),
-            }),
-            Some(Builtin::Merge) => self.make_merge(planned),
-            Some(Builtin::Remember) => self.make_memory(planned),
-            Some(Builtin::Publish) => self.make_pages(planned),
+        if planned.step.builtin.is_none_or(|builtin| builtin == Builtin::Gate) {
+            return Ok(false);
+        }
+        let lease = match self.claim(&turn, &Actor::Runtime, &self.claimed_paths(planned), SECONDS)? {
+            Ok(lease) => lease,
+            Err(_) => return Ok(false), // someone else is at it
         };
-        let committed = made.and_then(|made| {
-            let told = made.told.clone();
-            self.commit_made(planned, made).map(|()| told)
-        });
-        match committed {
-            Ok(what) => {
-                summary.accepted += 1;
+        let done = self.do_claimed(job, &lease);
+        self.give_back(&Actor::Runtime, &lease)?;
+        match done {
+            Ok(Some(what)) => {
+                shift.summary.accepted += 1;
                 self.tell(Event::Did { turn, what });
                 Ok(true)
             }
+            // Others went on meanwhile: it is looked at again.
+            Ok(None) | Err(Stuck::Store(StoreError::Stale { .. } | StoreError::LeaseLost { .. })) => Ok(true),
             Err(Stuck::Flow(error)) => Err(error),
             Err(stuck) => {
                 let why = match stuck {
@@ -55,15 +51,43 @@ impl Engine<'_> {
                     Stuck::Told(why) => why,
                     Stuck::Flow(error) => error.to_string(),
                 };
-                summary.stuck.push((turn.clone(), why.clone()));
-                given_up.insert(turn.clone());
+                shift.summary.stuck.push((turn.clone(), why.clone()));
+                shift.give_up(&turn);
                 self.tell(Event::Stuck { turn, why });
                 Ok(false)
             }
         }
     }
 
-    fn commit_made(&self, planned: &Planned<'_>, made: Made) -> Result<(), Stuck> {
+    /// What was done, in words; none if it was not wanted any more.
+    fn do_claimed(&self, job: &Job<'_>, lease: &Lease) -> Result<Option<String>, Stuck> {
+        if !self.is_wanted(job, lease).map_err(Stuck::Flow)? {
+            return Ok(None);
+        }
+        let planned = &job.planned;
+        let made = match planned.step.builtin {
+            Some(Builtin::Merge) => self.make_merge(planned),
+            Some(Builtin::Remember) => self.make_memory(planned),
+            Some(Builtin::Publish) => self.make_pages(planned),
+            Some(Builtin::Derive | Builtin::Gate) | None => derive(self.project, planned).map_err(|e| match e {
+                DeriveError::Store(error) => Stuck::Store(error),
+                other => Stuck::Told(other.to_string()),
+            }),
+        }?;
+        let told = made.told.clone();
+        self.commit_made(planned, lease, made)?;
+        Ok(Some(told))
+    }
+
+    /// What a built-in step leases: the files that it replaces. Those that only grow stay open for everyone, unless it has no other.
+    fn claimed_paths(&self, planned: &Planned<'_>) -> Vec<String> {
+        let all = || planned.required().map(|o| &o.path);
+        let replaced: Vec<String> =
+            all().filter(|path| self.project.contract.class(path) != Class::Append).map(ToString::to_string).collect();
+        if replaced.is_empty() { all().map(ToString::to_string).collect() } else { replaced }
+    }
+
+    fn commit_made(&self, planned: &Planned<'_>, lease: &Lease, made: Made) -> Result<(), Stuck> {
         let mut note = RunNote::new(&run_id(&planned.turn, jiff::Timestamp::now()), &planned.turn, Ruling::Accepted);
         note.reads = made.reads;
         let mut audits = made.audits;
@@ -79,13 +103,13 @@ impl Engine<'_> {
         let wanted = Wanted {
             actor: Actor::Runtime,
             note,
-            lease: None,
+            lease: Some(lease.token()),
             ops: made.ops,
             files: &[],
             audits,
             why: Some(format!("{} by quipu run", planned.turn)),
         };
-        match commit(self.project, &self.memory, &wanted) {
+        match self.patiently(|| commit(self.project, &self.memory, &wanted)) {
             Ok(_) => Ok(()),
             Err(FlowError::Store(error)) => Err(Stuck::Store(error)),
             Err(other) => Err(Stuck::Flow(other)),

@@ -1,5 +1,6 @@
 use clap::Args;
 use quipu_protocol::flow::prune_runs;
+use quipu_store::{Problem, StoreError};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
@@ -17,7 +18,18 @@ impl Operate for Doctor {
         let project = session.project()?;
         let mended = project.store.doctor()?;
         let pruned = prune_runs(&project);
-        let found = project.store.verify()?;
+        let mut found = project.store.verify()?;
+        if let Some(order) = project.store.order() {
+            let about = order.describe();
+            let place = format!("{} at {}", about.project, about.address);
+            match project.store.examine_order() {
+                Ok(faults) => found.problems.extend(faults.into_iter().map(|(what, mend)| Problem { place: place.clone(), what, mend })),
+                Err(StoreError::Unreachable { what, .. }) => {
+                    found.problems.push(Problem { place, what, mend: "start the server, or look at the network".into() });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
         let mut text = mended.iter().map(|m| format!("{}\n", m.what)).collect::<String>();
         if !pruned.is_empty() {
             text.push_str(&format!("removed {} of old runs\n", count(pruned.len(), "folder")));

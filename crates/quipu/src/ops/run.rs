@@ -1,8 +1,8 @@
 use clap::Args;
 use quipu_contract::{Contract, Privilege, UnitId};
-use quipu_protocol::flow::{Choice, Engine, Memory, State, Usage, estimate_flow, flow_now};
+use quipu_protocol::flow::{Choice, Engine, Memory, State, Stay, Usage, estimate_flow, flow_now};
 use quipu_protocol::{HousePress, Project};
-use quipu_store::Options;
+use quipu_store::Version;
 use quipu_text::Counter;
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::table::Operate;
 
 /// Agents mostly wait for a model: three at a time keep a machine and a rate limit comfortable.
-const JOBS: usize = 3;
+pub const JOBS: usize = 3;
 
 #[derive(Debug, Args)]
 pub struct Run {
@@ -51,8 +51,12 @@ impl Operate for Run {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::RunFlow)?;
         let root = Project::find_root(&session.folder)?;
-        let project = Project::open(&root, Options::default())?;
-        let choice = self.choice(session, &project.contract)?;
+        let (project, behind) = Session::newest_project(&root)?;
+        if let Some(behind) = behind {
+            eprintln!("{behind}");
+        }
+        let choice = choose(session, &project.contract, &self.steps, self.until.as_ref())?;
+        let choice = Choice { stale: self.stale, again: self.again, salvage: self.salvage, jobs: self.jobs, ..choice };
         let name = session.actor.agent().map(ToString::to_string);
         if self.dry_run {
             let agent = name.as_deref().unwrap_or("default");
@@ -63,70 +67,104 @@ impl Operate for Run {
             }
             return Ok(answer);
         }
-        let performer = performer(session.agent.as_deref(), self.model.as_deref(), &project.contract)?;
-        let stop = crate::signals::stop_on_signals()?;
-        let progress = Progress::new(session.json);
-        let listen = |event: &_| progress.tell(event);
-        let memory = Memory::default();
-        let asked = choice.clone();
-        let engine = Engine {
-            project: &project,
-            performer: performer.as_ref(),
-            press: Some(&HousePress),
-            choice,
-            stop,
-            listen: &listen,
-            memory: memory.clone(),
-        };
-        let summary = progress.during(|| engine.run())?;
-        let (flow, _) = flow_now(&project, &memory)?;
-        let left =
-            json!(flow.standings.iter().filter(|s| !matches!(s.state, State::Done | State::Skipped | State::Pending)).collect::<Vec<_>>());
-        let mut answer = Answer::new(json!({"event": "ended", "summary": summary, "standing": left}), render_flow(&flow));
-        answer.compact = true;
-        answer = answer.say(format!("{} accepted, {}", count(summary.accepted, "turn"), count(summary.failed, "failure")));
-        if summary.usage != Usage::default() {
-            answer = answer.say(render_usage(summary.usage));
-        }
-        if summary.stopped {
+        let done = carry_out(session, &project, choice, Stay::default(), self.model.as_deref())?;
+        let mut answer = done.answer;
+        if done.stopped {
             answer = answer.say("stopped: start it again, and it goes on");
+        } else if done.rules_changed {
+            answer = answer.say("the contract has changed meanwhile: start it again, and it goes on by the new one");
         }
-        let failed = flow.standings.iter().any(|s| s.state == State::Failed && asked.allows(&project, &s.turn));
         answer.exit = match () {
-            () if failed || !summary.failing.is_empty() => exit::AGENT,
-            () if summary.stopped || !summary.stuck.is_empty() => exit::NO,
+            () if done.failed => exit::AGENT,
+            () if done.stopped || done.stuck => exit::NO,
             () => exit::FINE,
         };
         Ok(answer)
     }
 }
 
-impl Run {
-    fn choice(&self, session: &Session, contract: &Contract) -> Result<Choice, Failure> {
-        for step in self.steps.iter().chain(&self.until) {
-            if contract.step(step).is_none() {
-                let known = contract.steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
-                return Err(Failure::new(exit::NOT_FOUND, format!("there is no step `{step}`"), format!("one of {known}")));
-            }
-        }
-        if contract.steps.is_empty() {
-            return Err(Failure::new(exit::NOT_FOUND, "the contract has no flow", "[[steps]] in quipu.toml or a profile"));
-        }
-        let units = match session.actor.unit() {
-            None => Vec::new(),
-            Some(unit) => units(contract, unit)?,
-        };
-        Ok(Choice {
-            steps: self.steps.clone(),
-            units,
-            until: self.until.clone(),
-            stale: self.stale,
-            again: self.again,
-            salvage: self.salvage,
-            agent: session.actor.agent().cloned(),
-            jobs: self.jobs,
-        })
+/// What came of a run, for whoever has to say how it ended.
+pub struct Done {
+    pub answer: Answer,
+    pub stopped: bool,
+    pub failed: bool,
+    pub stuck: bool,
+    pub rules_changed: bool,
+    /// Everything that was asked for is done.
+    pub complete: bool,
+}
+
+/// Works on the flow of a project for as long as asked, and tells where it stands then.
+pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Stay, model: Option<&str>) -> Result<Done, Failure> {
+    let performer = performer(session.agent.as_deref(), model, &project.contract)?;
+    let stop = crate::signals::stop_on_signals()?;
+    let progress = Progress::new(session.json);
+    let listen = |event: &_| progress.tell(event);
+    let memory = Memory::default();
+    let asked = choice.clone();
+    let engine = Engine {
+        project,
+        performer: performer.as_ref(),
+        press: Some(&HousePress),
+        seat: project.store.sit(Some(performer.name()), choice.jobs)?,
+        rules: rules_of(project)?,
+        choice,
+        stay,
+        stop,
+        listen: &listen,
+        memory: memory.clone(),
+    };
+    let summary = progress.during(|| engine.run())?;
+    drop(engine);
+    let (flow, _) = flow_now(project, &memory)?;
+    let left =
+        json!(flow.standings.iter().filter(|s| !matches!(s.state, State::Done | State::Skipped | State::Pending)).collect::<Vec<_>>());
+    let mut answer = Answer::new(json!({"event": "ended", "summary": summary, "standing": left}), render_flow(&flow));
+    answer.compact = true;
+    answer = answer.say(format!("{} accepted, {}", count(summary.accepted, "turn"), count(summary.failed, "failure")));
+    if summary.usage != Usage::default() {
+        answer = answer.say(render_usage(summary.usage));
     }
+    let of_ours: Vec<State> = flow.standings.iter().filter(|s| asked.allows(project, &s.turn)).map(|s| s.state).collect();
+    Ok(Done {
+        answer,
+        stopped: summary.stopped,
+        failed: of_ours.contains(&State::Failed) || !summary.failing.is_empty(),
+        stuck: !summary.stuck.is_empty(),
+        rules_changed: summary.rules_changed,
+        complete: of_ours.iter().all(|s| matches!(s, State::Done | State::Skipped | State::Stale)),
+    })
+}
+
+/// The contract's text, to tell whether it changes while someone works by it.
+fn rules_of(project: &Project) -> Result<Version, Failure> {
+    let text = std::fs::read(project.store.root().join("quipu.toml"));
+    Ok(Version::of(&text.map_err(|e| Failure::new(exit::IO, format!("cannot read `quipu.toml`: {e}"), "quipu status"))?))
+}
+
+/// What steps and units a run or a worker is for.
+pub fn choose(session: &Session, contract: &Contract, steps: &[String], until: Option<&String>) -> Result<Choice, Failure> {
+    for step in steps.iter().chain(until) {
+        if contract.step(step).is_none() {
+            let known = contract.steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(Failure::new(exit::NOT_FOUND, format!("there is no step `{step}`"), format!("one of {known}")));
+        }
+    }
+    if contract.steps.is_empty() {
+        return Err(Failure::new(exit::NOT_FOUND, "the contract has no flow", "[[steps]] in quipu.toml or a profile"));
+    }
+    let units = match session.actor.unit() {
+        None => Vec::new(),
+        Some(unit) => units(contract, unit)?,
+    };
+    Ok(Choice {
+        steps: steps.to_vec(),
+        units,
+        until: until.cloned(),
+        agent: session.actor.agent().cloned(),
+        jobs: JOBS,
+        ..Choice::default()
+    })
 }
 
 /// `ch05`, `ch01-ch05`, `all`.

@@ -2,8 +2,7 @@
 
 use clap::Args;
 use quipu_contract::Tokens;
-use quipu_protocol::{Library, Project, StartRequest, Surroundings, look_around, start};
-use quipu_store::Options;
+use quipu_protocol::{Library, StartRequest, Surroundings, look_around, start};
 use serde_json::json;
 
 use super::asked::parse_tokens;
@@ -39,13 +38,16 @@ impl Operate for Start {
             Ok(root) => root,
             Err(around) => return Ok(offer(&around)),
         };
-        let project = Project::open(&root, Options::default())?;
+        let (project, behind) = Session::newest_project(&root)?;
         let request =
             StartRequest { budget: Tokens(self.budget), scene: self.scene, delegation: self.delegation, task: self.task, peek: self.peek };
         let awake = start(&project, &session.actor, &request)?;
         let mut answer = Answer::new(json!(awake), awake.text.clone());
         if !awake.created.is_empty() {
             answer = answer.say(format!("created: {}", awake.created.join(" ")));
+        }
+        if let Some(behind) = behind {
+            answer = answer.say(behind);
         }
         if let Some(begun) = &awake.session {
             answer = answer.say(format!("session {} of {}", begun.id, begun.who));

@@ -1,4 +1,4 @@
-//! Telling the page that something happened: the journal's end and the runs under way, looked at while it listens.
+//! Telling the page that something happened: the journal's end, the runs under way and the workers, looked at while it listens.
 
 use std::time::Duration;
 
@@ -29,7 +29,9 @@ pub async fn listen(State(page): Shared) -> Response {
         }
         let runs = runs_under_way(&folder);
         let running: Vec<_> = runs.iter().map(|run| json!([run.run, run.said])).collect();
-        let news = json!({"seq": seq, "runs": running}).to_string();
+        let workers = project.as_ref().and_then(|project| project.store.seated().ok()).unwrap_or_default();
+        let workers: Vec<_> = workers.iter().map(|w| json!([w.worker.id, w.alive, w.worker.claims.len()])).collect();
+        let news = json!({"seq": seq, "runs": running, "workers": workers}).to_string();
         (news != told).then(|| {
             told.clone_from(&news);
             news

@@ -61,6 +61,7 @@ pub async fn now(State(page): Shared) -> Response {
         Ok::<Value, Failure>(json!({
             "flow": flow_json,
             "runs": runs,
+            "workers": store.seated()?,
             "leases": leases,
             "sessions": sessions,
             "flagged": flagged,

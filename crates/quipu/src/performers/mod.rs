@@ -23,7 +23,7 @@ const EXAMPLES: &str =
 pub fn performer<'c>(asked: Option<&str>, model: Option<&str>, contract: &'c Contract) -> Result<Box<dyn Performer + 'c>, Failure> {
     let Some(asked) = asked else { return Err(Failure::usage("who does it? name an agent", EXAMPLES)) };
     match asked {
-        "rehearse" => return Ok(Box::new(Rehearsed { contract })),
+        "rehearse" => return Ok(Box::new(Rehearsed { contract, pause: pause("QUIPU_REHEARSE_PAUSE") })),
         "script" => return script(),
         _ => {}
     }
@@ -110,9 +110,13 @@ fn script() -> Result<Box<dyn Performer>, Failure> {
         return Err(Failure::usage("agent `script` plays prepared texts, but has none", "QUIPU_SCRIPT=FOLDER quipu run --agent script"));
     };
     let mut script = Scripted::of(Path::new(&folder));
-    let pause = std::env::var("QUIPU_SCRIPT_PAUSE").ok().and_then(|ms| ms.parse().ok()).unwrap_or(0);
-    script.pause = std::time::Duration::from_millis(pause);
+    script.pause = pause("QUIPU_SCRIPT_PAUSE");
     Ok(Box::new(script))
+}
+
+/// Milliseconds that a variable names.
+fn pause(variable: &str) -> std::time::Duration {
+    std::time::Duration::from_millis(std::env::var(variable).ok().and_then(|ms| ms.parse().ok()).unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -1,11 +1,15 @@
 //! The agent that is built in, as a performer: it plays the role of the turn, offline.
 
+use std::time::{Duration, Instant};
+
 use quipu_contract::Contract;
-use quipu_protocol::flow::{Ended, Performer, Task, Watch};
+use quipu_protocol::flow::{Ended, Ending, Performer, Task, Watch};
 use quipu_rehearse::{RehearseTask, rehearse};
 
 pub struct Rehearsed<'c> {
     pub contract: &'c Contract,
+    /// How long each turn takes at least: agents are slower, and a trial of many workers has to see that.
+    pub pause: Duration,
 }
 
 impl Performer for Rehearsed<'_> {
@@ -23,6 +27,13 @@ impl Performer for Rehearsed<'_> {
 
 impl Rehearsed<'_> {
     fn play(&self, task: &Task) -> Ended {
+        let until = Instant::now() + self.pause;
+        while Instant::now() < until {
+            if task.stop.is_asked() {
+                return Ended { ending: Ending::Stopped, ..Ended::done() };
+            }
+            std::thread::sleep(Duration::from_millis(20).min(self.pause));
+        }
         // In a panel each role is its own unit.
         let own = || self.contract.units.iter().find(|unit| unit.id.as_str() == task.role).map(|unit| unit.id.clone());
         let unit = task.turn.unit.clone().or_else(own);

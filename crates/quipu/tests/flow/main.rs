@@ -5,7 +5,9 @@
 mod book;
 mod disasters;
 mod escapes;
+mod fleet;
 mod hired;
+mod hosts;
 mod killed;
 mod rehearsed;
 mod review;

@@ -37,6 +37,30 @@ impl Desk {
         desk
     }
 
+    /// A book of so many chapters about the same files: each of the second half needs one of the first.
+    pub fn book_of(chapters: usize) -> Desk {
+        let desk = Desk::book();
+        let manifest = desk.text("quipu.toml");
+        let head = &manifest[..manifest.find("\n[units.").unwrap()];
+        let titles = ["Paths and patterns", "The journal", "Leases", "Segments", "Fences", "Markers"];
+        let units = (0..chapters).map(|at| {
+            let needs =
+                if at >= chapters / 2 && chapters > 3 { format!("needs = [\"ch{:02}\"]\n", at - chapters / 2 + 1) } else { String::new() };
+            format!("\n[units.ch{:02}]\ntitle = \"{} {}\"\n{needs}", at + 1, titles[at % titles.len()], at / titles.len() + 1)
+        });
+        desk.put("quipu.toml", &(head.to_owned() + &units.collect::<String>()));
+        desk
+    }
+
+    /// The same with its source under the contract, so that it travels with the memory.
+    pub fn sourced_book_of(chapters: usize) -> Desk {
+        let desk = Desk::book_of(chapters);
+        let rule = "\n[[files]]\npath = \"source/**\"\nclass = \"sealed\"\n";
+        desk.put("quipu.toml", &(desk.text("quipu.toml") + rule));
+        desk.fine(&["status"]);
+        desk
+    }
+
     fn add(&self, titles: &[&str]) {
         let old = std::fs::read_to_string(self.root.join("quipu.toml")).unwrap();
         let units = titles.iter().enumerate().map(|(at, title)| {
@@ -56,7 +80,7 @@ impl Desk {
         std::fs::read_to_string(self.root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
     }
 
-    fn quipu(&self, arguments: &[&str]) -> Command {
+    pub fn quipu(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
         command.args(arguments).current_dir(&self.root).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         for name in ["QUIPU_ROLE", "QUIPU_UNIT", "QUIPU_AGENT", "QUIPU_LEASE"] {
@@ -78,28 +102,33 @@ impl Desk {
     }
 
     /// Every file of the project but the store's, with its bytes.
-    fn tree(&self) -> BTreeMap<String, Vec<u8>> {
-        let (mut files, mut folders) = (BTreeMap::new(), vec![self.root.clone()]);
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                let name = path.strip_prefix(&self.root).unwrap().to_str().unwrap().to_owned();
-                if name == ".quipu" {
-                    continue;
-                }
-                if path.is_dir() {
-                    folders.push(path);
-                } else {
-                    files.insert(name, std::fs::read(&path).unwrap());
-                }
-            }
-        }
-        files
+    pub fn tree(&self) -> BTreeMap<String, Vec<u8>> {
+        tree_of(&self.root)
     }
 }
 
+/// Every file of a folder with its bytes, less what is Quipu's own.
+pub fn tree_of(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let (mut files, mut folders) = (BTreeMap::new(), vec![root.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            if name == ".quipu" {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
 /// Numbers that look random and are the same every time.
-fn next(seed: &mut u64) -> u64 {
+pub fn next(seed: &mut u64) -> u64 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
     *seed ^= *seed << 17;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use quipu_contract::{Actor, Language, ProjectPath, Step, UnitId};
 use quipu_protocol::flow::{
-    Choice, Engine, Event, Flow, Memory, Press, Ruling, Scripted, State, Stop, Summary, Turn, decide_gate, flow_now,
+    Choice, Engine, Event, Flow, Memory, Press, Ruling, Scripted, State, Stay, Stop, Summary, Turn, decide_gate, flow_now,
 };
 use quipu_protocol::{Layout, Project, lay_out};
 use quipu_store::Options;
@@ -114,12 +114,16 @@ impl Stage {
             project: &project,
             performer: &performer,
             press: Some(&Plain),
+            seat: project.store.sit(Some("script"), choice.jobs).unwrap(),
             choice,
+            stay: Stay::default(),
+            rules: quipu_store::Version::of(&std::fs::read(self.root.join("quipu.toml")).unwrap()),
             stop: Stop::default(),
             listen: &listen,
             memory: Memory::default(),
         };
         let summary = engine.run().unwrap();
+        drop(engine);
         Played { summary, events: events.into_inner().unwrap() }
     }
 

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! `QUIPU_RECORD=1 cargo test -p quipu --test scenarios` records them anew; the diff is read in review.
-//! `QUIPU_SCENARIO=book/` runs those whose name contains it.
+//! `QUIPU_SCENARIO=book/` runs those whose name contains it. With `QUIPU_TEST_STORE=postgres` every project that a scenario
+//! makes is a working copy of one in PostgreSQL, and all of them have to end in the same words and the same bytes.
 //!
 //! trycmd was tried for this: it starts only programs that it was told of and no shell, so there is
 //! no edit behind Quipu's back (`echo … >>`), no pipe that closes early, and no lease kept in a
@@ -29,6 +30,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn folder_of_scenarios() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/scenarios").canonicalize().unwrap()
+}
+
+/// Whether projects are working copies of shared ones.
+fn is_shared() -> bool {
+    std::env::var_os("QUIPU_TEST_STORE").is_some_and(|kind| kind == "postgres")
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use quipu_testkit::postgres::Cluster;
+
 use crate::redact::{redact, without_versions};
 use crate::transcript::{self, Step};
 use crate::tree::{Tree, difference};
@@ -91,12 +93,23 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
             shell.env_remove(variable);
         }
     }
+    // A scenario about shared stores is given an empty one; the others have to be the same on one.
+    let server = steps.iter().any(|s| s.command.iter().any(|line| line.contains("$SERVER"))).then(|| Cluster::shared().fresh_store());
+    match &server {
+        Some(server) => drop(shell.env("SERVER", server)),
+        None if crate::is_shared() => drop(shell.env("QUIPU_STORE", Cluster::shared().fresh_store())),
+        None => {}
+    }
     let output = shell.output().map_err(|e| format!("sh: {e}"))?;
     let mut happened = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         let command = step.command.join("\n");
         let read = |kind: &str| {
-            let told = std::fs::read(name(number, kind)).map(|b| redact(&String::from_utf8_lossy(&b), root));
+            let plain = |bytes: Vec<u8>| {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                server.as_ref().map_or(text.clone(), |server| text.replace(server, "[SERVER]"))
+            };
+            let told = std::fs::read(name(number, kind)).map(|b| redact(&plain(b), root));
             told.map(|told| if writes_times(&command) { without_versions(&told) } else { told })
         };
         let Ok(code) = read("code") else {

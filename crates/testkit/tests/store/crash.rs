@@ -56,7 +56,7 @@ impl Stage {
     }
 
     fn set(&self) -> Playground {
-        let play = Playground::new();
+        let play = Playground::local();
         let store = play.open_with(Options { segment_bytes: self.segment_bytes, boot: Some("first".into()), ..Options::default() });
         commit(&store, person().append(&at("meta/a.md"), "one\ntwo\n")).unwrap();
         let draft = person().write(&at("drafts/ch01.md"), "draft one\n", Expect::Any);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use quipu_contract::Actor;
 use quipu_store::{At, Change, Clock, Expect, Instant, Op, Options, Step, StepVerdict, Store, StoreError, Watch};
-use quipu_testkit::{CONTRACT, FailingDisk, Failure, Playground, contract};
+use quipu_testkit::{CONTRACT, FailingDisk, Failure, Playground, contract, open_store};
 
 fn person() -> Change {
     Change::by(&Actor::Person)
@@ -109,7 +109,7 @@ fn a_flipped_byte_is_named_and_nothing_else_is_lost() {
 
 #[test]
 fn an_append_file_with_a_damaged_record_lives_on() {
-    let play = Playground::new();
+    let play = Playground::local();
     let store = play.open();
     for text in ["a1\n", "a2\n", "a3\n"] {
         append(&store, "meta/a.md", text);
@@ -159,7 +159,7 @@ fn an_old_compressed_segment_loses_only_what_is_damaged() {
 
 #[test]
 fn derived_files_may_be_lost_or_damaged_in_every_way() {
-    let play = Playground::new();
+    let play = Playground::local();
     let store = play.open();
     append(&store, "meta/a.md", "one\n");
     write(&store, "drafts/ch01.md", "draft\n");
@@ -226,7 +226,7 @@ fn what_is_deleted_under_a_running_program_costs_nothing() {
 
 #[test]
 fn a_lost_journal_is_told_and_doctor_begins_anew() {
-    let play = Playground::new();
+    let play = Playground::local();
     append(&play.open(), "meta/a.md", "one\n");
     std::fs::remove_dir_all(play.file(".quipu/journal")).unwrap();
     let store = play.open();
@@ -240,7 +240,7 @@ fn a_lost_journal_is_told_and_doctor_begins_anew() {
 
 #[test]
 fn a_failed_sync_is_not_forgotten_by_the_next_one() {
-    let play = Playground::new();
+    let play = Playground::local();
     append(&play.open(), "meta/a.md", "one\n");
     let counting = Arc::new(FailingDisk::counting());
     let copy = play.copy();
@@ -318,7 +318,7 @@ fn add_line(play: &Playground, seq: u64, change: &dyn Fn(&mut BTreeMap<String, s
 
 #[test]
 fn kinds_and_fields_of_a_later_quipu_survive() {
-    let play = Playground::new();
+    let play = Playground::local();
     append(&play.open_with(boot("one")), "meta/a.md", "one\n");
     add_line(&play, 2, &|fields| {
         fields.insert("kind".into(), "braid".into());
@@ -391,7 +391,7 @@ const READ_ONLY: &str = "QUIPU_TEST_READ_ONLY";
 #[test]
 fn reader_process() {
     let Ok(root) = std::env::var(READ_ONLY) else { return };
-    let store = Store::open(Path::new(&root), contract(CONTRACT), Options::default()).unwrap();
+    let store = open_store(Path::new(&root), contract(CONTRACT), Options::default());
     assert!(store.is_read_only());
     let path = Playground::path("meta/a.md");
     assert_eq!(store.read(&path).unwrap().unwrap().0, b"one\ntwo\n");

@@ -21,7 +21,7 @@ fn write(store: &Store, actor: &Actor, path: &str, text: &str) -> quipu_store::R
 
 #[test]
 fn a_version_is_found_by_name_number_time_and_distance() {
-    let play = Playground::new();
+    let play = Playground::local();
     let now = Arc::new(AtomicI64::new(1_800_000_000_000_000));
     let ticking = Arc::clone(&now);
     let clock = Clock::from_fn(move || Instant { wall_us: ticking.load(Ordering::SeqCst), boot_us: 0 });

@@ -53,7 +53,7 @@ fn only_the_holder_writes_until_it_lets_go() {
 
 #[test]
 fn a_late_writer_with_an_old_number_is_refused_inside_the_commit() {
-    let play = Playground::new();
+    let play = Playground::local();
     let (store, _, since) = timed(&play, "b");
     let old = store.take_lease(&Actor::Person, &draft(), 60).unwrap();
     since.fetch_add(61 * SECOND, Ordering::SeqCst);
@@ -69,7 +69,7 @@ fn a_late_writer_with_an_old_number_is_refused_inside_the_commit() {
 
 #[test]
 fn renewal_lengthens_and_the_end_is_exact() {
-    let play = Playground::new();
+    let play = Playground::local();
     let (store, _, since) = timed(&play, "b");
     let lease = store.take_lease(&Actor::Person, &draft(), 60).unwrap();
     since.fetch_add(59 * SECOND, Ordering::SeqCst);
@@ -83,7 +83,7 @@ fn renewal_lengthens_and_the_end_is_exact() {
 
 #[test]
 fn the_wall_clock_counts_only_after_a_reboot() {
-    let play = Playground::new();
+    let play = Playground::local();
     let (store, wall, _) = timed(&play, "one");
     let lease = store.take_lease(&Actor::Person, &draft(), 600).unwrap();
     wall.fetch_add(86_400 * SECOND, Ordering::SeqCst);
@@ -130,7 +130,7 @@ fn a_person_may_end_anyones_lease_and_an_agent_may_not() {
 
 #[test]
 fn leases_and_numbers_survive_lost_heads_and_a_pending_journal() {
-    let play = Playground::new();
+    let play = Playground::local();
     let (store, ..) = timed(&play, "b");
     let first = store.take_lease(&Actor::Person, &["drafts/ch02.md".into()], 60).unwrap();
     store.release_lease(&Actor::Person, &first.id, None).unwrap();
@@ -146,4 +146,51 @@ fn leases_and_numbers_survive_lost_heads_and_a_pending_journal() {
     let next = store.take_lease(&Actor::Person, &["meta/a.md".into()], 60).unwrap();
     assert!(next.fence > lease.fence);
     assert_eq!(store.verify().unwrap().problems, []);
+}
+
+#[test]
+fn a_change_without_files_is_fenced_off_as_well() {
+    let play = Playground::new();
+    let (store, ..) = timed(&play, "b");
+    let lease = store.take_lease(&Actor::Person, &draft(), 60).unwrap();
+    let noted = |text: &str| {
+        let change = Change::by(&Actor::Person).note(serde_json::json!({"said": text}));
+        store.judge(Change { lease: Some(lease.token()), ..change })?.publish()
+    };
+    noted("in time").unwrap();
+    store.release_lease(&Actor::Person, &lease.id, None).unwrap();
+    lost(noted("late"));
+    assert_eq!(store.noted(0).unwrap().len(), 1);
+}
+
+#[test]
+fn what_a_dead_worker_claimed_is_given_back_and_nothing_else() {
+    let play = Playground::new();
+    let (store, ..) = timed(&play, "b");
+    let seat = store.sit(Some("first"), 1).unwrap();
+    // A dead worker: what it said is there, and no one holds its lock. It had named two leases and taken one of them.
+    let says = |id: &str, leases: &[&str]| {
+        let claims: Vec<_> = leases.iter().map(|lease| serde_json::json!({"lease": lease, "step": "write", "since": ""})).collect();
+        let worker = serde_json::json!({"id": id, "host": "h", "process": 1, "jobs": 2, "since": "", "claims": claims});
+        std::fs::write(play.root().join(format!(".quipu/workers/{id}.json")), worker.to_string()).unwrap();
+    };
+    says("dead", &["d1", "d2"]);
+    store.take_lease_as(&Actor::Runtime, "d1", &draft(), 600).unwrap();
+    // Its successor has the paths of the second by now.
+    let living = store.sit(Some("second"), 1).unwrap();
+    let name = living.claim("write", Some("ch02")).unwrap();
+    store.take_lease_as(&Actor::Runtime, &name, &["drafts/ch02.md".into()], 600).unwrap();
+    let ids = |leases: Vec<quipu_store::Lease>| leases.into_iter().map(|l| l.id).collect::<Vec<_>>();
+    assert_eq!(store.seated().unwrap().iter().filter(|s| s.alive).count(), 2);
+    assert_eq!(store.seated().unwrap().len(), 3);
+    assert_eq!(ids(seat.hand_back().unwrap()), ["d1"]);
+    assert_eq!(ids(store.leases().unwrap()), [name.as_str()]);
+    assert_eq!(store.seated().unwrap().len(), 2);
+    // A lease of its own that no one was sure of is given back too, and the claim is over.
+    living.doubt(&name);
+    assert!(living.hand_back().unwrap().is_empty(), "it was no dead worker's");
+    assert!(store.leases().unwrap().is_empty());
+    drop(living);
+    let left = store.seated().unwrap();
+    assert_eq!((left.len(), left[0].worker.agent.as_deref()), (1, Some("first")));
 }

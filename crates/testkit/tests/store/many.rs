@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use quipu_contract::Actor;
 use quipu_store::{Change, Expect, Kind, Op, Options, Store};
-use quipu_testkit::{CONTRACT, Playground, contract};
+use quipu_testkit::{CONTRACT, Playground, contract, open_store};
 use serde_json::json;
 
 const WRITERS: usize = 32;
@@ -52,7 +52,7 @@ fn write_much(store: &Store, name: &str, acks: &mut dyn Write) {
 fn writer_process() {
     let (Ok(root), Ok(name)) = (std::env::var(ROOT), std::env::var(NAME)) else { return };
     let root = PathBuf::from(root);
-    let store = Store::open(&root, contract(CONTRACT), options()).unwrap();
+    let store = open_store(&root, contract(CONTRACT), options());
     let mut acks = std::fs::File::options().append(true).create(true).open(ack_file(&root, &name)).unwrap();
     write_much(&store, &name, &mut acks);
 }

@@ -52,7 +52,7 @@ fn a_crash_at_every_step_of_a_run_of_commits_whose_files_follow() {
 
 fn crash_at_every_step(commit: fn(&Store, usize) -> Result<(), StoreError>) {
     let counting = Arc::new(FailingDisk::counting());
-    let play = Playground::new();
+    let play = Playground::local();
     let store = play.open_with(Options { watch: Some(counting.clone()), ..Options::default() });
     (0..COMMITS).for_each(|number| commit(&store, number).unwrap());
     store.settle().unwrap();
@@ -61,7 +61,7 @@ fn crash_at_every_step(commit: fn(&Store, usize) -> Result<(), StoreError>) {
     for index in 0..steps {
         for failure in [Failure::Stop, Failure::Torn] {
             for lost in [&[][..], &["live"][..], &["heads.db", "heads.db-wal", "heads.db-shm"][..], &["live", "stamps"][..]] {
-                let play = Playground::new();
+                let play = Playground::local();
                 let disk = Arc::new(FailingDisk::at(index, failure));
                 let store = play.open_with(Options { watch: Some(disk), ..Options::default() });
                 let acknowledged = (0..COMMITS).take_while(|number| commit(&store, *number).is_ok()).count();

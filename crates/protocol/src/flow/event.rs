@@ -1,0 +1,99 @@
+//! What is told of a flow while it runs, and in the end.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::note::Usage;
+use super::turn::Turn;
+
+/// Something that happened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    Released {
+        paths: Vec<String>,
+    },
+    /// Folders of old runs were removed, as the contract says.
+    Pruned {
+        runs: usize,
+    },
+    Started {
+        turn: Turn,
+        agent: String,
+        round: u32,
+    },
+    SentBack {
+        turn: Turn,
+        run: String,
+        fault: String,
+    },
+    /// What an agent says of its work.
+    Progress {
+        turn: Turn,
+        line: String,
+    },
+    /// An agent reached for what it was not given, and was refused.
+    Denied {
+        turn: Turn,
+        attempt: String,
+    },
+    /// Nothing but a look at the outputs keeps the agent to its folders.
+    VerificationOnly {
+        turn: Turn,
+        why: String,
+    },
+    KeptAside {
+        path: String,
+        kept: String,
+    },
+    Accepted {
+        turn: Turn,
+        files: Vec<String>,
+        dropped: Vec<String>,
+        sealed: Vec<String>,
+        usage: Option<Usage>,
+    },
+    Failed {
+        turn: Turn,
+        why: String,
+        count: u32,
+        retries: u32,
+        usage: Option<Usage>,
+    },
+    Did {
+        turn: Turn,
+        what: String,
+    },
+    /// Another worker has it, or did it meanwhile: nothing came of this attempt.
+    Lost {
+        turn: Turn,
+        why: String,
+    },
+    /// Nothing can be done now, and it stays.
+    Waiting {
+        why: String,
+    },
+    /// It cannot be done now; nothing is held against an agent.
+    Stuck {
+        turn: Turn,
+        why: String,
+    },
+    Stopped {
+        turn: Turn,
+    },
+}
+
+/// How a run of the flow ended.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Summary {
+    pub accepted: usize,
+    pub failed: usize,
+    /// The turns whose last attempt failed.
+    pub failing: BTreeSet<Turn>,
+    pub stuck: Vec<(Turn, String)>,
+    pub stopped: bool,
+    /// The contract changed meanwhile: what comes next goes by the new one.
+    pub rules_changed: bool,
+    pub usage: Usage,
+}

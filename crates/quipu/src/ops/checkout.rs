@@ -1,0 +1,37 @@
+use std::path::PathBuf;
+
+use clap::Args;
+use quipu_contract::Privilege;
+use quipu_shared::{Address, checkout};
+use serde_json::json;
+
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Checkout {
+    /// postgres://USER@HOST/DATABASE?project=NAME
+    address: String,
+    /// The folder to make [default: the project's name]
+    #[arg(value_name = "FOLDER")]
+    into: Option<PathBuf>,
+    /// The project, if the address does not name it
+    #[arg(long)]
+    project: Option<String>,
+}
+
+impl Operate for Checkout {
+    const NAME: &'static str = "checkout";
+    const ABOUT: &'static str = "Make a working copy of a project in a shared store: its files and its history";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        session.actor.may(Privilege::MakeRules)?;
+        let address = Address::parse(&self.address)?;
+        let name = self.project.or(address.project.clone()).ok_or_else(|| Failure::usage("which project?", "--project NAME"))?;
+        let folder = session.folder.join(self.into.unwrap_or_else(|| PathBuf::from(name.replace('/', "-"))));
+        let moved = checkout(&address, &name, &folder)?;
+        let text = format!("{}: `{}` at revision {}\n", folder.display(), moved.project, moved.records);
+        Ok(Answer::new(json!({"folder": folder, "moved": moved}), text))
+    }
+}

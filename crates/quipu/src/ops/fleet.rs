@@ -1,0 +1,66 @@
+use clap::Args;
+use quipu_protocol::flow::{Memory, State, flow_now};
+use quipu_store::Seated;
+use serde_json::{Value, json};
+
+use super::lease::described;
+use crate::answer::{Answer, Failure};
+use crate::flow_text::table;
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct FleetStatus {}
+
+impl Operate for FleetStatus {
+    const NAME: &'static str = "fleet status";
+    const ABOUT: &'static str = "Who works on this project, on which host and at what; what waits for a person; what is held";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let workers = project.store.seated()?;
+        let leases = project.store.leases()?;
+        let (mut gates, mut counts) = (Vec::new(), Vec::new());
+        if !project.contract.steps.is_empty() {
+            let (flow, _) = flow_now(&project, &Memory::default())?;
+            let waiting = flow.standings.iter().filter(|s| s.state == State::Waiting);
+            gates = waiting.map(|s| (s.turn.to_string(), s.why.first().cloned().unwrap_or_default())).collect();
+            counts = State::ALL.iter().map(|s| (s.as_str(), flow.count(*s))).filter(|(_, n)| *n > 0).collect();
+        }
+        let mut text = String::new();
+        if !workers.is_empty() {
+            let head = ["host", "process", "agent", "since", "seen", "at"].map(str::to_owned).to_vec();
+            text.push_str(&table(&std::iter::once(head).chain(workers.iter().map(row)).collect::<Vec<_>>()));
+        }
+        if !counts.is_empty() {
+            text.push_str(&format!("flow: {}\n", counts.iter().map(|(s, n)| format!("{n} {s}")).collect::<Vec<_>>().join(", ")));
+        }
+        for (turn, open) in &gates {
+            text.push_str(&format!("  waits    {turn}  {open}\n"));
+        }
+        for lease in &leases {
+            text.push_str(&format!("  held     {} by {} until {}\n", lease.paths.join(" "), lease.holder, lease.until));
+        }
+        let told = json!({
+            "workers": workers,
+            "flow": counts.iter().map(|(s, n)| ((*s).to_owned(), json!(n))).collect::<serde_json::Map<_, _>>(),
+            "waiting": gates.iter().map(|(turn, open)| json!({"turn": turn, "open": open})).collect::<Vec<Value>>(),
+            "leases": leases.iter().map(described).collect::<Vec<_>>(),
+        });
+        let answer = Answer::new(told, text);
+        Ok(if workers.iter().any(|w| w.alive) { answer } else { answer.say("no worker is at this project: quipu worker --agent NAME") })
+    }
+}
+
+fn row(seated: &Seated) -> Vec<String> {
+    let worker = &seated.worker;
+    let turns = worker.claims.iter().map(|c| c.unit.as_ref().map_or_else(|| c.step.clone(), |unit| format!("{}/{unit}", c.step)));
+    let at = match (turns.collect::<Vec<_>>().join(", "), seated.alive) {
+        (turns, false) if turns.is_empty() => "dead".to_owned(),
+        (turns, false) => format!("dead, held {turns}"),
+        (turns, true) if turns.is_empty() => "waits".to_owned(),
+        (turns, true) => turns,
+    };
+    let agent = worker.agent.clone().unwrap_or_default();
+    vec![worker.host.clone(), worker.process.to_string(), agent, worker.since.clone(), seated.seen.clone(), at]
+}

@@ -1,0 +1,142 @@
+use clap::Args;
+use quipu_contract::Privilege;
+use quipu_protocol::Project;
+use quipu_shared::{Address, Attachment, Postgres, SCHEMA, detach, push, roles};
+use quipu_store::{Options, StoreError};
+use serde_json::json;
+
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+/// The address that was named, or that the environment or the contract names.
+fn address(said: Option<&str>, in_contract: Option<&str>) -> Result<Address, Failure> {
+    let given = std::env::var("QUIPU_STORE").ok().filter(|text| !text.is_empty());
+    let text = said.or(given.as_deref()).or(in_contract);
+    let text = text.ok_or_else(|| Failure::usage("which shared store?", "postgres://USER@HOST/DATABASE, or QUIPU_STORE"))?;
+    Ok(Address::parse(text)?)
+}
+
+#[derive(Debug, Args)]
+pub struct StorePush {
+    /// postgres://USER@HOST/DATABASE?project=NAME [env: QUIPU_STORE]
+    address: Option<String>,
+    /// What the project is to be called there [default: the folder's name]
+    #[arg(long)]
+    project: Option<String>,
+}
+
+impl Operate for StorePush {
+    const NAME: &'static str = "store push";
+    const ABOUT: &'static str = "Move this project into a shared store, with its complete history";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        session.actor.may(Privilege::MakeRules)?;
+        let root = Project::find_root(&session.folder)?;
+        if let Some(attached) = Attachment::load(&root)? {
+            let what = format!("this is a working copy of `{}` at {} already", attached.project, attached.address);
+            return Err(Failure::new(crate::answer::exit::REFUSED, what, "quipu store pull     (a project of its own again), then push"));
+        }
+        let project = Project::open(&root, Options { alone: true, ..Options::default() })?;
+        let address = address(self.address.as_deref(), project.contract.store.as_deref())?;
+        let folder = root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy().into_owned());
+        let name = self.project.or(address.project.clone()).unwrap_or(folder);
+        let moved = push(&project.store, &address, &name)?;
+        let text = format!("`{}` is at {}: {} records, compared one by one\n", moved.project, moved.address, moved.records);
+        Ok(Answer::new(json!(moved), text).say("this folder is a working copy of it now; others: quipu checkout ADDRESS"))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct StorePull {}
+
+impl Operate for StorePull {
+    const NAME: &'static str = "store pull";
+    const ABOUT: &'static str = "Make this working copy a project of its own, with its complete history";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        session.actor.may(Privilege::MakeRules)?;
+        let project = session.project()?;
+        let moved = detach(&project.store)?;
+        let text = format!("{} records, compared one by one: a project of its own\n", moved.records);
+        let mut answer = Answer::new(json!(moved), text).say(format!("{} keeps its copy of `{}`", moved.address, moved.project));
+        if project.contract.store.is_some() {
+            answer = answer.say("quipu.toml still names a shared store: take `store` out of it");
+        }
+        Ok(answer)
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct StoreStatus {}
+
+impl Operate for StoreStatus {
+    const NAME: &'static str = "store status";
+    const ABOUT: &'static str = "Where this project's order is kept, and how far this working copy is";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let here = project.store.pulse()?;
+        let Some(order) = project.store.order() else {
+            let text = format!("files and journal of this folder, at @{here}; no server\n");
+            return Ok(Answer::new(json!({"shared": false, "here": here}), text));
+        };
+        let about = order.describe();
+        let newest = order.after(&project.store.mark()?, quipu_store::Patience::Little).map(|ruling| ruling.newest);
+        let (state, there) = match newest {
+            Ok(newest) if newest == here => ("the newest".to_owned(), Some(newest)),
+            Ok(newest) => (format!("{} behind: quipu sync", newest.saturating_sub(here)), Some(newest)),
+            Err(StoreError::Unreachable { what, .. }) => (format!("not known to be the newest: {what}"), None),
+            Err(error) => return Err(error.into()),
+        };
+        let text = format!("`{}` at {}\nthis working copy is at revision {here}, {state}\n", about.project, about.address);
+        Ok(Answer::new(
+            json!({"shared": true, "address": about.address, "project": about.project, "here": here, "newest": there, "schema": SCHEMA}),
+            text,
+        ))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct StoreMigrate {
+    /// postgres://OWNER@HOST/DATABASE [env: QUIPU_STORE]
+    address: Option<String>,
+}
+
+impl Operate for StoreMigrate {
+    const NAME: &'static str = "store migrate";
+    const ABOUT: &'static str = "Make the tables of a shared store, or bring them to this program's version";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        session.actor.may(Privilege::MakeRules)?;
+        let address = address(self.address.as_deref(), None)?;
+        let before = Postgres::at(&address).migrate()?;
+        let text = match before {
+            SCHEMA => format!("schema {SCHEMA}, as this program needs it\n"),
+            0 => format!("made schema {SCHEMA}\n"),
+            before => format!("schema {before} became {SCHEMA}\n"),
+        };
+        Ok(Answer::new(json!({"before": before, "schema": SCHEMA}), text))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct StoreRoles {
+    /// Run it there, as the owner, instead of printing it
+    #[arg(long, value_name = "ADDRESS")]
+    grant: Option<String>,
+}
+
+impl Operate for StoreRoles {
+    const NAME: &'static str = "store roles";
+    const ABOUT: &'static str = "The SQL that gives workers and keepers their rights, and nobody more";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        session.actor.may(Privilege::MakeRules)?;
+        if let Some(text) = &self.grant {
+            Postgres::at(&Address::parse(text)?).grant_roles()?;
+            return Ok(Answer::new(json!({"granted": true}), "quipu_worker and quipu_keeper have their rights\n"));
+        }
+        Ok(Answer::new(json!({"sql": roles()}), roles()))
+    }
+}

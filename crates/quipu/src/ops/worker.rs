@@ -1,0 +1,88 @@
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use quipu_contract::{Contract, Privilege};
+use quipu_protocol::Project;
+use quipu_protocol::flow::{Choice, Stay, Until};
+
+use super::run::{JOBS, carry_out, choose};
+use crate::answer::{Answer, Failure, exit};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Worker {
+    /// Only the flow of this profile, and the steps of quipu.toml
+    #[arg(long, value_name = "PROFILE")]
+    flow: Option<String>,
+    /// Only this step; may be given again
+    #[arg(long = "step", value_name = "STEP")]
+    steps: Vec<String>,
+    /// No step behind this one
+    #[arg(long, value_name = "STEP")]
+    until: Option<String>,
+    /// How many agents work at a time
+    #[arg(long, value_name = "N", default_value_t = JOBS)]
+    jobs: usize,
+    /// Leave when nothing can be done and no other worker is at anything, rather than wait for people
+    #[arg(long)]
+    until_idle: bool,
+    /// Begin nothing after so many seconds, and leave
+    #[arg(long = "for", value_name = "SECONDS")]
+    seconds: Option<u64>,
+    /// Let agents complete files that were begun, rather than do them again
+    #[arg(long)]
+    salvage: bool,
+    /// The model to ask for, where the agent lets one choose
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+}
+
+impl Operate for Worker {
+    const NAME: &'static str = "worker";
+    const ABOUT: &'static str = "Take what is ready of the flow, beside other workers, until all of it is done";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        session.actor.may(Privilege::RunFlow)?;
+        let root = Project::find_root(&session.folder)?;
+        let until = if self.until_idle { Until::Idle } else { Until::Done };
+        let stay = Stay { until, leave_at: self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds)) };
+        let done = loop {
+            let (project, behind) = Session::newest_project(&root)?;
+            if let Some(behind) = behind {
+                eprintln!("{behind}");
+            }
+            check_flow(&project.contract, self.flow.as_deref())?;
+            let choice = choose(session, &project.contract, &self.steps, self.until.as_ref())?;
+            let choice = Choice { flow: self.flow.clone(), salvage: self.salvage, jobs: self.jobs, ..choice };
+            let done = carry_out(session, &project, choice, stay, self.model.as_deref())?;
+            if done.stopped || !done.rules_changed {
+                break done;
+            }
+        };
+        let mut answer = done.answer;
+        if done.stopped {
+            answer = answer.say("left when asked to: what it held is given back");
+        } else if !done.complete {
+            answer = answer.say("left before all was done");
+        }
+        // Being asked to leave is no failure; what others could not do is.
+        answer.exit = match () {
+            () if done.failed && !done.stopped => exit::AGENT,
+            () if done.stuck && !done.stopped => exit::NO,
+            () => exit::FINE,
+        };
+        Ok(answer)
+    }
+}
+
+fn check_flow(contract: &Contract, flow: Option<&str>) -> Result<(), Failure> {
+    let Some(flow) = flow else { return Ok(()) };
+    let mut known: Vec<&str> = contract.steps.iter().map(|s| s.profile.as_str()).filter(|p| !p.is_empty()).collect();
+    known.dedup();
+    if known.contains(&flow) {
+        return Ok(());
+    }
+    let mend = if known.is_empty() { "leave --flow out".to_owned() } else { format!("one of {}", known.join(", ")) };
+    Err(Failure::new(exit::NOT_FOUND, format!("no profile `{flow}` of this project has a flow"), mend))
+}

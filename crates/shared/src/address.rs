@@ -1,0 +1,190 @@
+//! Where a shared store is: `postgres://user@host:5432/database?project=NAME&sslmode=…`.
+//!
+//! A password may stand in it and is never shown: everything that is printed or kept comes from `shown`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use quipu_store::StoreError;
+use tokio_postgres::config::{Host, SslMode};
+
+use crate::password;
+
+/// How the connection is kept from others' eyes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tls {
+    Off,
+    /// Encrypted, and the server proves its name by a certificate.
+    Proven,
+}
+
+/// The address of a shared store, with what is needed to get in.
+#[derive(Clone)]
+pub struct Address {
+    pub(crate) config: tokio_postgres::Config,
+    pub(crate) tls: Tls,
+    /// Certificates that are trusted instead of the usual ones.
+    pub(crate) roots: Option<PathBuf>,
+    pub project: Option<String>,
+    /// How long a writer waits for a server that does not answer.
+    pub(crate) wait: Option<Duration>,
+    shown: String,
+    has_password: bool,
+}
+
+const CONNECT: Duration = Duration::from_secs(4);
+/// A server that is silent for so long is gone, whatever the network says.
+const SILENCE: Duration = Duration::from_secs(10);
+
+impl Address {
+    pub fn parse(text: &str) -> Result<Address, StoreError> {
+        let shown = without_password(text);
+        let bad = |what: String| StoreError::refused(format!("`{shown}` is no address of a shared store: {what}"), FORM);
+        if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
+            return Err(bad("it does not begin with `postgres://`".into()));
+        }
+        let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        let (mut project, mut sslmode, mut roots, mut wait, mut rest) = (None, None, None, None, Vec::new());
+        for pair in query.split('&').filter(|p| !p.is_empty()) {
+            match pair.split_once('=').unwrap_or((pair, "")) {
+                ("project", value) => project = Some(decoded(value)),
+                ("sslmode", value) => sslmode = Some(value.to_owned()),
+                ("sslrootcert", value) => roots = Some(PathBuf::from(decoded(value))),
+                ("wait", value) => {
+                    let seconds = value.parse().map_err(|_| bad(format!("wait `{value}` is no number of seconds")))?;
+                    wait = Some(Duration::from_secs(seconds));
+                }
+                _ => rest.push(pair),
+            }
+        }
+        let plain = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
+        let mut config = tokio_postgres::Config::from_str(&plain).map_err(|e| bad(e.to_string()))?;
+        if config.get_hosts().is_empty() {
+            return Err(bad("it names no host".into()));
+        }
+        if config.get_user().is_none() {
+            config.user(std::env::var("PGUSER").or_else(|_| std::env::var("USER")).unwrap_or_else(|_| "postgres".into()));
+        }
+        let has_password = config.get_password().is_some();
+        if !has_password && let Some(found) = password::find(&config) {
+            config.password(found);
+        }
+        let near = config.get_hosts().iter().all(|host| match host {
+            Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1"),
+            Host::Unix(_) => true,
+        });
+        let tls = match sslmode.as_deref() {
+            Some("disable") => Tls::Off,
+            Some("require" | "verify-ca" | "verify-full") => Tls::Proven,
+            None if near => Tls::Off,
+            None => Tls::Proven,
+            Some(other) => return Err(bad(format!("sslmode `{other}` is not one of disable, require, verify-full"))),
+        };
+        config.ssl_mode(if tls == Tls::Off { SslMode::Disable } else { SslMode::Require });
+        config.connect_timeout(CONNECT).keepalives_idle(SILENCE).tcp_user_timeout(SILENCE);
+        if config.get_application_name().is_none() {
+            config.application_name("quipu");
+        }
+        Ok(Address { config, tls, roots, project, wait, shown, has_password })
+    }
+
+    /// Whether a password stands in the address itself.
+    pub fn has_password(&self) -> bool {
+        self.has_password
+    }
+
+    /// The address without its password.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+}
+
+const FORM: &str = "postgres://USER@HOST:5432/DATABASE?project=NAME     (the password: PGPASSWORD, or ~/.pgpass)";
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({})", self.shown)
+    }
+}
+
+/// Cuts out whatever may be a password, in anything that looks like an address.
+fn without_password(text: &str) -> String {
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), text),
+    };
+    // An unescaped `@` in a password: everything up to the last one is the user's part.
+    let end = rest.find(['/', '?']).filter(|end| rest[*end..].rfind('@').is_none()).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
+    let user = user.map(|user| format!("{}@", user.split(':').next().unwrap_or_default())).unwrap_or_default();
+    let (path, query) = tail.split_once('?').map_or((tail, None), |(path, query)| (path, Some(query)));
+    let kept: Vec<&str> = query.unwrap_or_default().split('&').filter(|p| !p.is_empty() && !p.starts_with("password=")).collect();
+    let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
+    format!("{scheme}{user}{host}{path}{query}")
+}
+
+/// `%20` and the like.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = |at: usize| after.get(at).and_then(|b| char::from(*b).to_digit(16));
+        match (first, hex(0), hex(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push(u8::try_from(high * 16 + low).unwrap_or(b'?'));
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for text in [
+            "postgres://ann:s3cret@db.example:5433/books?project=novel",
+            "postgres://ann:s3cret@db.example:5433/books?password=s3cret&project=novel",
+            "postgres://ann:s3c/s3cret@x@db.example:5433/books?project=novel",
+        ] {
+            let shown = without_password(text);
+            assert!(!shown.contains("s3c"), "{shown}");
+            assert!(shown.contains("db.example:5433/books?project=novel"), "{shown}");
+            match Address::parse(text) {
+                Ok(address) => assert!(!format!("{address:?} {address}").contains("s3c")),
+                Err(error) => assert!(!format!("{error:?} {error}").contains("s3c")),
+            }
+        }
+    }
+
+    #[test]
+    fn far_hosts_prove_their_name_unless_told_otherwise() {
+        let tls = |text: &str| Address::parse(text).unwrap().tls;
+        assert_eq!(tls("postgres://a@db.example/x"), Tls::Proven);
+        assert_eq!(tls("postgres://a@db.example/x?sslmode=disable"), Tls::Off);
+        assert_eq!(tls("postgres://a@127.0.0.1/x"), Tls::Off);
+        assert_eq!(tls("postgres://a@localhost,db.example/x"), Tls::Proven);
+        assert!(Address::parse("postgres://a@db.example/x?sslmode=prefer").is_err());
+        assert!(Address::parse("mysql://a@db.example/x").is_err());
+        assert_eq!(Address::parse("postgres://a@h/x?project=my%20book").unwrap().project.unwrap(), "my book");
+    }
+}

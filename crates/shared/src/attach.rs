@@ -1,0 +1,102 @@
+//! What makes a project a working copy: `.quipu/shared`, or an address in the environment or the contract.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use quipu_contract::Contract;
+use quipu_store::{Order, SHARED, StoreError, register_orders};
+use serde::{Deserialize, Serialize};
+
+use crate::address::Address;
+use crate::postgres::Postgres;
+
+/// What a working copy knows of the shared store it belongs to. No password is ever kept here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    pub address: String,
+    pub project: String,
+    pub id: String,
+}
+
+impl Attachment {
+    pub fn load(root: &Path) -> Result<Option<Attachment>, StoreError> {
+        let path = root.join(".quipu").join(SHARED);
+        match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(StoreError::Io { what: format!("cannot read `{}`", path.display()), source }),
+            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|e| {
+                StoreError::refused(
+                    format!("`.quipu/{SHARED}` is not what Quipu wrote: {e}"),
+                    "quipu checkout ADDRESS DIR     (a fresh working copy)",
+                )
+            }),
+        }
+    }
+
+    /// Durable when this returns: a copy that forgot whom it belongs to would begin a history of its own.
+    pub fn save(&self, root: &Path) -> Result<(), StoreError> {
+        let io = |source| StoreError::Io { what: format!("cannot write `.quipu/{SHARED}`"), source };
+        let folder = root.join(".quipu");
+        std::fs::create_dir_all(&folder).map_err(io)?;
+        let text = serde_json::to_string_pretty(self).expect("three strings") + "\n";
+        let part = folder.join(format!("{SHARED}.part"));
+        let write = || -> std::io::Result<()> {
+            std::fs::write(&part, text)?;
+            std::fs::File::open(&part)?.sync_all()?;
+            std::fs::rename(&part, folder.join(SHARED))?;
+            std::fs::File::open(&folder)?.sync_all()
+        };
+        write().map_err(io)
+    }
+
+    pub fn forget(root: &Path) -> Result<(), StoreError> {
+        let io = |source| StoreError::Io { what: format!("cannot remove `.quipu/{SHARED}`"), source };
+        std::fs::remove_file(root.join(".quipu").join(SHARED)).map_err(io)?;
+        let _ = std::fs::remove_file(root.join(".quipu/mark"));
+        std::fs::File::open(root.join(".quipu")).and_then(|folder| folder.sync_all()).map_err(io)
+    }
+}
+
+/// Teaches this process to open working copies; `tell` is how the user hears that something is waited for.
+pub fn register(tell: fn(&str)) {
+    crate::link::tell_with(tell);
+    register_orders(find);
+}
+
+fn find(root: &Path, contract: &Contract) -> Result<Option<Arc<dyn Order>>, StoreError> {
+    Ok(find_postgres(root, contract.store.as_deref())?.map(|postgres| Arc::new(postgres) as Arc<dyn Order>))
+}
+
+/// The order of the project in a folder, if it is a working copy or is to become one.
+pub(crate) fn find_postgres(root: &Path, in_contract: Option<&str>) -> Result<Option<Postgres>, StoreError> {
+    let attached = Attachment::load(root)?;
+    let said = std::env::var("QUIPU_STORE").ok().filter(|text| !text.is_empty());
+    if attached.is_none() && said.is_none() && in_contract.is_none() {
+        return Ok(None);
+    }
+    if let (None, Some(text)) = (&said, in_contract)
+        && Address::parse(text)?.has_password()
+    {
+        return Err(StoreError::refused(
+            "`store` in quipu.toml holds a password, and quipu.toml is read by everyone",
+            "take it out; PGPASSWORD or ~/.pgpass holds it",
+        ));
+    }
+    let Some(text) = said.as_deref().or(in_contract).or(attached.as_ref().map(|a| a.address.as_str())) else { return Ok(None) };
+    let address = Address::parse(text)?;
+    let folder = || {
+        let name = std::path::absolute(root).ok().and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
+        name.unwrap_or_else(|| "project".into())
+    };
+    Ok(Some(match attached {
+        Some(attached) => Postgres::of(&address, attached.project, Some(attached.id), Some(root)),
+        None => Postgres::of(&address, address.project.clone().unwrap_or_else(folder), None, Some(root)),
+    }))
+}
+
+impl Postgres {
+    /// The shared order of the project in a folder; none if it is a project of its own.
+    pub fn of_folder(root: &Path, contract: &Contract) -> Result<Option<Postgres>, StoreError> {
+        find_postgres(root, contract.store.as_deref())
+    }
+}

@@ -1,0 +1,284 @@
+//! A connection that is made when it is wanted, and made again when it breaks.
+//!
+//! Every call may be made twice: whoever hands in a commit hands it in with the same id. Trying again is
+//! bounded, and the user is told once that something is being waited for.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use quipu_store::{Patience, StoreError};
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{AsyncMessage, Client, NoTls};
+
+use crate::address::{Address, Tls};
+use crate::tls::connector;
+
+/// How long a writer is kept waiting for a server that does not answer; `wait=` in the address or `QUIPU_STORE_WAIT` say otherwise.
+const WAIT_SECONDS: u64 = 30;
+/// How long one answer may take: a commit queues behind those of its project.
+const ANSWER: Duration = Duration::from_secs(15);
+/// The same for someone who only reads.
+const QUICK_ANSWER: Duration = Duration::from_secs(4);
+/// After a failure so long, reading does not try again.
+const REST: Duration = Duration::from_secs(3);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+static TELL: OnceLock<fn(&str)> = OnceLock::new();
+
+/// Names who tells the user that something is waited for.
+pub(crate) fn tell_with(tell: fn(&str)) {
+    let _ = TELL.set(tell);
+}
+
+/// Why a call came to nothing.
+pub(crate) enum Fault {
+    /// The connection: it may work the next time.
+    Passing(String),
+    /// The database said no.
+    Final(StoreError),
+}
+
+pub(crate) struct Open {
+    pub client: Arc<Client>,
+    /// Rings for every notification that arrives.
+    pub rung: Arc<Notify>,
+    /// Whether this connection listens already.
+    pub listening: bool,
+    /// Whether a turn is being taken: a transaction is open.
+    pub in_turn: bool,
+    /// The schema was found to be one that this program knows.
+    pub checked: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Inside {
+    runtime: Option<Runtime>,
+    pub open: Option<Open>,
+    failed: Option<Instant>,
+}
+
+pub(crate) struct Link {
+    pub address: Address,
+    inside: Mutex<Inside>,
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        // Nothing is waited for: a server that hangs must not keep a command from ending.
+        self.open = None;
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Something that is asked over a connection.
+pub(crate) trait Ask<T>: AsyncFn(&mut Open) -> Result<T, tokio_postgres::Error> {}
+impl<T, F: AsyncFn(&mut Open) -> Result<T, tokio_postgres::Error>> Ask<T> for F {}
+
+impl Link {
+    pub fn new(address: Address) -> Link {
+        Link { address, inside: Mutex::default() }
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks until there is an answer, or patience is at an end.
+    pub fn ask<T>(&self, patience: Patience, ask: impl Ask<T>) -> Result<T, StoreError> {
+        self.hand_in(patience, ask).map_err(|error| match error {
+            StoreError::Unreachable { what, .. } => StoreError::Unreachable { what, sent: false },
+            other => other,
+        })
+    }
+
+    /// The same with something that may have happened although no answer came.
+    pub fn hand_in<T>(&self, patience: Patience, ask: impl Ask<T>) -> Result<T, StoreError> {
+        let (answer, most) = match patience {
+            Patience::Little => (QUICK_ANSWER, Duration::ZERO),
+            Patience::Bounded => (ANSWER, self.address.wait.unwrap_or_else(longest_wait)),
+        };
+        let mut inside = self.inside();
+        if patience == Patience::Little && inside.failed.is_some_and(|failed| failed.elapsed() < REST) {
+            return Err(self.unreachable("it did not answer a moment ago", false));
+        }
+        let begun = Instant::now();
+        let (mut pause, mut told, mut sent) = (FIRST_PAUSE, false, false);
+        loop {
+            let what = match self.try_once(&mut inside, answer, &ask, &mut sent) {
+                Ok(value) => {
+                    inside.failed = None;
+                    return Ok(value);
+                }
+                Err(Fault::Final(error)) => {
+                    // A transaction that failed is of no use to anyone.
+                    if inside.open.as_ref().is_some_and(|open| open.in_turn) {
+                        inside.open = None;
+                    }
+                    // An earlier try may have been accepted all the same.
+                    return Err(if sent { self.unreachable(&error.to_string(), true) } else { error });
+                }
+                Err(Fault::Passing(what)) => what,
+            };
+            inside.open = None;
+            if begun.elapsed() + pause >= most {
+                inside.failed = Some(Instant::now());
+                return Err(self.unreachable(&what, sent));
+            }
+            if !told && begun.elapsed() > Duration::from_secs(1) {
+                told = true;
+                if let Some(tell) = TELL.get() {
+                    tell(&format!("waiting for {} ({what}); trying again for up to {} s", self.address, most.as_secs()));
+                }
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn unreachable(&self, what: &str, sent: bool) -> StoreError {
+        StoreError::Unreachable { what: format!("the shared store {} cannot be reached: {what}", self.address), sent }
+    }
+
+    fn try_once<T>(&self, inside: &mut Inside, most: Duration, ask: &impl Ask<T>, sent: &mut bool) -> Result<T, Fault> {
+        let Inside { runtime, open, .. } = inside;
+        let runtime = match runtime {
+            Some(runtime) => runtime,
+            None => {
+                let made = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                runtime.insert(made.map_err(|e| Fault::Final(StoreError::Io { what: "cannot start".into(), source: e }))?)
+            }
+        };
+        if open.as_ref().is_none_or(|open| open.client.is_closed()) {
+            *open = Some(runtime.block_on(async {
+                tokio::time::timeout(most, self.connect()).await.unwrap_or_else(|_| Err(Fault::Passing("it does not answer".into())))
+            })?);
+        }
+        let open = open.as_mut().expect("opened above");
+        let answer = runtime.block_on(async { tokio::time::timeout(most, ask(open)).await });
+        match answer {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => {
+                // A database that says why has done nothing.
+                *sent |= error.code().is_none();
+                Err(self.fault(&error))
+            }
+            Err(_) => {
+                *sent = true;
+                Err(Fault::Passing(format!("no answer within {} s", most.as_secs())))
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Open, Fault> {
+        let rung = Arc::new(Notify::new());
+        let client = match self.address.tls {
+            Tls::Off => {
+                let (client, connection) = self.address.config.connect(NoTls).await.map_err(|e| self.fault(&e))?;
+                tokio::spawn(drive(connection, Arc::clone(&rung)));
+                client
+            }
+            Tls::Proven => {
+                let tls = connector(self.address.roots.as_deref()).map_err(Fault::Final)?;
+                let (client, connection) = self.address.config.connect(tls).await.map_err(|e| self.fault(&e))?;
+                tokio::spawn(drive(connection, Arc::clone(&rung)));
+                client
+            }
+        };
+        Ok(Open { client: Arc::new(client), rung, listening: false, in_turn: false, checked: false })
+    }
+
+    /// Sorts an error by whether trying again can help.
+    fn fault(&self, error: &tokio_postgres::Error) -> Fault {
+        let Some(db) = error.as_db_error() else {
+            let mut what = error.to_string();
+            let mut source = std::error::Error::source(error);
+            while let Some(inner) = source {
+                what = format!("{what}: {inner}");
+                source = inner.source();
+            }
+            // What the certificate says does not change by asking again.
+            return match what.contains("certificate") {
+                true => Fault::Final(StoreError::refused(
+                    format!("{} does not prove its name: {what}", self.address),
+                    "sslrootcert=FILE.pem in the address, with the authority that signed it",
+                )),
+                false => Fault::Passing(what),
+            };
+        };
+        let code = db.code();
+        let passing = [
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::TOO_MANY_CONNECTIONS,
+            // A standby that is not promoted yet.
+            SqlState::READ_ONLY_SQL_TRANSACTION,
+            SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+            SqlState::QUERY_CANCELED,
+            SqlState::LOCK_NOT_AVAILABLE,
+        ];
+        let what = db.message().to_owned();
+        if passing.contains(code) || code.code().starts_with("08") || code.code().starts_with("53") {
+            return Fault::Passing(what);
+        }
+        let (what, mend) = match code.code() {
+            "28P01" | "28000" => (format!("{} does not let us in: {what}", self.address), "PGPASSWORD, or a line in ~/.pgpass"),
+            "3D000" => (format!("{}: {what}", self.address), "createdb NAME     (or name another in the address)"),
+            "3F000" | "42P01" | "42883" => (format!("{} holds no store of Quipu: {what}", self.address), "quipu store migrate ADDRESS"),
+            "42501" => (format!("{}: {what}", self.address), "quipu store roles     (who may do what)"),
+            _ => (format!("{} failed: {what} ({})", self.address, code.code()), "quipu doctor"),
+        };
+        Fault::Final(StoreError::refused(what, mend))
+    }
+}
+
+impl Link {
+    /// Waits until a notification arrives, or for so long.
+    pub fn rest(&self, most: Duration) {
+        let mut inside = self.inside();
+        let Inside { runtime, open, .. } = &mut *inside;
+        match (runtime, open) {
+            (Some(runtime), Some(open)) => {
+                let rung = Arc::clone(&open.rung);
+                let _ = runtime.block_on(async { tokio::time::timeout(most, rung.notified()).await });
+            }
+            _ => {
+                drop(inside);
+                std::thread::sleep(most);
+            }
+        }
+    }
+
+    /// Ends a turn, if one is being taken: the connection goes, and the server undoes it.
+    pub fn give_up_turn(&self) {
+        let mut inside = self.inside();
+        if inside.open.as_ref().is_some_and(|open| open.in_turn) {
+            inside.open = None;
+        }
+    }
+}
+
+/// Moves bytes for as long as there is a connection.
+async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, rung: Arc<Notify>)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
+        if let AsyncMessage::Notification(_) = message {
+            rung.notify_one();
+        }
+    }
+}
+
+fn longest_wait() -> Duration {
+    let said = std::env::var("QUIPU_STORE_WAIT").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(said.unwrap_or(WAIT_SECONDS))
+}

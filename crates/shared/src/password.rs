@@ -1,0 +1,53 @@
+//! Where a password comes from that does not stand in the address: the environment, or `~/.pgpass`.
+
+use std::path::PathBuf;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+
+/// The first that is there: `QUIPU_STORE_PASSWORD`, `PGPASSWORD`, a line of the password file.
+pub(crate) fn find(config: &Config) -> Option<String> {
+    let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(password) = given("QUIPU_STORE_PASSWORD").or_else(|| given("PGPASSWORD")) {
+        return Some(password);
+    }
+    let file = given("PGPASSFILE").map(PathBuf::from).or_else(|| given("HOME").map(|home| PathBuf::from(home).join(".pgpass")))?;
+    let text = std::fs::read_to_string(file).ok()?;
+    let host = config.get_hosts().first().map(|host| match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(_) => "localhost".into(),
+    })?;
+    let port = config.get_ports().first().copied().unwrap_or(5432).to_string();
+    let user = config.get_user().unwrap_or_default();
+    in_lines(&text, [&host, &port, config.get_dbname().unwrap_or(user), user])
+}
+
+/// `host:port:database:user:password`, `*` for any, `\:` and `\\` for themselves.
+fn in_lines(text: &str, wanted: [&str; 4]) -> Option<String> {
+    text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+        let mut fields = vec![String::new()];
+        let mut chars = line.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '\\' => fields.last_mut()?.extend(chars.next()),
+                ':' if fields.len() < 5 => fields.push(String::new()),
+                c => fields.last_mut()?.push(c),
+            }
+        }
+        let matches = fields.len() == 5 && fields.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
+        matches.then(|| fields.pop()).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_fits_counts() {
+        let text = "# comment\nother:5432:db:ann:no\ndb.example:*:books:ann:a\\:b\\\\c\n*:*:*:*:last\n";
+        assert_eq!(in_lines(text, ["db.example", "5433", "books", "ann"]).unwrap(), "a:b\\c");
+        assert_eq!(in_lines(text, ["db.example", "5433", "books", "bob"]).unwrap(), "last");
+        assert_eq!(in_lines("a:b:c:d", ["a", "b", "c", "d"]), None);
+    }
+}

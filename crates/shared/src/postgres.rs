@@ -1,0 +1,375 @@
+//! The order of one project in PostgreSQL: every call is one statement, one round trip.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use quipu_store::{Bid, Described, Mark, Order, Patience, Record, Ruling, Said, StoreError, Verdict};
+use serde::Serialize;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::address::Address;
+use crate::attach::Attachment;
+use crate::link::{Link, Open};
+use crate::{migrate, wire};
+
+/// The revision is looked at so often even if no notification comes.
+const POLL: Duration = Duration::from_millis(500);
+/// Notifications are sent no more often than this by one process.
+const TELL: Duration = Duration::from_millis(5);
+
+const COMMIT: &str = "SELECT * FROM quipu.commit($1::text::uuid, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+const AFTER: &str = "SELECT * FROM quipu.after($1::text::uuid, $2, $3)";
+const TURN: &str = "SELECT * FROM quipu.turn($1::text::uuid, $2, $3)";
+
+/// A project of the store, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SeenProject {
+    pub name: String,
+    pub id: String,
+    pub rev: u64,
+}
+
+/// PostgreSQL as the order of a project.
+pub struct Postgres {
+    link: Link,
+    /// Another connection: whoever waits or looks must not be in the way of whoever commits.
+    feed: Link,
+    project: String,
+    /// The project's id; none before it is founded.
+    id: Mutex<Option<String>>,
+    /// The working copy, if this is one.
+    root: Option<PathBuf>,
+    told: Mutex<Option<Instant>>,
+}
+
+impl Postgres {
+    /// The store at an address, for what needs no project.
+    pub fn at(address: &Address) -> Postgres {
+        Postgres::of(address, address.project.clone().unwrap_or_default(), None, None)
+    }
+
+    pub(crate) fn of(address: &Address, project: String, id: Option<String>, root: Option<&Path>) -> Postgres {
+        Postgres {
+            link: Link::new(address.clone()),
+            feed: Link::new(address.clone()),
+            project,
+            id: Mutex::new(id),
+            root: root.map(Path::to_owned),
+            told: Mutex::new(None),
+        }
+    }
+
+    pub fn address(&self) -> &Address {
+        &self.link.address
+    }
+
+    fn known_id(&self) -> Option<String> {
+        self.id.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn founded(&self) -> Result<String, StoreError> {
+        self.known_id().ok_or_else(|| StoreError::refused("this project is not in the shared store yet", "quipu store push ADDRESS"))
+    }
+
+    /// Asks for rows, having made sure that the schema is known.
+    pub(crate) fn rows(&self, patience: Patience, sql: &str, parameters: &[(&(dyn ToSql + Sync), Type)]) -> Result<Vec<Row>, StoreError> {
+        self.link.ask(patience, async |open: &mut Open| match migrate::check(open).await? {
+            Ok(()) => Ok(Ok(open.client.query_typed(sql, parameters).await?)),
+            Err(refused) => Ok(Err(refused)),
+        })?
+    }
+
+    /// Brings the schema of the database to the version that this program knows. Returns the version before.
+    pub fn migrate(&self) -> Result<i32, StoreError> {
+        migrate::migrate(&self.link)
+    }
+
+    /// Gives the rights of workers and keepers.
+    pub fn grant_roles(&self) -> Result<(), StoreError> {
+        self.link.ask(Patience::Bounded, async |open: &mut Open| open.client.batch_execute(migrate::roles()).await)
+    }
+
+    /// Every project there is.
+    pub fn projects(&self) -> Result<Vec<SeenProject>, StoreError> {
+        let rows = self.rows(Patience::Bounded, "SELECT name, id, rev FROM quipu.projects()", &[])?;
+        Ok(rows.iter().map(|row| SeenProject { name: row.get(0), id: row.get(1), rev: row.get::<_, i64>(2).unsigned_abs() }).collect())
+    }
+
+    /// A project by its name.
+    pub fn locate(&self, name: &str) -> Result<Option<SeenProject>, StoreError> {
+        let rows = self.rows(Patience::Bounded, "SELECT id, rev FROM quipu.locate($1)", &[(&name, Type::TEXT)])?;
+        Ok(rows.first().and_then(|row| {
+            Some(SeenProject { name: name.to_owned(), id: row.get::<_, Option<String>>(0)?, rev: row.get::<_, i64>(1).unsigned_abs() })
+        }))
+    }
+
+    /// Makes a project; an empty one of that name is taken. Returns its id.
+    pub fn found(&self, name: &str) -> Result<String, StoreError> {
+        let rows = self.rows(Patience::Bounded, "SELECT quipu.found($1)", &[(&name, Type::TEXT)])?;
+        rows.first().and_then(|row| row.get::<_, Option<String>>(0)).ok_or_else(|| {
+            StoreError::refused(
+                format!("{} has a project `{name}` already", self.link.address),
+                "quipu checkout ADDRESS --project NAME     (to work in it), or another name: …?project=NAME",
+            )
+        })
+    }
+
+    /// Takes over records of a project's own, behind a revision. Returns the newest revision then.
+    pub(crate) fn load(&self, id: &str, rev: u64, records: &[Record]) -> Result<u64, StoreError> {
+        let mut parts = Parts::of(records, &[]);
+        parts.leases = records.iter().map(|r| r.lease.as_ref().map(wire::happened)).collect();
+        let times: Vec<i64> = records.iter().map(|r| quipu_store::parse_time(&r.at).unwrap_or(0)).collect();
+        let rev = signed(rev);
+        let rows = self.rows(
+            Patience::Bounded,
+            "SELECT quipu.load($1::text::uuid, $2, $3, $4, $5, $6, $7)",
+            &[
+                (&id, Type::TEXT),
+                (&rev, Type::INT8),
+                (&parts.ids, Type::TEXT_ARRAY),
+                (&times, Type::INT8_ARRAY),
+                (&parts.bodies, Type::TEXT_ARRAY),
+                (&parts.leases, Type::TEXT_ARRAY),
+                (&parts.bytes, Type::BYTEA_ARRAY),
+            ],
+        )?;
+        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+    }
+
+    /// Makes the project on the server, for a working copy that has no history yet.
+    fn attach_new(&self) -> Result<String, StoreError> {
+        self.migrate()?;
+        let id = self.found(&self.project)?;
+        if let Some(root) = &self.root {
+            Attachment { address: self.link.address.shown().to_owned(), project: self.project.clone(), id: id.clone() }.save(root)?;
+        }
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
+        Ok(id)
+    }
+
+    /// Whether others are to be woken now; a burst of commits wakes them a few times, not each time.
+    fn is_time_to_tell(&self) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = told.is_none_or(|told| told.elapsed() > TELL);
+        if due {
+            *told = Some(Instant::now());
+        }
+        due
+    }
+
+    fn ruling(&self, rows: Vec<Row>) -> Result<Ruling, StoreError> {
+        let unknown =
+            |what: String| StoreError::refused(format!("the shared store answered what this Quipu does not know: {what}"), "quipu doctor");
+        let mut rows = rows.into_iter();
+        let first = rows.next().ok_or_else(|| unknown("nothing".into()))?;
+        let what = first.get::<_, Option<String>>("what").unwrap_or_default();
+        let verdict = match first.get::<_, Option<&str>>("verdict").unwrap_or_default() {
+            "accepted" => Verdict::Accepted,
+            "stale" => Verdict::Stale(what),
+            "held" => Verdict::Held(what),
+            "refused" => Verdict::Refused { what, mend: "quipu store roles     (who may do what in the shared store)".into() },
+            "diverged" => {
+                return Err(StoreError::refused(
+                    format!("the log of `{}` at {} is not the one that this working copy follows", self.project, self.link.address),
+                    "was an older backup restored, or a standby promoted that had not received everything? Keep this folder, check out another: quipu checkout ADDRESS DIR",
+                ));
+            }
+            other => return Err(unknown(other.into())),
+        };
+        let mut records = Vec::new();
+        for row in rows {
+            let bytes = row.get::<_, Option<Vec<Option<Vec<u8>>>>>("bytes").unwrap_or_default();
+            let record = wire::put_together(row.get("rev"), row.get("id"), row.get("at_us"), row.get("body"), row.get("lease"), bytes);
+            records.push(record.map_err(|what| {
+                StoreError::refused(format!("a later Quipu wrote to the shared store: {what}"), "use that version, or a newer one")
+            })?);
+        }
+        let newest = first.get::<_, Option<i64>>("newest").unwrap_or_default().unsigned_abs();
+        Ok(Ruling { verdict, records, newest, now_us: first.get::<_, Option<i64>>("now_us").unwrap_or_default() })
+    }
+
+    fn refused_ruling(ruling: Ruling) -> Result<Ruling, StoreError> {
+        match ruling.verdict {
+            Verdict::Refused { what, mend } => Err(StoreError::refused(what, mend)),
+            _ => Ok(ruling),
+        }
+    }
+}
+
+/// Records as the parameters of a call.
+struct Parts {
+    ids: Vec<String>,
+    bodies: Vec<String>,
+    leases: Vec<Option<String>>,
+    bytes: Vec<Option<Vec<u8>>>,
+}
+
+impl Parts {
+    fn of(records: &[Record], instead: &[(String, Vec<String>)]) -> Parts {
+        let mut parts = Parts { ids: Vec::new(), bodies: Vec::new(), leases: Vec::new(), bytes: Vec::new() };
+        for record in records {
+            let (body, bytes) = wire::take_apart(record);
+            parts.ids.push(record.id.clone());
+            parts.bodies.push(body);
+            parts.leases.push(record.lease.as_ref().map(|event| wire::wanted(event, instead)));
+            parts.bytes.extend(bytes);
+        }
+        parts
+    }
+}
+
+impl Order for Postgres {
+    fn rule(&self, bid: &Bid<'_>) -> Result<Ruling, StoreError> {
+        let id = match self.known_id() {
+            Some(id) => id,
+            None if bid.mark.rev == 0 => self.attach_new()?,
+            None => self.founded()?,
+        };
+        let parts = Parts::of(bid.records, &bid.instead);
+        let relies: serde_json::Map<String, serde_json::Value> =
+            bid.relies.iter().filter_map(|(path, version)| Some((path.clone(), version.as_ref()?.as_str().into()))).collect();
+        let relies = serde_json::Value::Object(relies).to_string();
+        let (rev, token) = (signed(bid.mark.rev), bid.lease.as_ref().map(|t| t.id.clone()));
+        let fence = bid.lease.as_ref().map(|t| signed(t.fence));
+        let parameters: [(&(dyn ToSql + Sync), Type); 10] = [
+            (&id, Type::TEXT),
+            (&rev, Type::INT8),
+            (&bid.mark.id, Type::TEXT),
+            (&parts.ids, Type::TEXT_ARRAY),
+            (&parts.bodies, Type::TEXT_ARRAY),
+            (&parts.leases, Type::TEXT_ARRAY),
+            (&parts.bytes, Type::BYTEA_ARRAY),
+            (&token, Type::TEXT),
+            (&fence, Type::INT8),
+            (&relies, Type::TEXT),
+        ];
+        let tell = self.is_time_to_tell();
+        let telling = format!("SELECT quipu.tell('{id}')");
+        let rows = self.link.hand_in(bid.patience, async |open: &mut Open| {
+            if let Err(refused) = migrate::check(open).await? {
+                return Ok(Err(refused));
+            }
+            let client = std::sync::Arc::clone(&open.client);
+            if open.in_turn {
+                let rows = client.query_typed(COMMIT, &parameters).await?;
+                client.batch_execute("COMMIT").await?;
+                open.in_turn = false;
+                client.batch_execute(&telling).await?;
+                return Ok(Ok(rows));
+            }
+            let commit = client.query_typed(COMMIT, &parameters);
+            if !tell {
+                return Ok(Ok(commit.await?));
+            }
+            // Both are on their way at once, in this order; the first answer is waited for and the second is not.
+            let (mut commit, mut woken) = (std::pin::pin!(commit), std::pin::pin!(client.batch_execute(&telling)));
+            tokio::select! {
+                biased;
+                rows = &mut commit => Ok(Ok(rows?)),
+                _ = &mut woken => Ok(Ok(commit.await?)),
+            }
+        })??;
+        self.ruling(rows)
+    }
+
+    fn after(&self, mark: &Mark, patience: Patience) -> Result<Ruling, StoreError> {
+        let Some(id) = self.known_id() else {
+            return Ok(Ruling { verdict: Verdict::Accepted, records: Vec::new(), newest: mark.rev, now_us: now_us() });
+        };
+        let rev = signed(mark.rev);
+        let rows = self.rows(patience, AFTER, &[(&id, Type::TEXT), (&rev, Type::INT8), (&mark.id, Type::TEXT)])?;
+        Self::refused_ruling(self.ruling(rows)?)
+    }
+
+    fn turn(&self, mark: &Mark) -> Result<Ruling, StoreError> {
+        let id = self.founded()?;
+        let rev = signed(mark.rev);
+        let rows = self.link.ask(Patience::Bounded, async |open: &mut Open| {
+            open.in_turn = true;
+            // Whoever takes a turn and falls silent loses it.
+            open.client.batch_execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'").await?;
+            open.client.query_typed(TURN, &[(&id, Type::TEXT), (&rev, Type::INT8), (&mark.id, Type::TEXT)]).await
+        })?;
+        let mut ruling = Self::refused_ruling(self.ruling(rows)?)?;
+        while let Some(last) = ruling.records.last().filter(|last| last.seq < ruling.newest) {
+            let mark = Mark { rev: last.seq, id: last.id.clone() };
+            let more = self.after(&mark, Patience::Bounded)?.records;
+            if more.is_empty() {
+                break;
+            }
+            ruling.records.extend(more);
+        }
+        Ok(ruling)
+    }
+
+    fn pass(&self) {
+        self.link.give_up_turn();
+    }
+
+    fn wait(&self, rev: u64, most: Duration) -> Result<bool, StoreError> {
+        let Some(id) = self.known_id() else { return Ok(false) };
+        let deadline = Instant::now() + most;
+        loop {
+            let asked = self.feed.ask(Patience::Little, async |open: &mut Open| {
+                if !open.listening {
+                    open.client.batch_execute("LISTEN quipu").await?;
+                    open.listening = true;
+                }
+                open.client.query_typed("SELECT quipu.head_rev($1::text::uuid)", &[(&id, Type::TEXT)]).await
+            });
+            let newest = asked.map(|rows| rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or_default().unsigned_abs());
+            let left = deadline.saturating_duration_since(Instant::now());
+            match newest {
+                Ok(newest) if newest > rev => return Ok(true),
+                Ok(_) if left.is_zero() => return Ok(false),
+                Err(error) if left.is_zero() => return Err(error),
+                _ => self.feed.rest(POLL.min(left)),
+            }
+        }
+    }
+
+    fn describe(&self) -> Described {
+        Described { address: self.link.address.shown().to_owned(), project: self.project.clone() }
+    }
+
+    fn beat(&self, worker: &str, says: &serde_json::Value) -> Result<(), StoreError> {
+        let (id, says) = (self.founded()?, says.to_string());
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] = [(&id, Type::TEXT), (&worker, Type::TEXT), (&says, Type::TEXT)];
+        self.rows(Patience::Little, "SELECT quipu.beat($1::text::uuid, $2, $3)", &parameters).map(|_| ())
+    }
+
+    fn leave(&self, worker: &str) -> Result<(), StoreError> {
+        let id = self.founded()?;
+        self.rows(Patience::Little, "SELECT quipu.leave($1::text::uuid, $2)", &[(&id, Type::TEXT), (&worker, Type::TEXT)]).map(|_| ())
+    }
+
+    fn workers(&self) -> Result<Vec<Said>, StoreError> {
+        let Some(id) = self.known_id() else { return Ok(Vec::new()) };
+        let rows = self.rows(Patience::Little, "SELECT name, silent_us, says FROM quipu.workers($1::text::uuid)", &[(&id, Type::TEXT)])?;
+        let said = |row: &Row| Said {
+            name: row.get(0),
+            silent_ms: row.get::<_, i64>(1).max(0).unsigned_abs() / 1000,
+            says: serde_json::from_str(row.get(2)).unwrap_or_default(),
+        };
+        Ok(rows.iter().map(said).collect())
+    }
+
+    fn examine(&self, mark: &Mark) -> Result<Vec<(String, String)>, StoreError> {
+        let id = self.founded()?;
+        self.after(mark, Patience::Bounded)?;
+        let rows = self.rows(Patience::Bounded, "SELECT * FROM quipu.examine($1::text::uuid)", &[(&id, Type::TEXT)])?;
+        let mend = "the database was changed by other hands: restore it from a backup, or push this copy under another name";
+        Ok(rows.iter().map(|row| (row.get::<_, String>(0), mend.to_owned())).collect())
+    }
+}
+
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn now_us() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(0)
+}

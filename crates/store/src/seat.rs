@@ -1,0 +1,261 @@
+//! Seats: which workers are at a project, on which host, and what each of them has claimed.
+//!
+//! A seat is about now, so it is told beside the journal and never in it. On one machine it is two files under
+//! `.quipu/workers/`: what the worker says of itself, and a kernel lock that ends with its process, however that ends. In a
+//! shared order it is a row besides, told anew every few seconds. A claim names its lease before the lease is taken, so that
+//! the lease of a dead worker can be given back exactly, and no other.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use quipu_contract::Actor;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::render_second;
+use crate::error::{Result, StoreError};
+use crate::lease::Lease;
+use crate::order::Said;
+use crate::store::Store;
+
+/// A worker of another machine that was silent for so long is taken for dead. The shared order lets others release its leases
+/// after the same time.
+const SILENCE_MS: u64 = 10_000;
+
+/// Something that a worker is at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The lease that is taken for it, or is about to be.
+    pub lease: String,
+    pub step: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    pub since: String,
+}
+
+/// What a worker says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worker {
+    pub id: String,
+    pub host: String,
+    pub process: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// How many turns it takes at a time.
+    pub jobs: usize,
+    pub since: String,
+    #[serde(default)]
+    pub claims: Vec<Claim>,
+}
+
+/// A worker as the others see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Seated {
+    #[serde(flatten)]
+    pub worker: Worker,
+    /// When it was last known to live.
+    pub seen: String,
+    pub alive: bool,
+}
+
+/// The place of a worker, for as long as it works. Given up when dropped.
+pub struct Seat<'s> {
+    store: &'s Store,
+    worker: Mutex<Worker>,
+    /// Leases that may or may not be held still: a call for them failed half way.
+    doubts: Mutex<Vec<String>>,
+    /// Held, not read: the kernel releases it with the process.
+    live: Mutex<Option<File>>,
+}
+
+impl Store {
+    /// Announces this process as a worker.
+    pub fn sit(&self, agent: Option<&str>, jobs: usize) -> Result<Seat<'_>> {
+        let worker = Worker {
+            id: crate::ident::short_id(),
+            host: host_name(),
+            process: std::process::id(),
+            agent: agent.map(str::to_owned),
+            jobs,
+            since: render_second(self.clock.now().wall_us),
+            claims: Vec::new(),
+        };
+        let seat = Seat { store: self, worker: Mutex::new(worker), doubts: Mutex::default(), live: Mutex::new(None) };
+        seat.tell()?;
+        match seat.beat() {
+            // It is said as soon as it can be.
+            Ok(()) | Err(StoreError::Unreachable { .. }) => Ok(seat),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Everyone who is at this project, and those who died there and were not cleared away yet; the oldest first.
+    pub fn seated(&self) -> Result<Vec<Seated>> {
+        let mut found = match self.order() {
+            Some(order) => self.seated_elsewhere(&order.workers()?),
+            None => self.seated_here(),
+        };
+        found.sort_by(|a, b| (&a.worker.since, &a.worker.id).cmp(&(&b.worker.since, &b.worker.id)));
+        Ok(found)
+    }
+
+    fn seated_here(&self) -> Vec<Seated> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(self.seats()).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.extension().is_none_or(|e| e != "json") {
+                continue;
+            }
+            // Whoever leaves at this moment is gone.
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let Ok(worker) = serde_json::from_str::<Worker>(&text) else { continue };
+            let alive = is_held(&path.with_extension("live"));
+            let told = std::fs::metadata(&path).and_then(|m| m.modified()).ok().and_then(|at| jiff::Timestamp::try_from(at).ok());
+            let told = told.map_or(self.clock.now().wall_us, jiff::Timestamp::as_microsecond);
+            let seen = render_second(if alive { self.clock.now().wall_us } else { told });
+            found.push(Seated { worker, seen, alive });
+        }
+        found
+    }
+
+    fn seated_elsewhere(&self, rows: &[Said]) -> Vec<Seated> {
+        let now = self.lease_now().wall_us;
+        let seated = |said: &Said| {
+            let worker: Worker = serde_json::from_value(said.says.clone()).ok().filter(|w: &Worker| w.id == said.name)?;
+            // On this machine the kernel knows at once.
+            let live = self.seats().join(format!("{}.live", worker.id));
+            let died_here = live.exists() && !is_held(&live);
+            let seen = render_second(now - i64::try_from(said.silent_ms * 1000).unwrap_or(0));
+            Some(Seated { worker, seen, alive: said.silent_ms < SILENCE_MS && !died_here })
+        };
+        rows.iter().filter_map(seated).collect()
+    }
+
+    fn seats(&self) -> PathBuf {
+        self.quipu().join("workers")
+    }
+
+    fn clear_seat(&self, id: &str) {
+        if let Some(order) = self.order() {
+            // A row that stays is a dead worker in a list, and no more.
+            let _ = order.leave(id);
+        }
+        for end in ["json", "live"] {
+            let _ = std::fs::remove_file(self.seats().join(format!("{id}.{end}")));
+        }
+    }
+}
+
+impl Seat<'_> {
+    pub fn id(&self) -> String {
+        self.now().id.clone()
+    }
+
+    /// Announces a claim, and the name that its lease will have: before the lease is taken.
+    pub fn claim(&self, step: &str, unit: Option<&str>) -> Result<String> {
+        let lease = crate::ident::short_id();
+        let since = render_second(self.store.clock.now().wall_us);
+        let claim = Claim { lease: lease.clone(), step: step.to_owned(), unit: unit.map(str::to_owned), since };
+        self.now().claims.push(claim);
+        if let Err(error) = self.tell().and_then(|()| self.beat()) {
+            self.now().claims.retain(|c| c.lease != lease);
+            return Err(error);
+        }
+        Ok(lease)
+    }
+
+    /// The claim is over; its lease was given back, or never taken.
+    pub fn unclaim(&self, lease: &str) -> Result<()> {
+        self.now().claims.retain(|c| c.lease != lease);
+        // A row that is told later does no harm: the lease is gone.
+        let _ = self.beat();
+        self.tell()
+    }
+
+    /// Says to other machines that this worker lives. Nothing to say where there are none.
+    pub fn beat(&self) -> Result<()> {
+        let Some(order) = self.store.order() else { return Ok(()) };
+        let worker = self.now().clone();
+        order.beat(&worker.id, &serde_json::to_value(&worker).expect("a worker has only strings and numbers"))
+    }
+
+    /// The lease of a claim could be neither taken nor given back for sure.
+    pub fn doubt(&self, lease: &str) {
+        self.doubts.lock().unwrap_or_else(PoisonError::into_inner).push(lease.to_owned());
+    }
+
+    /// Gives back what dead workers held and clears their seats away, and what this one no longer wants. Returns the leases of
+    /// the dead.
+    pub fn hand_back(&self) -> Result<Vec<Lease>> {
+        let store = self.store;
+        let dead: Vec<Worker> = store.seated()?.into_iter().filter(|s| !s.alive).map(|s| s.worker).collect();
+        let doubts = self.doubts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if dead.is_empty() && doubts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let leases = store.leases()?;
+        let give_back = |id: &str| -> Result<Option<Lease>> {
+            let Some(lease) = leases.iter().find(|l| l.id == id) else { return Ok(None) };
+            match store.release_lease(&Actor::Runtime, &lease.id, Some(lease.fence)) {
+                Ok(_) => Ok(Some(lease.clone())),
+                // Someone else was quicker.
+                Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        for id in doubts {
+            give_back(&id)?;
+            self.doubts.lock().unwrap_or_else(PoisonError::into_inner).retain(|d| *d != id);
+            self.unclaim(&id)?;
+        }
+        let mut given_back = Vec::new();
+        for worker in &dead {
+            for claim in &worker.claims {
+                given_back.extend(give_back(&claim.lease)?);
+            }
+            store.clear_seat(&worker.id);
+        }
+        Ok(given_back)
+    }
+
+    fn now(&self) -> MutexGuard<'_, Worker> {
+        self.worker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says what this worker is at. The lock is there before the words, so no one takes a newcomer for dead.
+    fn tell(&self) -> Result<()> {
+        let worker = self.now();
+        let folder = self.store.seats();
+        let place = |end: &str| folder.join(format!("{}.{end}", worker.id));
+        let fail = || StoreError::io("cannot announce a worker in `.quipu/workers`");
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        if live.is_none() || !place("live").exists() {
+            std::fs::create_dir_all(&folder).map_err(fail())?;
+            let lock = File::create(place("new")).map_err(fail())?;
+            lock.lock().map_err(fail())?;
+            std::fs::rename(place("new"), place("live")).map_err(fail())?;
+            *live = Some(lock);
+        }
+        let text = serde_json::to_string(&*worker).expect("a worker has only strings and numbers");
+        std::fs::write(place("told"), text).map_err(fail())?;
+        std::fs::rename(place("told"), place("json")).map_err(fail())
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        let id = self.id();
+        self.store.clear_seat(&id);
+    }
+}
+
+/// Whoever can share the lock knows that no one holds it.
+fn is_held(path: &Path) -> bool {
+    File::open(path).is_ok_and(|live| live.try_lock_shared().is_err())
+}
+
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "this machine".into() } else { name.to_owned() }
+}

@@ -1,0 +1,183 @@
+//! What a worker's database role can do with SQL of its own: read, commit, and nothing else.
+
+use std::sync::Once;
+
+use quipu_contract::Actor;
+use quipu_store::{Change, Op, StoreError};
+use quipu_testkit::Playground;
+use quipu_testkit::postgres::Cluster;
+
+use super::{append, id_of, lost, write, write_with};
+
+/// Two hosts with logins of their own, and a keeper.
+fn cluster() -> &'static Cluster {
+    static ROLES: Once = Once::new();
+    let cluster = Cluster::shared();
+    drop(Playground::shared()); // the schema is there
+    ROLES.call_once(|| {
+        cluster.sql(quipu_shared::roles());
+        cluster.sql("CREATE ROLE host1 LOGIN IN ROLE quipu_worker; CREATE ROLE host2 LOGIN IN ROLE quipu_worker; CREATE ROLE ann LOGIN IN ROLE quipu_keeper");
+        cluster.sql("CREATE ROLE stranger LOGIN");
+    });
+    cluster
+}
+
+fn as_role(play: &Playground, role: &str) -> Playground {
+    play.another_at(&play.attachment().address.replace("//quipu@", &format!("//{role}@")))
+}
+
+#[test]
+fn a_worker_touches_no_table() {
+    let (cluster, play) = (cluster(), Playground::shared());
+    append(&play.open(), "meta/a.md", "one\n").unwrap();
+    for table in ["project", "log", "op", "body", "head", "key", "lease", "worker"] {
+        for sql in [
+            format!("SELECT * FROM quipu.{table}"),
+            format!("DELETE FROM quipu.{table}"),
+            format!("TRUNCATE quipu.{table} CASCADE"),
+            format!("DROP TABLE quipu.{table}"),
+            format!("ALTER TABLE quipu.{table} DISABLE TRIGGER ALL"),
+        ] {
+            for role in ["host1", "ann", "stranger"] {
+                let refused = cluster.try_sql(role, &sql).unwrap_err();
+                assert!(refused.contains("permission denied") || refused.contains("must be owner"), "{role}: {sql}: {refused}");
+            }
+        }
+    }
+    for sql in [
+        "UPDATE quipu.log SET body = '{}'",
+        "UPDATE quipu.project SET rev = 0",
+        "INSERT INTO quipu.migration (version) VALUES (99)",
+        "CREATE FUNCTION quipu.keeps() RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+        "GRANT quipu_keeper TO host1",
+        "SET ROLE quipu",
+        "SET SESSION AUTHORIZATION ann",
+    ] {
+        assert!(cluster.try_sql("host1", sql).is_err(), "{sql}");
+    }
+}
+
+#[test]
+fn a_worker_calls_only_what_checks() {
+    let (cluster, play) = (cluster(), Playground::shared());
+    let id = id_of(&play);
+    for call in [
+        format!("quipu.write_down({id}, 1, gen_random_uuid(), 0, '{{}}', NULL, NULL, 0)"),
+        format!("quipu.lease_event({id}, '{{}}', 0, 0)"),
+        format!("quipu.rows_after({id}, 0)"),
+        format!("quipu.load({id}, 0, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}')"),
+        "quipu.found('mine')".to_owned(),
+        "quipu.keep()".to_owned(),
+    ] {
+        let refused = cluster.try_sql("host1", &format!("SELECT {call}")).unwrap_err();
+        assert!(refused.contains("permission denied for function"), "{call}: {refused}");
+    }
+    let refused = cluster.try_sql("stranger", &format!("SELECT quipu.head_rev({id})")).unwrap_err();
+    assert!(refused.contains("permission denied"), "{refused}");
+    // Names that a session makes up do not get in the way of the functions' own.
+    let shadowed = "CREATE TEMP TABLE lease (project uuid); CREATE TEMP TABLE project (id uuid); SET search_path = pg_temp, quipu";
+    cluster.try_sql("host1", &format!("{shadowed}; SELECT * FROM quipu.after({id}, 0, '')")).unwrap();
+}
+
+#[test]
+fn a_worker_works_and_cannot_rewrite_history() {
+    cluster();
+    let play = Playground::shared();
+    let owner = play.open();
+    append(&owner, "meta/a.md", "one\n").unwrap();
+    write(&owner, "outline.md", "sealed\n", None).unwrap();
+    write(&owner, "rules/own/profile.toml", "about = \"ours\"\n", None).unwrap();
+    owner.survey().unwrap();
+    let host = as_role(&play, "host1");
+    let store = host.open();
+    append(&store, "meta/a.md", "two\n").unwrap();
+    write(&store, "drafts/ch01.md", "a draft\n", None).unwrap();
+    write(&store, "drafts/ch01.md", "another draft\n", None).unwrap();
+    // Its own program refuses these; here the database does, whatever the program says.
+    let refused = |sql_kind: &str, path: &str, op: &str, class: &str| {
+        let head = Cluster::shared().sql(&format!("SELECT version FROM quipu.head WHERE project = {} AND path = '{path}'", id_of(&play)));
+        let base = if head.is_empty() { String::new() } else { format!(",\"base\":\"{head}\"") };
+        let body = format!(
+            "{{\"v\":1,\"kind\":\"{sql_kind}\",\"who\":{{\"kind\":\"person\"}},\"ops\":[{{\"op\":\"{op}\",\"path\":\"{path}\",\"class\":\"{class}\",\"version\":\"ff\",\"len\":3{base}}}]}}"
+        );
+        let call = format!(
+            "SELECT verdict, what FROM quipu.commit({}, 0, '', ARRAY[gen_random_uuid()::text], ARRAY['{body}'], ARRAY[NULL]::text[], ARRAY['abc'::bytea], NULL, NULL, '{{}}') LIMIT 1",
+            id_of(&play)
+        );
+        Cluster::shared().try_sql("host1", &call).unwrap()
+    };
+    for (kind, path, op, class) in [
+        ("commit", "meta/a.md", "write", "append"),
+        ("commit", "meta/a.md", "remove", "append"),
+        ("restore", "meta/a.md", "write", "append"),
+        ("adopt", "meta/a.md", "write", "append"),
+        ("commit", "meta/a.md", "write", "overwrite"),
+        ("commit", "meta/a.md", "append", "overwrite"),
+        ("commit", "outline.md", "write", "sealed"),
+        ("amend", "outline.md", "write", "sealed"),
+        ("amend", "drafts/ch01.md", "write", "overwrite"),
+        ("commit", "outline.md", "append", "append"),
+        ("commit", "quipu.toml", "write", "overwrite"),
+        ("commit", "new/profile.toml", "write", "overwrite"),
+        ("commit", "rules/own/roles.toml", "write", "free"),
+        ("commit", "../outside.md", "write", "free"),
+        ("commit", "a/../../outside.md", "write", "free"),
+        (".", "/etc/passwd", "write", "free"),
+        ("commit", ".quipu/shared", "write", "free"),
+        ("commit", "drafts/ch01.md", "scribble", "overwrite"),
+    ] {
+        let answer = refused(kind, path, op, class);
+        assert!(answer.starts_with("refused|"), "{kind} {op} {path} as {class}: {answer}");
+    }
+    assert_eq!(play.open().sync().map(|s| s.to).unwrap(), store.pulse().unwrap());
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
+    assert_eq!(play.text("outline.md").unwrap(), "sealed\n");
+    // A keeper is a person and may.
+    let ann = as_role(&play, "ann");
+    let keeper = ann.open();
+    keeper.sync().unwrap();
+    let amend =
+        Change::by(&Actor::Person).why("a slip").op(Op::Amend { path: Playground::path("outline.md"), bytes: Some(b"amended\n".to_vec()) });
+    keeper.judge(amend).unwrap().publish().unwrap();
+    let amend =
+        Change::by(&Actor::Person).why("a slip").op(Op::Amend { path: Playground::path("outline.md"), bytes: Some(b"again\n".to_vec()) });
+    store.sync().unwrap();
+    let error = store.judge(amend).unwrap().publish().unwrap_err();
+    assert!(matches!(&error, StoreError::Refused(r) if r.what.contains("this database role may not amend")), "{error:?}");
+}
+
+#[test]
+fn a_lease_belongs_to_the_login_that_took_it() {
+    cluster();
+    let play = Playground::shared();
+    let (one, two) = (as_role(&play, "host1"), as_role(&play, "host2"));
+    let (first, second) = (one.open(), two.open());
+    let lease = first.take_lease(&Actor::Person, &["drafts/ch01.md".into()], 600).unwrap();
+    second.sync().unwrap();
+    // It knows id and number: they stand in the log for all to read.
+    lost(write_with(&second, "drafts/ch01.md", "forged\n", lease.token()));
+    lost(second.renew_lease(&Actor::Person, &lease.token(), 600));
+    lost(second.release_lease(&Actor::Person, &lease.id, Some(lease.fence)));
+    write_with(&first, "drafts/ch01.md", "mine\n", lease.token()).unwrap();
+    // Locking others out of everything is not for workers, either.
+    lost(second.take_lease(&Actor::Person, &["meta/**".into()], 600));
+    let ann = as_role(&play, "ann");
+    let keeper = ann.open();
+    keeper.sync().unwrap();
+    keeper.release_lease(&Actor::Person, &lease.id, None).unwrap();
+    lost(write_with(&first, "drafts/ch01.md", "late\n", lease.token()));
+    let by: String = Cluster::shared()
+        .sql(&format!("SELECT string_agg(DISTINCT by_role, ',' ORDER BY by_role) FROM quipu.log WHERE project = {}", id_of(&play)));
+    assert_eq!(by, "ann,host1", "the log tells which login wrote what");
+}
+
+#[test]
+fn a_password_is_asked_for_and_never_told() {
+    let (cluster, play) = (cluster(), Playground::shared());
+    cluster.sql("DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'locked') THEN CREATE ROLE locked LOGIN PASSWORD 'open sesame' IN ROLE quipu_worker; END IF; END $$");
+    let with = |password: &str| play.another_at(&play.attachment().address.replace("//quipu@", &format!("//locked:{password}@")));
+    append(&with("open%20sesame").open(), "meta/a.md", "let in\n").unwrap();
+    let error = append(&with("hunter2").open(), "meta/a.md", "not let in\n").unwrap_err();
+    assert!(error.to_string().contains("does not let us in"), "{error}");
+    assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+}
