@@ -7,7 +7,7 @@
 //! posting list says in which sections a term occurs. Each of them is sealed on its own, so a query
 //! reads and checks only what it touches. Which sections are still alive is the manifest's business.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
@@ -110,6 +110,9 @@ impl Hasher for AsIs {
 
 /// A map whose keys are hashes already.
 pub(super) type TermMap<V> = HashMap<Term, V, BuildHasherDefault<AsIs>>;
+
+/// A set of hashes.
+pub(super) type TermSet = HashSet<Term, BuildHasherDefault<AsIs>>;
 
 #[derive(Default)]
 struct List {
