@@ -8,6 +8,8 @@
 
 mod files;
 mod kept;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

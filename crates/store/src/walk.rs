@@ -168,14 +168,6 @@ impl Store {
     }
 
     fn pass(&self, visit: &mut impl Visit) -> Result<()> {
-        let unseen = StoreError::io("cannot walk the project");
-        self.pass_folders(visit).map_err(|error| match error {
-            Unseen::Io(error) => unseen(error),
-            Unseen::Store(error) => error,
-        })
-    }
-
-    fn pass_folders(&self, visit: &mut impl Visit) -> std::result::Result<(), Unseen> {
         let mut buffer = vec![MaybeUninit::uninit(); AT_ONCE];
         let mut names = Names::default();
         let names_files = !self.contract.ignore.is_empty();
@@ -184,17 +176,18 @@ impl Store {
         while let Some((folder, mut only_known)) = folders.pop() {
             let opened = if folder.is_empty() { "." } else { &folder };
             let fd = match self.tree.open_at(opened, OFlags::DIRECTORY | OFlags::RDONLY) {
-                Ok(fd) => fd,
                 Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::PermissionDenied => continue,
-                Err(error) => return Err(error.into()),
+                other => other.map_err(StoreError::io("cannot walk the project"))?,
             };
-            names.read(&fd, &mut buffer)?;
+            names.read(&fd, &mut buffer).map_err(StoreError::io("cannot walk the project"))?;
             if !only_known && !folder.is_empty() && names.iter().any(|(_, name, _)| marks_cache(&fd, name)) {
                 if !self.knows_below(&folder)? {
                     continue;
                 }
                 only_known = true;
             }
+            // Asked once for a folder of a tool, which may hold thousands of files.
+            let may_have_history = !only_known || self.heads()?.any_below(&folder)?;
             visit.enter(&folder);
             for (raw, name, mut kind) in names.iter() {
                 if kind == FileType::Unknown
@@ -210,7 +203,7 @@ impl Store {
                     }
                     continue;
                 }
-                if (only_known || names_files) && self.leaves_out(&join(&folder, name), only_known)? {
+                if (only_known || names_files) && self.leaves_out(&join(&folder, name), only_known, may_have_history)? {
                     continue;
                 }
                 if kind != FileType::RegularFile {
@@ -224,35 +217,17 @@ impl Store {
     }
 
     /// Whether a file is left out: it is to be, and neither a rule nor the journal knows it.
-    fn leaves_out(&self, path: &str, only_known: bool) -> Result<bool> {
+    fn leaves_out(&self, path: &str, only_known: bool, may_have_history: bool) -> Result<bool> {
         if !only_known && !self.contract.ignores_file(path) {
             return Ok(false);
         }
         let Ok(parsed) = ProjectPath::parse(path) else { return Ok(true) };
-        Ok(self.contract.rule(&parsed).is_none() && self.heads()?.head(path)?.is_none())
+        Ok(self.contract.rule(&parsed).is_none() && !(may_have_history && self.heads()?.head(path)?.is_some()))
     }
 
     /// Whether a rule may name, or the journal knows, anything below a folder.
     fn knows_below(&self, folder: &str) -> Result<bool> {
         Ok(self.contract.may_name_below(folder) || self.heads()?.any_below(folder)?)
-    }
-}
-
-/// Why a pass did not come to its end.
-enum Unseen {
-    Io(io::Error),
-    Store(StoreError),
-}
-
-impl From<io::Error> for Unseen {
-    fn from(error: io::Error) -> Self {
-        Unseen::Io(error)
-    }
-}
-
-impl From<StoreError> for Unseen {
-    fn from(error: StoreError) -> Self {
-        Unseen::Store(error)
     }
 }
 

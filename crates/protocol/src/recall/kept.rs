@@ -15,8 +15,8 @@ use quipu_text::recall::{Error, Index};
 /// Which manifest an index was opened with: a change replaces the file.
 type Stamp = (u64, u64, i64, i64);
 
-/// With a manifest of so many bytes, an index covers some thousand files.
-const LARGE: u64 = 128 << 10;
+/// With a manifest of so many bytes, an index covers some thousand files; in a test of this crate, some.
+const LARGE: u64 = if cfg!(test) { 512 } else { 128 << 10 };
 
 const NOTE: &str = "complete";
 /// Raised when what counts as memory changes, so that notes of an older program are not believed.

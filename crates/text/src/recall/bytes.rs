@@ -93,7 +93,7 @@ impl Source {
                     return Err(Damage::Short);
                 }
                 if buffer.len() < len {
-                    buffer.resize(len, 0);
+                    *buffer = vec![0; len + len / 8];
                 }
                 file.read_exact_at(&mut buffer[..len], start).map_err(|_| Damage::Short)?;
                 open_sealed(&buffer[..len])

@@ -9,7 +9,7 @@ use super::encoder::{DIMENSIONS, Encoder};
 use super::nearest::{Best, Seek, reach};
 use super::pool::top;
 use super::scope::{Scope, Slot};
-use super::vectors::{SIGNS, VECTOR, Vectors, signs, split};
+use super::vectors::{SIGNS, Start, VECTOR, Vectors, place, signs, split};
 use super::wide::{Width, Work, dot, wide};
 
 /// Sections that are all compared; in a larger scope their signs are scanned first.
@@ -263,7 +263,7 @@ fn words(signs: &[u8]) -> SignWords {
 struct Scan<'s> {
     own: SignWords,
     signs: &'s [u8],
-    starts: &'s [u32],
+    starts: &'s [Start],
     /// The owners of the sections, where some are dead or hidden.
     living: Option<&'s [u32]>,
     apart: &'s mut [u8],
@@ -276,7 +276,7 @@ impl Work for Scan<'_> {
     #[inline(always)]
     fn work<W: Width>(self, _: W) {
         for ((number, ends), apart) in self.starts.windows(2).enumerate().zip(self.apart) {
-            let all = &self.signs[ends[0] as usize * SIGNS..ends[1] as usize * SIGNS];
+            let all = &self.signs[place(ends[0]) * SIGNS..place(ends[1]) * SIGNS];
             if all.is_empty() || self.living.is_some_and(|owners| owners[number] == super::scope::NOBODY) {
                 continue;
             }

@@ -18,7 +18,7 @@ use super::encoder::Encoder;
 use super::manifest::{Catalogue, Covered, Extent, Manifest, Named};
 use super::rank::{self, Ranked};
 use super::scope::{Layer, Layout, Scope};
-use super::segment::{Builder, Segment};
+use super::segment::{Builder, Segment, TermSet};
 use super::snippet::snippet;
 use super::terms::Reader;
 use super::vectors::{self, Vectors};
@@ -232,7 +232,7 @@ impl Index {
         let ranked = rank::rank(&scope, question, desk, direction.as_ref())?;
         let reader = &mut desk.reader;
         let weights = if direction.is_some() { &weights::MEANING } else { &weights::WORDS };
-        let mut said = HashSet::new();
+        let mut said = TermSet::default();
         reader.read(question, |term, _| {
             said.insert(term);
         });

@@ -8,7 +8,7 @@ use super::Damage;
 use super::direction::Direction;
 use super::encoder::DIMENSIONS;
 use super::scope::Slot;
-use super::vectors::{VECTOR, Vectors, split};
+use super::vectors::{VECTOR, Vectors, place, split};
 use super::wide::{Width, Work};
 
 /// Numbers of a vector that are looked at first.
@@ -28,7 +28,7 @@ impl Leads {
     pub fn of(vectors: &Vectors) -> Result<Self, Damage> {
         let whole = vectors.whole()?;
         let mut leads = Self::default();
-        for number in 0..vectors.starts().len() as u32 - 1 {
+        for number in 0..vectors.sections() {
             for vector in vectors.within(whole, 0, number).chunks_exact(VECTOR) {
                 let (scale, codes) = split(vector);
                 let (lead, rest) = codes.split_at(LEAD);
@@ -110,7 +110,7 @@ impl Work for Seek<'_> {
         let (lead, rest) = self.direction.coarse().split_at(LEAD);
         let starts = &self.vectors.starts()[self.first as usize..=(self.first + self.count) as usize];
         for (away, ends) in (0..).zip(starts.windows(2)) {
-            let (start, end) = (ends[0] as usize, ends[1] as usize);
+            let (start, end) = (place(ends[0]), place(ends[1]));
             // With several parts, the first vector is their mean and not compared.
             let parts = if end - start > 1 { start + 1..end } else { start..end };
             let mut near = f32::NEG_INFINITY;

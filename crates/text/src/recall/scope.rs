@@ -203,7 +203,7 @@ impl<'i> Scope<'i> {
             segment.find(term, |number, times, in_heading| {
                 let slot = base + number;
                 if whole || self.layout.owners[slot as usize] != NOBODY {
-                    let length = lengths[number as usize];
+                    let length = u16::from_le_bytes(lengths[number as usize]);
                     found.push(Posting { slot, length, times, in_heading });
                 }
             })?;

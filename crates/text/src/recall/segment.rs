@@ -7,7 +7,7 @@
 //! posting list says in which sections a term occurs. Each of them is sealed on its own, so a query
 //! reads and checks only what it touches. Which sections are still alive is the manifest's business.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
@@ -110,6 +110,9 @@ impl Hasher for AsIs {
 
 /// A map whose keys are hashes already.
 pub(super) type TermMap<V> = HashMap<Term, V, BuildHasherDefault<AsIs>>;
+
+/// A set of hashes.
+pub(super) type TermSet = HashSet<Term, BuildHasherDefault<AsIs>>;
 
 #[derive(Default)]
 struct List {
@@ -280,7 +283,8 @@ pub struct Segment {
     postings: u64,
     dictionary: u64,
     stamp: u64,
-    lengths: Vec<u16>,
+    /// Two bytes for each section, as they lie: millions of them are read by every fresh process.
+    lengths: Vec<u8>,
     /// Blocks of the dictionary that were read before.
     blocks: OnceLock<Vec<OnceLock<Vec<u8>>>>,
     /// All rows, once a running process has asked for them.
@@ -303,11 +307,7 @@ impl Segment {
         if eight(52) != source.len() {
             return Err(Damage::Short);
         }
-        let lengths = source
-            .read_sealed(eight(28), 2 * sections as usize + SEAL)?
-            .chunks_exact(2)
-            .map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
-            .collect();
+        let lengths = source.read_sealed(eight(28), 2 * sections as usize + SEAL)?.into_owned();
         let (terms, rows, postings, dictionary) = (four(16), eight(20), eight(36), eight(44));
         let stamp = fingerprint(&header);
         drop(header);
@@ -333,10 +333,10 @@ impl Segment {
         self.source.len()
     }
 
-    /// How many terms each section's text holds.
+    /// How many terms each section's text holds, each in two bytes.
     #[must_use]
-    pub fn lengths(&self) -> &[u16] {
-        &self.lengths
+    pub fn lengths(&self) -> &[[u8; 2]] {
+        self.lengths.as_chunks().0
     }
 
     fn records(&self, row: &Row) -> u64 {

@@ -1,29 +1,35 @@
 //! The part of a section that shows why it was found.
 
-use std::collections::HashSet;
-
+use super::segment::TermSet;
 use super::terms::{Reader, Term};
 
 /// Characters of a snippet at most.
 const LENGTH: usize = 240;
 
 /// The stretch of whole words of `text` that holds most different terms of the question.
-pub fn snippet(text: &str, said: &HashSet<Term>, reader: &mut Reader) -> String {
+pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let starts: Vec<usize> = flat.char_indices().map(|(at, _)| at).collect();
     if starts.len() <= LENGTH {
         return flat;
     }
+    // Every term of the question that occurs, with the characters it stands on.
+    let character = |byte: usize| starts.partition_point(|start| *start < byte);
+    let mut places: Vec<(usize, usize, Term)> = Vec::new();
+    reader.read_places(&flat, |range, term, _| {
+        if said.contains(&term) {
+            places.push((character(range.start), character(range.end), term));
+        }
+    });
     let step = LENGTH / 4;
     let mut best = (0, 0);
+    let mut found: Vec<Term> = Vec::new();
     for first in (0..starts.len() - LENGTH + step).step_by(step) {
-        let end = starts.get(first + LENGTH).copied().unwrap_or(flat.len());
-        let mut found = HashSet::new();
-        reader.read(&flat[starts[first]..end], |term, _| {
-            if said.contains(&term) {
-                found.insert(term);
-            }
-        });
+        let within = places.iter().skip_while(|(start, ..)| *start < first).take_while(|(start, ..)| *start < first + LENGTH);
+        found.clear();
+        found.extend(within.filter(|(_, end, _)| *end <= first + LENGTH).map(|(_, _, term)| *term));
+        found.sort_unstable();
+        found.dedup();
         if found.len() > best.0 {
             best = (found.len(), first);
         }
@@ -50,7 +56,7 @@ mod tests {
     #[test]
     fn shows_the_matching_part() {
         let mut reader = Reader::new();
-        let mut said = HashSet::new();
+        let mut said = TermSet::default();
         reader.read("orphanage 铁路", |term, _| {
             said.insert(term);
         });

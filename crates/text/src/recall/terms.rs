@@ -5,6 +5,7 @@
 //! is not decided here but by `weigh`.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use rust_stemmers::{Algorithm, Stemmer};
@@ -112,9 +113,16 @@ impl Reader {
 
     /// Calls `each` for every term of `text`, in order, stop words left out.
     pub fn read(&mut self, text: &str, mut each: impl FnMut(Term, Kind)) {
+        self.read_places(text, |_, term, kind| each(term, kind));
+    }
+
+    /// The same, with the range of bytes of each.
+    pub fn read_places(&mut self, text: &str, mut each: impl FnMut(Range<usize>, Term, Kind)) {
+        let at = |rest: &str| text.len() - rest.len();
         let mut run = String::new();
         let mut rest = text;
         while let Some(c) = first(rest) {
+            let start = at(rest);
             if c.is_alphabetic() && !is_unspaced(c) {
                 rest = take_word(rest, &mut run);
                 // "May" is a month, "may" is not.
@@ -122,25 +130,26 @@ impl Reader {
                     run.push('_');
                 }
                 if let Some((term, key)) = self.stem(&run) {
-                    each(term, Kind::Word(key));
+                    each(start..at(rest), term, Kind::Word(key));
                 }
             } else if is_unspaced(c) {
-                each(unspaced(&[c]), single(c));
                 rest = skip(rest);
-                let mut before = c;
+                each(start..at(rest), unspaced(&[c]), single(c));
+                let (mut before, mut first_of_pair) = (c, start);
                 while let Some(next) = first(rest).filter(|next| is_unspaced(*next)) {
                     let function = is_function(before) && is_function(next);
                     let kind = if function { Kind::Function } else { Kind::Pair };
-                    each(unspaced(&[before, next]), kind);
-                    each(unspaced(&[next]), single(next));
-                    before = next;
+                    let own = at(rest);
                     rest = skip(rest);
+                    each(first_of_pair..at(rest), unspaced(&[before, next]), kind);
+                    each(own..at(rest), unspaced(&[next]), single(next));
+                    (before, first_of_pair) = (next, own);
                 }
             } else if c.is_ascii_digit() {
                 rest = take_number(rest, &mut run);
                 let plain = run.trim_start_matches('0');
                 let number = if plain.is_empty() { "0" } else { plain };
-                each(Term(fingerprint(number.as_bytes())), Kind::Number);
+                each(start..at(rest), Term(fingerprint(number.as_bytes())), Kind::Number);
             } else {
                 rest = skip(rest);
             }

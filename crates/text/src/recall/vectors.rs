@@ -32,6 +32,15 @@ const TOGETHER: usize = 64;
 /// The vectors of one section as they are stored.
 pub type Block = Vec<u8>;
 
+/// Where vectors start, as it is stored: millions of them are read by every fresh process.
+pub type Start = [u8; 4];
+
+/// The number that a start stands for.
+#[inline(always)]
+pub fn place(start: Start) -> usize {
+    u32::from_le_bytes(start) as usize
+}
+
 /// The scale of a stored vector and its codes.
 #[inline(always)]
 pub fn split(vector: &[u8]) -> (f32, &[u8]) {
@@ -142,7 +151,7 @@ pub fn signs(positive: impl Iterator<Item = bool>) -> [u8; SIGNS] {
 pub struct Vectors {
     source: Source,
     /// The first vector of each section, and the end.
-    starts: Vec<u32>,
+    starts: Vec<u8>,
     /// Whether every section is encoded.
     full: bool,
     /// Where the signs are, and where the blocks.
@@ -167,17 +176,18 @@ impl Vectors {
         let (sections, vectors) = (four(32) as usize, four(36) as usize);
         drop(header);
         let size = 4 * (sections + 1) + SEAL;
-        let starts: Vec<u32> = source
-            .read_sealed(HEADER as u64, size)
-            .ok()?
-            .chunks_exact(4)
-            .map(|four| u32::from_le_bytes(four.try_into().expect("four")))
-            .collect();
+        let starts = source.read_sealed(HEADER as u64, size).ok()?.into_owned();
         let signs = (HEADER + size) as u64;
         let body = signs + (vectors * SIGNS + SEAL) as u64;
         let end = body + (vectors * VECTOR + sections * SEAL) as u64;
-        let sound = starts.is_sorted() && starts.last() == Some(&(vectors as u32)) && end == source.len();
-        let full = starts.windows(2).all(|pair| pair[0] < pair[1]);
+        // One look tells whether they rise, and whether each is above the one before.
+        let (mut last, mut rising, mut full) = (0, true, true);
+        for (at, start) in starts.as_chunks().0.iter().map(|start| place(*start)).enumerate() {
+            rising &= last <= start;
+            full &= at == 0 || last < start;
+            last = start;
+        }
+        let sound = rising && last == vectors && end == source.len();
         sound.then(|| Self {
             source,
             starts,
@@ -193,8 +203,8 @@ impl Vectors {
     /// Whether a section is encoded.
     #[inline(always)]
     pub fn has(&self, number: u32) -> bool {
-        let at = number as usize;
-        self.starts[at] < self.starts[at + 1]
+        let (start, end) = self.span(number);
+        start < end
     }
 
     /// How many sections of a run are encoded.
@@ -203,8 +213,20 @@ impl Vectors {
     }
 
     /// Where each section's vectors start, and the end.
-    pub fn starts(&self) -> &[u32] {
-        &self.starts
+    pub fn starts(&self) -> &[Start] {
+        self.starts.as_chunks().0
+    }
+
+    /// How many sections there are.
+    pub fn sections(&self) -> u32 {
+        self.starts().len() as u32 - 1
+    }
+
+    /// The first vector of a section, and the first behind.
+    #[inline(always)]
+    fn span(&self, number: u32) -> (usize, usize) {
+        let starts = &self.starts()[number as usize..number as usize + 2];
+        (place(starts[0]), place(starts[1]))
     }
 
     /// Whether every section is encoded.
@@ -238,7 +260,7 @@ impl Vectors {
     #[inline(always)]
     fn range(&self, number: u32) -> (usize, usize) {
         let at = number as usize;
-        let (start, end) = (self.starts[at] as usize, self.starts[at + 1] as usize);
+        let (start, end) = self.span(number);
         (start * VECTOR + at * SEAL, (end - start) * VECTOR + SEAL)
     }
 
@@ -280,7 +302,7 @@ impl Vectors {
         }
         let len = usize::try_from(self.source.len() - self.body).map_err(|_| Damage::Short)?;
         let whole = self.source.read(self.body, len)?.into_owned();
-        for number in 0..self.starts.len() as u32 - 1 {
+        for number in 0..self.sections() {
             let (start, len) = self.range(number);
             open_sealed(&whole[start..start + len])?;
         }

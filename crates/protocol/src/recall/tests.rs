@@ -1,0 +1,93 @@
+//! Whatever is noted about the index, an answer speaks of the files as they are.
+
+use std::path::Path;
+
+use quipu_store::{Change, Options as StoreOptions, Store};
+
+use super::*;
+
+fn project(root: &Path, contract: &str) -> Project {
+    std::fs::write(root.join("quipu.toml"), contract).unwrap();
+    Store::init(root).unwrap();
+    Project::open(root, StoreOptions::default()).unwrap()
+}
+
+fn contract(tier: &str) -> String {
+    format!("quipu = 1\n\n[[files]]\npath = \"notes/**\"\nclass = \"append\"\ntier = \"{tier}\"\n")
+}
+
+fn put(root: &Path, path: &str, text: &str) {
+    std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+    std::fs::write(root.join(path), text).unwrap();
+}
+
+fn asked(project: &Project, question: &str) -> Recalled {
+    let ask = Ask { question, k: 5, within: None, tier: None, use_model: false, complete: false };
+    recall(project, &Actor::Person, &ask).unwrap()
+}
+
+fn paths(recalled: &Recalled) -> Vec<&str> {
+    recalled.answer.hits.iter().map(|hit| hit.path.as_str()).collect()
+}
+
+/// A few files, and so many that they are looked at beside the question.
+#[test]
+fn a_note_never_stands_before_the_files() {
+    for files in [1, 30] {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path();
+        for number in 0..files {
+            put(root, &format!("notes/{number:02}.md"), &format!("# Note {number}\n\nThe lighthouse has {number} windows.\n"));
+        }
+        put(root, "free.md", "# Free\n\nA heron stands here.\n");
+        let open = || Project::open(root, StoreOptions::default()).unwrap();
+        let running = project(root, &contract("L1"));
+        let note = root.join(".quipu/recall/complete");
+        assert!(asked(&running, "heron").read_anew > 0);
+        let quiet = asked(&running, "heron");
+        assert_eq!((quiet.read_anew, paths(&quiet)), (0, vec!["free.md"]));
+        assert_eq!(KeptIndex::is_large(&index_folder(&running)), files > 1);
+        let old = std::fs::read(&note).unwrap();
+        assert_eq!(asked(&open(), "heron").answer, quiet.answer);
+
+        // Edited in place, as long as before: only the time tells.
+        put(root, "free.md", "# Free\n\nA stork stands here.\n");
+        for project in [&running, &open()] {
+            assert_eq!(paths(&asked(project, "stork")), ["free.md"]);
+            assert_eq!(paths(&asked(project, "heron")), [""; 0]);
+        }
+        // A note of an older state, a damaged one, none.
+        let right = asked(&open(), "stork windows").answer;
+        for note_says in [Some(&old[..]), Some(b"quipu recall"), None] {
+            match note_says {
+                Some(bytes) => std::fs::write(&note, bytes).unwrap(),
+                None => std::fs::remove_file(&note).unwrap(),
+            }
+            assert_eq!(asked(&open(), "stork windows").answer, right);
+            assert_eq!(asked(&running, "stork windows").answer, right);
+        }
+        // A commit, a new file, a removed one, another contract, no index, a damaged one.
+        let path = ProjectPath::parse("notes/00.md").unwrap();
+        running.store.judge(Change::by(&Actor::Person).append(&path, "\nAnd a gull.\n")).unwrap().publish().unwrap();
+        assert_eq!(paths(&asked(&running, "gull")), ["notes/00.md"]);
+        put(root, "more.md", "# More\n\nA pelican.\n");
+        assert_eq!(paths(&asked(&open(), "pelican")), ["more.md"]);
+        assert_eq!(paths(&asked(&running, "pelican")), ["more.md"]);
+        std::fs::remove_file(root.join("more.md")).unwrap();
+        assert_eq!(paths(&asked(&running, "pelican")), [""; 0]);
+        std::fs::write(root.join("quipu.toml"), contract("L2")).unwrap();
+        let right = asked(&open(), "gull").answer;
+        assert_eq!(right.hits[0].tier, Tier::L2);
+        std::fs::remove_dir_all(root.join(".quipu/recall")).unwrap();
+        assert_eq!(asked(&open(), "gull").answer, right);
+        for entry in std::fs::read_dir(root.join(".quipu/recall")).unwrap() {
+            let file = entry.unwrap().path();
+            if file.extension().is_some_and(|ending| ending == "seg") {
+                let mut bytes = std::fs::read(&file).unwrap();
+                bytes.iter_mut().for_each(|byte| *byte ^= 0x55);
+                std::fs::write(&file, bytes).unwrap();
+            }
+        }
+        assert_eq!(asked(&open(), "gull").answer, right);
+    }
+}
