@@ -29,7 +29,15 @@ impl Cluster {
 
     /// A server of one's own.
     pub fn start() -> Cluster {
-        let folder = fresh_folder();
+        Cluster::start_at(owned(temp_folder().keep()))
+    }
+
+    /// The same on some disk: what is measured needs a real one.
+    pub fn start_on(disk: &Path) -> Cluster {
+        Cluster::start_at(owned(tempfile::tempdir_in(disk).unwrap().keep()))
+    }
+
+    fn start_at(folder: PathBuf) -> Cluster {
         let data = folder.join("data");
         run(as_plain_user("initdb").args(["-A", "trust", "-U", OWNER, "-E", "UTF8", "--no-locale", "--no-sync", "-D"]).arg(&data));
         // Hosts of a test are network namespaces; the role `locked` needs a password.
@@ -42,7 +50,7 @@ impl Cluster {
 
     /// A copy of this server that follows it, and without which it acknowledges nothing.
     pub fn standby(&self) -> Cluster {
-        let folder = fresh_folder();
+        let folder = owned(temp_folder().keep());
         let data = folder.join("data");
         let mut copy = as_plain_user("pg_basebackup");
         copy.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", OWNER, "-R", "-X", "stream", "-c", "fast", "-D"]).arg(&data);
@@ -240,9 +248,8 @@ fn group_of(user: &str) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A folder that the plain user owns, and that goes when this process has ended.
-fn fresh_folder() -> PathBuf {
-    let folder = temp_folder().keep();
+/// A folder that the plain user owns from here on, and that goes when this process has ended.
+fn owned(folder: PathBuf) -> PathBuf {
     if let Some(user) = plain_user() {
         run(Command::new("chown").arg(format!("{user}:{}", group_of(&user))).arg(&folder));
     }
