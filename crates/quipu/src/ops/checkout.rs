@@ -14,7 +14,8 @@ pub struct Checkout {
     /// postgres://USER@HOST/DATABASE?project=NAME
     address: String,
     /// The folder to make [default: the project's name]
-    folder: Option<PathBuf>,
+    #[arg(value_name = "DIR")]
+    into: Option<PathBuf>,
     /// The project, if the address does not name it
     #[arg(long)]
     project: Option<String>,
@@ -28,7 +29,7 @@ impl Operate for Checkout {
         session.actor.may(Privilege::MakeRules)?;
         let address = Address::parse(&self.address)?;
         let name = self.project.or(address.project.clone()).ok_or_else(|| Failure::usage("which project?", "--project NAME"))?;
-        let folder = session.folder.join(self.folder.unwrap_or_else(|| PathBuf::from(name.replace('/', "-"))));
+        let folder = session.folder.join(self.into.unwrap_or_else(|| PathBuf::from(name.replace('/', "-"))));
         let moved = checkout(&address, &name, &folder)?;
         let text = format!("{}: `{}` at revision {}\n", folder.display(), moved.project, moved.records);
         Ok(Answer::new(json!({"folder": folder, "moved": moved}), text))
