@@ -198,11 +198,17 @@ fn project_fleet(one: f64, sixteen: f64) {
     const HOSTS: f64 = 500.0;
     let turns = AGENTS / TURN_SECONDS;
     let commits = turns * RECORDS;
-    println!("On paper: {AGENTS} agents over {PROJECTS} projects, a turn of {TURN_SECONDS} s, {HOSTS} hosts with a worker a project each at most 20 jobs\n");
+    println!(
+        "On paper: {AGENTS} agents over {PROJECTS} projects, a turn of {TURN_SECONDS} s, {HOSTS} hosts with a worker a project each at most 20 jobs\n"
+    );
     println!("    turns           {AGENTS} agents / {TURN_SECONDS} s                      = {turns:.0} a second");
     println!("    commits         {turns:.0} turns x {RECORDS} (claim, commit, give back)   = {commits:.0} a second");
     println!("    of capacity     {commits:.0} / {sixteen:.0} commits/s (16 projects)          = {:.0} %", 100.0 * commits / sixteen);
-    println!("    one project     {commits:.0} / {PROJECTS} = {:.2} a second, of {one:.0}           = {:.2} %", commits / PROJECTS, 100.0 * commits / PROJECTS / one);
+    println!(
+        "    one project     {commits:.0} / {PROJECTS} = {:.2} a second, of {one:.0}           = {:.2} %",
+        commits / PROJECTS,
+        100.0 * commits / PROJECTS / one
+    );
     println!("    signs of life   {PROJECTS} workers / 2 s                         = {:.0} a second", PROJECTS / 2.0);
     println!("    looks           {PROJECTS} workers x 2 a second                  = {:.0} a second", PROJECTS * 2.0);
     println!("    connections     {PROJECTS} workers x 2                           = {:.0}", PROJECTS * 2.0);

@@ -206,7 +206,7 @@ fn start_for_ever(mut command: Command) -> u32 {
 }
 
 /// A program of PostgreSQL, run by someone who is not root, and ended with whoever started it.
-fn as_plain_user(program: &str) -> Command {
+pub fn as_plain_user(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.arg("--pdeathsig=KILL");
     if let Some(user) = plain_user() {
@@ -219,6 +219,11 @@ fn as_plain_user(program: &str) -> Command {
     command
 }
 
+/// Where the programs of PostgreSQL are; empty if they are in the path.
+pub fn bin() -> PathBuf {
+    installed("postgres").parent().map(Path::to_owned).unwrap_or_default()
+}
+
 /// Debian keeps the programs of each version in a folder of its own.
 fn installed(program: &str) -> PathBuf {
     let mut folders: Vec<PathBuf> =
@@ -229,7 +234,7 @@ fn installed(program: &str) -> PathBuf {
 }
 
 /// None where this process is not root.
-fn plain_user() -> Option<String> {
+pub fn plain_user() -> Option<String> {
     static USER: OnceLock<Option<String>> = OnceLock::new();
     let find = || {
         let me = Command::new("id").arg("-u").output().ok()?;
@@ -249,7 +254,7 @@ fn group_of(user: &str) -> String {
 }
 
 /// A folder that the plain user owns from here on, and that goes when this process has ended.
-fn owned(folder: PathBuf) -> PathBuf {
+pub fn owned(folder: PathBuf) -> PathBuf {
     if let Some(user) = plain_user() {
         run(Command::new("chown").arg(format!("{user}:{}", group_of(&user))).arg(&folder));
     }
@@ -259,7 +264,7 @@ fn owned(folder: PathBuf) -> PathBuf {
     folder
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
