@@ -118,6 +118,21 @@ impl Cluster {
         server
     }
 
+    /// Lets it speak TLS under the name `localhost`. Returns the certificate of the authority that vouches for it.
+    pub fn with_tls(&self) -> PathBuf {
+        let data = self.folder.join("data");
+        let script = "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -subj /CN=authority -days 9
+            openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost
+            echo subjectAltName=DNS:localhost > names
+            openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out server.crt -days 9 -extfile names
+            chmod 600 server.key";
+        run(as_plain_user("sh").args(["-ec", script]).current_dir(&data));
+        self.sql("ALTER SYSTEM SET ssl = on");
+        self.stop();
+        self.restart();
+        data.join("ca.crt")
+    }
+
     pub fn port(&self) -> u16 {
         self.port
     }

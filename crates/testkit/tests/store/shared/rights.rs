@@ -172,6 +172,28 @@ fn a_lease_belongs_to_the_login_that_took_it() {
 }
 
 #[test]
+fn a_server_proves_its_name() {
+    let cluster = Cluster::start();
+    let play = Playground::shared_in(&cluster);
+    let authority = cluster.with_tls();
+    let at = |host: &str, more: &str| {
+        let address = play.attachment().address.replace("127.0.0.1", host).replace("wait=10", "wait=1").replace("?", &format!("?sslmode=require{more}&"));
+        append(&play.another_at(&address).open(), "meta/a.md", "over TLS\n")
+    };
+    let trusted = format!("&sslrootcert={}", authority.display());
+    at("localhost", &trusted).unwrap();
+    // Not signed by anyone who is known, or in the name of another.
+    for refused in [at("localhost", ""), at("127.0.0.1", &trusted)] {
+        let error = refused.unwrap_err();
+        assert!(error.to_string().contains("does not prove its name"), "{error}");
+    }
+    cluster.sql("ALTER SYSTEM SET ssl = off");
+    cluster.stop();
+    cluster.restart();
+    assert!(matches!(at("localhost", &trusted), Err(StoreError::Unreachable { .. })), "never without TLS once it was asked for");
+}
+
+#[test]
 fn a_password_is_asked_for_and_never_told() {
     let (cluster, play) = (cluster(), Playground::shared());
     cluster.sql("DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'locked') THEN CREATE ROLE locked LOGIN PASSWORD 'open sesame' IN ROLE quipu_worker; END IF; END $$");
