@@ -5,6 +5,7 @@
 mod build_size;
 mod claims;
 mod commits;
+mod fleet;
 mod hooks;
 mod layout;
 mod machine;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str =
-    "usage: cargo run --release -p bench -- commits [ROUNDS] | open [COMMITS FILES] | start [FILES] | startup | hooks [FILES] | build-size
+    "usage: cargo run --release -p bench -- commits [ROUNDS] | open [COMMITS FILES] | start [FILES] | startup | hooks [FILES] | build-size | fleet [COMMITS]
        | recall FOLDER [--no-model] [--keep DIR] | search [SECTIONS…] [--model] [--keep DIR]
        | claims FOLDER [--judge command:PROGRAM] | claims synthetic";
 
@@ -45,6 +46,10 @@ fn main() -> ExitCode {
         }
         // One question in a fresh process, for a look at it with strace or perf.
         ["ask", folder, question, rest @ ..] => search::once(Path::new(folder), question, !rest.contains(&"--no-model")),
+        ["fleet", rest @ ..] => {
+            fleet::run(rest);
+            Ok(())
+        }
         ["open", rest @ ..] => {
             open::run(rest);
             Ok(())

@@ -121,6 +121,7 @@ impl<'p> Draft<'p> {
 
     fn change(&self, terms: &Terms) -> Change {
         let mut change = Change::by(self.actor).why(terms.why.clone());
+        change.revised = true;
         // The texts are whole by construction: what shrinks here is meant to.
         change.force = true;
         (change.lease, change.ends) = (terms.lease.clone(), terms.ends.clone());

@@ -39,7 +39,17 @@ const CONNECT: Duration = Duration::from_secs(4);
 const SILENCE: Duration = Duration::from_secs(10);
 
 impl Address {
+    /// An address that the user named.
     pub fn parse(text: &str) -> Result<Address, StoreError> {
+        Self::parse_with(text, password::find)
+    }
+
+    /// An address that came with the project. Whoever wrote it may be a stranger: a password of the environment is not for them.
+    pub(crate) fn parse_given(text: &str) -> Result<Address, StoreError> {
+        Self::parse_with(text, password::find_in_file)
+    }
+
+    fn parse_with(text: &str, find: fn(&tokio_postgres::Config) -> Option<String>) -> Result<Address, StoreError> {
         let shown = without_password(text);
         let bad = |what: String| StoreError::refused(format!("`{shown}` is no address of a shared store: {what}"), FORM);
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
@@ -68,7 +78,7 @@ impl Address {
             config.user(std::env::var("PGUSER").or_else(|_| std::env::var("USER")).unwrap_or_else(|_| "postgres".into()));
         }
         let has_password = config.get_password().is_some();
-        if !has_password && let Some(found) = password::find(&config) {
+        if !has_password && let Some(found) = find(&config) {
             config.password(found);
         }
         let near = config.get_hosts().iter().all(|host| match host {

@@ -24,12 +24,16 @@ impl Attachment {
         match std::fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(StoreError::Io { what: format!("cannot read `{}`", path.display()), source }),
-            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|e| {
-                StoreError::refused(
-                    format!("`.quipu/{SHARED}` is not what Quipu wrote: {e}"),
-                    "quipu checkout ADDRESS DIR     (a fresh working copy)",
-                )
-            }),
+            Ok(text) => match serde_json::from_slice::<Attachment>(&text) {
+                Ok(found) if is_uuid(&found.id) => Ok(Some(found)),
+                other => {
+                    let what = other.err().map_or("its id is none".into(), |e| e.to_string());
+                    Err(StoreError::refused(
+                        format!("`.quipu/{SHARED}` is not what Quipu wrote: {what}"),
+                        "quipu checkout ADDRESS DIR     (a fresh working copy)",
+                    ))
+                }
+            },
         }
     }
 
@@ -71,19 +75,18 @@ fn find(root: &Path, contract: &Contract) -> Result<Option<Arc<dyn Order>>, Stor
 pub(crate) fn find_postgres(root: &Path, in_contract: Option<&str>) -> Result<Option<Postgres>, StoreError> {
     let attached = Attachment::load(root)?;
     let said = std::env::var("QUIPU_STORE").ok().filter(|text| !text.is_empty());
-    if attached.is_none() && said.is_none() && in_contract.is_none() {
-        return Ok(None);
-    }
-    if let (None, Some(text)) = (&said, in_contract)
-        && Address::parse(text)?.has_password()
-    {
+    let address = match (&said, &attached, in_contract) {
+        (Some(text), _, _) => Address::parse(text)?,
+        (None, Some(attached), _) => Address::parse(&attached.address)?,
+        (None, None, Some(text)) => Address::parse_given(text)?,
+        (None, None, None) => return Ok(None),
+    };
+    if said.is_none() && in_contract.is_some_and(|text| Address::parse_given(text).is_ok_and(|a| a.has_password())) {
         return Err(StoreError::refused(
             "`store` in quipu.toml holds a password, and quipu.toml is read by everyone",
-            "take it out; PGPASSWORD or ~/.pgpass holds it",
+            "take it out; a line in ~/.pgpass holds it",
         ));
     }
-    let Some(text) = said.as_deref().or(in_contract).or(attached.as_ref().map(|a| a.address.as_str())) else { return Ok(None) };
-    let address = Address::parse(text)?;
     let folder = || {
         let name = std::path::absolute(root).ok().and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
         name.unwrap_or_else(|| "project".into())
@@ -94,9 +97,33 @@ pub(crate) fn find_postgres(root: &Path, in_contract: Option<&str>) -> Result<Op
     }))
 }
 
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+}
+
 impl Postgres {
     /// The shared order of the project in a folder; none if it is a project of its own.
     pub fn of_folder(root: &Path, contract: &Contract) -> Result<Option<Postgres>, StoreError> {
         find_postgres(root, contract.store.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contract_holds_no_password() {
+        let nowhere = Path::new("/nonexistent");
+        assert!(find_postgres(nowhere, None).unwrap().is_none());
+        assert!(find_postgres(nowhere, Some("postgres://ann@db.example/books")).unwrap().is_some());
+        let error = find_postgres(nowhere, Some("postgres://ann:s3cret@db.example/books")).err().unwrap();
+        assert!(error.to_string().contains("holds a password") && !error.to_string().contains("s3cret"), "{error}");
+    }
+
+    #[test]
+    fn only_an_id_is_an_id() {
+        assert!(is_uuid("018f0000-0000-7000-8000-000000000001"));
+        assert!(!is_uuid("'); DROP TABLE quipu.log; --"));
     }
 }

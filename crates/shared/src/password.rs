@@ -11,6 +11,12 @@ pub(crate) fn find(config: &Config) -> Option<String> {
     if let Some(password) = given("QUIPU_STORE_PASSWORD").or_else(|| given("PGPASSWORD")) {
         return Some(password);
     }
+    find_in_file(config)
+}
+
+/// A line of the password file, which names the host that it is for.
+pub(crate) fn find_in_file(config: &Config) -> Option<String> {
+    let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let file = given("PGPASSFILE").map(PathBuf::from).or_else(|| given("HOME").map(|home| PathBuf::from(home).join(".pgpass")))?;
     let text = std::fs::read_to_string(file).ok()?;
     let host = config.get_hosts().first().map(|host| match host {

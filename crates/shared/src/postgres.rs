@@ -141,7 +141,13 @@ impl Postgres {
     /// Makes the project on the server, for a working copy that has no history yet.
     fn attach_new(&self) -> Result<String, StoreError> {
         self.migrate()?;
-        let id = self.found(&self.project)?;
+        let id = self.found(&self.project).map_err(|error| match error {
+            StoreError::Refused(refused) if refused.mend.starts_with("quipu checkout") => StoreError::NotFound {
+                what: format!("{}, and this folder is no working copy of it (any more)", refused.what),
+                mend: refused.mend,
+            },
+            other => other,
+        })?;
         if let Some(root) = &self.root {
             Attachment { address: self.link.address.shown().to_owned(), project: self.project.clone(), id: id.clone() }.save(root)?;
         }
@@ -357,7 +363,11 @@ impl Order for Postgres {
     }
 
     fn examine(&self, mark: &Mark) -> Result<Vec<(String, String)>, StoreError> {
-        let id = self.founded()?;
+        let Some(id) = self.known_id() else {
+            let own = mark.rev > 0;
+            let told = ("this project is not in the shared store yet".to_owned(), "quipu store push".to_owned());
+            return Ok(own.then_some(told).into_iter().collect());
+        };
         self.after(mark, Patience::Bounded)?;
         let rows = self.rows(Patience::Bounded, "SELECT * FROM quipu.examine($1::text::uuid)", &[(&id, Type::TEXT)])?;
         let mend = "the database was changed by other hands: restore it from a backup, or push this copy under another name";

@@ -381,7 +381,7 @@ impl Store {
     ) -> Result<(Receipt, Option<Tail>)> {
         let mut moved = String::new();
         for attempt in 0..TRIES {
-            let (held, look, records, told) = match judged.into_parts()? {
+            let (held, look, records, told) = match judged.into_parts().inspect_err(|_| order.pass())? {
                 Ok(parts) => parts,
                 Err(done) => return Ok((done, None)),
             };

@@ -29,7 +29,15 @@ impl Cluster {
 
     /// A server of one's own.
     pub fn start() -> Cluster {
-        let folder = fresh_folder();
+        Cluster::start_at(owned(temp_folder().keep()))
+    }
+
+    /// The same on some disk: what is measured needs a real one.
+    pub fn start_on(disk: &Path) -> Cluster {
+        Cluster::start_at(owned(tempfile::tempdir_in(disk).unwrap().keep()))
+    }
+
+    fn start_at(folder: PathBuf) -> Cluster {
         let data = folder.join("data");
         run(as_plain_user("initdb").args(["-A", "trust", "-U", OWNER, "-E", "UTF8", "--no-locale", "--no-sync", "-D"]).arg(&data));
         // Hosts of a test are network namespaces; the role `locked` needs a password.
@@ -42,7 +50,7 @@ impl Cluster {
 
     /// A copy of this server that follows it, and without which it acknowledges nothing.
     pub fn standby(&self) -> Cluster {
-        let folder = fresh_folder();
+        let folder = owned(temp_folder().keep());
         let data = folder.join("data");
         let mut copy = as_plain_user("pg_basebackup");
         copy.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", OWNER, "-R", "-X", "stream", "-c", "fast", "-D"]).arg(&data);
@@ -108,6 +116,21 @@ impl Cluster {
         let log = std::fs::File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
         server.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         server
+    }
+
+    /// Lets it speak TLS under the name `localhost`. Returns the certificate of the authority that vouches for it.
+    pub fn with_tls(&self) -> PathBuf {
+        let data = self.folder.join("data");
+        let script = "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -subj /CN=authority -days 9
+            openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost
+            echo subjectAltName=DNS:localhost > names
+            openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out server.crt -days 9 -extfile names
+            chmod 600 server.key";
+        run(as_plain_user("sh").args(["-ec", script]).current_dir(&data));
+        self.sql("ALTER SYSTEM SET ssl = on");
+        self.stop();
+        self.restart();
+        data.join("ca.crt")
     }
 
     pub fn port(&self) -> u16 {
@@ -198,7 +221,7 @@ fn start_for_ever(mut command: Command) -> u32 {
 }
 
 /// A program of PostgreSQL, run by someone who is not root, and ended with whoever started it.
-fn as_plain_user(program: &str) -> Command {
+pub fn as_plain_user(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.arg("--pdeathsig=KILL");
     if let Some(user) = plain_user() {
@@ -211,6 +234,11 @@ fn as_plain_user(program: &str) -> Command {
     command
 }
 
+/// Where the programs of PostgreSQL are; empty if they are in the path.
+pub fn bin() -> PathBuf {
+    installed("postgres").parent().map(Path::to_owned).unwrap_or_default()
+}
+
 /// Debian keeps the programs of each version in a folder of its own.
 fn installed(program: &str) -> PathBuf {
     let mut folders: Vec<PathBuf> =
@@ -221,7 +249,7 @@ fn installed(program: &str) -> PathBuf {
 }
 
 /// None where this process is not root.
-fn plain_user() -> Option<String> {
+pub fn plain_user() -> Option<String> {
     static USER: OnceLock<Option<String>> = OnceLock::new();
     let find = || {
         let me = Command::new("id").arg("-u").output().ok()?;
@@ -240,9 +268,8 @@ fn group_of(user: &str) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A folder that the plain user owns, and that goes when this process has ended.
-fn fresh_folder() -> PathBuf {
-    let folder = temp_folder().keep();
+/// A folder that the plain user owns from here on, and that goes when this process has ended.
+pub fn owned(folder: PathBuf) -> PathBuf {
     if let Some(user) = plain_user() {
         run(Command::new("chown").arg(format!("{user}:{}", group_of(&user))).arg(&folder));
     }
@@ -252,7 +279,7 @@ fn fresh_folder() -> PathBuf {
     folder
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 

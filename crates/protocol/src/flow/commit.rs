@@ -75,6 +75,7 @@ pub fn find_refusal(
     files: &[(Output, Vec<u8>)],
 ) -> Result<Option<Refused>, StoreError> {
     let mut change = Change::by(actor);
+    change.revised = true; // only judged, never written
     change.ops = plan_ops(project, files)?.ops;
     change.lease = Some(lease.clone());
     change.force = true;
@@ -108,6 +109,7 @@ pub fn commit(project: &Project, memory: &Memory, wanted: &Wanted<'_>) -> Result
     for _ in 0..TRIES {
         let mut change = Change::by(&wanted.actor).key(wanted.note.run.as_str()).note(wanted.note.to_value());
         change.ops.clone_from(&ops);
+        change.revised = true; // the run's folder has it all
         change.lease.clone_from(&wanted.lease);
         change.why.clone_from(&wanted.why);
         // Reports and reviews grow and shrink as they please; what must not is checked before.

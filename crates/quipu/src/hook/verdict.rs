@@ -108,6 +108,7 @@ impl<'s> Judge<'s> {
 
     fn ask(&self, project: &Project, op: Op) -> Result<Option<Failure>, Failure> {
         let mut change = Change::by(&self.actor).op(op);
+        change.revised = true; // only judged, never written
         change.lease = self.session.lease.clone();
         match project.judge(change) {
             Ok(_) | Err(StoreError::NotFound { .. }) => Ok(None),

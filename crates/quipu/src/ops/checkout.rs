@@ -14,7 +14,7 @@ pub struct Checkout {
     /// postgres://USER@HOST/DATABASE?project=NAME
     address: String,
     /// The folder to make [default: the project's name]
-    #[arg(value_name = "FOLDER")]
+    #[arg(value_name = "DIR")]
     into: Option<PathBuf>,
     /// The project, if the address does not name it
     #[arg(long)]

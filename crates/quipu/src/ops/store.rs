@@ -5,7 +5,7 @@ use quipu_shared::{Address, Attachment, Postgres, SCHEMA, detach, push, roles};
 use quipu_store::{Options, StoreError};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, count};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -42,7 +42,8 @@ impl Operate for StorePush {
         let folder = root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy().into_owned());
         let name = self.project.or(address.project.clone()).unwrap_or(folder);
         let moved = push(&project.store, &address, &name)?;
-        let text = format!("`{}` is at {}: {} records, compared one by one\n", moved.project, moved.address, moved.records);
+        let records = count(usize::try_from(moved.records).unwrap_or(usize::MAX), "record");
+        let text = format!("`{}` is at {}: {records}, compared one by one\n", moved.project, moved.address);
         Ok(Answer::new(json!(moved), text).say("this folder is a working copy of it now; others: quipu checkout ADDRESS"))
     }
 }
@@ -58,7 +59,8 @@ impl Operate for StorePull {
         session.actor.may(Privilege::MakeRules)?;
         let project = session.project()?;
         let moved = detach(&project.store)?;
-        let text = format!("{} records, compared one by one: a project of its own\n", moved.records);
+        let records = count(usize::try_from(moved.records).unwrap_or(usize::MAX), "record");
+        let text = format!("{records}, compared one by one: a project of its own\n");
         let mut answer = Answer::new(json!(moved), text).say(format!("{} keeps its copy of `{}`", moved.address, moved.project));
         if project.contract.store.is_some() {
             answer = answer.say("quipu.toml still names a shared store: take `store` out of it");

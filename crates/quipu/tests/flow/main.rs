@@ -6,6 +6,7 @@ mod book;
 mod disasters;
 mod escapes;
 mod fleet;
+mod guide;
 mod hired;
 mod hosts;
 mod killed;

@@ -37,6 +37,16 @@ fn is_shared() -> bool {
     std::env::var_os("QUIPU_TEST_STORE").is_some_and(|kind| kind == "postgres")
 }
 
+/// What is another story on a shared store, and why.
+const OTHERWISE_SHARED: [(&str, &str); 6] = [
+    ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
+    ("book/verify-and-doctor", "throws `.quipu` away, and with it the tie to the store"),
+    ("novel/judge-by-agent", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
+    ("relay/import", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
+    ("worldlog/finish", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
+    ("worldlog/guide", "a picture of sessions that fall into one second, or do not"),
+];
+
 #[test]
 fn scenarios() {
     let root = folder_of_scenarios();
@@ -47,6 +57,9 @@ fn scenarios() {
         folders.extend(tree::subfolders(&profile).unwrap());
     }
     folders.retain(|f| f.to_string_lossy().contains(&only));
+    if is_shared() {
+        folders.retain(|f| !OTHERWISE_SHARED.iter().any(|(name, _)| f.ends_with(name)));
+    }
     assert!(!folders.is_empty(), "no scenario is named `{only}`");
 
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

@@ -42,6 +42,13 @@ pub fn without_times(text: &str) -> String {
     NAMED.replace_all(text, "[…]").into_owned()
 }
 
+static KEPT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"; your text is in `\.quipu/conflicts/[^`]*`").unwrap());
+
+/// The same without the place where a working copy keeps a text that came too late: a project of its own keeps none.
+pub fn without_places(text: &str) -> String {
+    KEPT.replace_all(text, "").into_owned()
+}
+
 static VERSION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{16}\b").unwrap());
 
 /// The same without versions of files, where they hold the time.

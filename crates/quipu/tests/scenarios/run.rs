@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use quipu_testkit::postgres::Cluster;
 
-use crate::redact::{redact, without_versions};
+use crate::redact::{redact, without_places, without_versions};
 use crate::transcript::{self, Step};
 use crate::tree::{Tree, difference};
 
@@ -107,7 +107,11 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
         let read = |kind: &str| {
             let plain = |bytes: Vec<u8>| {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
-                server.as_ref().map_or(text.clone(), |server| text.replace(server, "[SERVER]"))
+                match &server {
+                    Some(server) => text.replace(server, "[SERVER]"),
+                    None if crate::is_shared() => without_places(&text),
+                    None => text,
+                }
             };
             let told = std::fs::read(name(number, kind)).map(|b| redact(&plain(b), root));
             told.map(|told| if writes_times(&command) { without_versions(&told) } else { told })

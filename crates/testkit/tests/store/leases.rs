@@ -173,6 +173,10 @@ fn what_a_dead_worker_claimed_is_given_back_and_nothing_else() {
         let claims: Vec<_> = leases.iter().map(|lease| serde_json::json!({"lease": lease, "step": "write", "since": ""})).collect();
         let worker = serde_json::json!({"id": id, "host": "h", "process": 1, "jobs": 2, "since": "", "claims": claims});
         std::fs::write(play.root().join(format!(".quipu/workers/{id}.json")), worker.to_string()).unwrap();
+        std::fs::write(play.root().join(format!(".quipu/workers/{id}.live")), "").unwrap();
+        if let Some(order) = store.order() {
+            order.beat(id, &worker).unwrap();
+        }
     };
     says("dead", &["d1", "d2"]);
     store.take_lease_as(&Actor::Runtime, "d1", &draft(), 600).unwrap();

@@ -172,6 +172,33 @@ fn a_lease_belongs_to_the_login_that_took_it() {
 }
 
 #[test]
+fn a_server_proves_its_name() {
+    let cluster = Cluster::start();
+    let play = Playground::shared_in(&cluster);
+    let authority = cluster.with_tls();
+    let at = |host: &str, more: &str| {
+        let address = play
+            .attachment()
+            .address
+            .replace("127.0.0.1", host)
+            .replace("wait=10", "wait=1")
+            .replace("?", &format!("?sslmode=require{more}&"));
+        append(&play.another_at(&address).open(), "meta/a.md", "over TLS\n")
+    };
+    let trusted = format!("&sslrootcert={}", authority.display());
+    at("localhost", &trusted).unwrap();
+    // Not signed by anyone who is known, or in the name of another.
+    for refused in [at("localhost", ""), at("127.0.0.1", &trusted)] {
+        let error = refused.unwrap_err();
+        assert!(error.to_string().contains("does not prove its name"), "{error}");
+    }
+    cluster.sql("ALTER SYSTEM SET ssl = off");
+    cluster.stop();
+    cluster.restart();
+    assert!(matches!(at("localhost", &trusted), Err(StoreError::Unreachable { .. })), "never without TLS once it was asked for");
+}
+
+#[test]
 fn a_password_is_asked_for_and_never_told() {
     let (cluster, play) = (cluster(), Playground::shared());
     cluster.sql("DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'locked') THEN CREATE ROLE locked LOGIN PASSWORD 'open sesame' IN ROLE quipu_worker; END IF; END $$");
@@ -180,4 +207,42 @@ fn a_password_is_asked_for_and_never_told() {
     let error = append(&with("hunter2").open(), "meta/a.md", "not let in\n").unwrap_err();
     assert!(error.to_string().contains("does not let us in"), "{error}");
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+}
+
+/// Ten seconds are long in a test: the owner of the tables can turn a worker's clock back.
+fn fall_silent(cluster: &Cluster, play: &Playground, worker: &str) {
+    let id = id_of(play);
+    cluster.sql(&format!("UPDATE quipu.worker SET seen_us = seen_us - 11000000 WHERE project = {id} AND name = '{worker}'"));
+}
+
+#[test]
+fn what_a_silent_worker_held_may_be_released_by_another_login_and_nothing_else() {
+    let (cluster, play) = (cluster(), Playground::shared());
+    append(&play.open(), "meta/a.md", "one\n").unwrap();
+    let (first, second) = (as_role(&play, "host1"), as_role(&play, "host2"));
+    let (one, two) = (first.open(), second.open());
+    one.sync().unwrap();
+    two.sync().unwrap();
+    let seat = one.sit(Some("a"), 1).unwrap();
+    let name = seat.claim("write", Some("ch01")).unwrap();
+    let lease = one.take_lease_as(&Actor::Runtime, &name, &["drafts/ch01.md".into()], 600).unwrap();
+    let other = two.sit(Some("b"), 1).unwrap();
+    two.sync().unwrap();
+    let release = || two.release_lease(&Actor::Runtime, &lease.id, Some(lease.fence));
+    lost(release());
+    // Saying in its place that it is at something else, or claiming its lease and falling silent, does not help.
+    let order = two.order().unwrap();
+    order.beat(&seat.id(), &serde_json::json!({"id": seat.id(), "claims": []})).unwrap();
+    order.beat("forged", &serde_json::json!({"id": "forged", "claims": [{"lease": lease.id}]})).unwrap();
+    fall_silent(cluster, &play, "forged");
+    lost(release());
+    order.leave(&seat.id()).unwrap();
+    assert!(two.seated().unwrap().iter().any(|s| s.worker.id == seat.id() && s.alive), "its row is its own");
+    // It falls silent, others give back what it held, and what it brings then is refused.
+    fall_silent(cluster, &play, &seat.id());
+    assert!(two.seated().unwrap().iter().any(|s| s.worker.id == seat.id() && !s.alive));
+    let given_back = other.hand_back().unwrap();
+    assert_eq!(given_back.iter().map(|l| l.id.as_str()).collect::<Vec<_>>(), [name.as_str()]);
+    lost(write_with(&one, "drafts/ch01.md", "late\n", lease.token()));
+    two.take_lease(&Actor::Runtime, &["drafts/ch01.md".into()], 600).unwrap();
 }

@@ -1,0 +1,216 @@
+//! Many writers on one project and on sixteen, on local files and on PostgreSQL, in one run; claims; how long a commit takes to
+//! another working copy; and what follows from that on paper for a large fleet.
+//!
+//! Every writer of the shared store has a working copy of its own, as a host would; all of them, and the server, on this machine.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Barrier, mpsc};
+use std::time::{Duration, Instant};
+
+use quipu_contract::{Actor, ProjectPath};
+use quipu_shared::{Address, checkout, push};
+use quipu_store::{Change, Expect, Options, Store};
+use quipu_testkit::postgres::Cluster;
+use tempfile::TempDir;
+
+use crate::machine::describe;
+use crate::writers::contract;
+
+const PAYLOAD: usize = 500;
+const WRITERS: [usize; 3] = [1, 16, 64];
+const PROJECTS: [usize; 2] = [1, 16];
+/// Commits of one cell of the table, all writers together.
+const COMMITS: usize = 640;
+const SYNCS: usize = 100;
+
+/// Where memory is kept.
+#[derive(Clone, Copy)]
+enum Site<'c> {
+    Local,
+    Shared(&'c Cluster),
+}
+
+/// Commits or claims a second, and how long one takes.
+struct Speed {
+    rate: f64,
+    p50: f64,
+    p99: f64,
+}
+
+pub fn run(arguments: &[&str]) {
+    let commits: usize = arguments.first().and_then(|a| a.parse().ok()).unwrap_or(COMMITS);
+    quipu_shared::register(|what| eprintln!("{what}"));
+    let disk = PathBuf::from(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| "/var/tmp".into()));
+    let cluster = Cluster::start_on(&disk);
+    println!("{}; {}", describe(), cluster.sql("SELECT split_part(version(), ' on ', 1)"));
+    println!("{commits} commits a cell, {PAYLOAD} bytes each, every writer a file of its own; milliseconds a commit\n");
+    println!("| projects | writers | local, commits/s | p50 | p99 | PostgreSQL, commits/s | p50 | p99 |");
+    println!("|---|---|---|---|---|---|---|---|");
+    let mut shared_by_projects = [0.0; 2];
+    for (place, projects) in PROJECTS.into_iter().enumerate() {
+        for writers in WRITERS {
+            let local = measure(Site::Local, &disk, projects, writers, commits, commit);
+            let shared = measure(Site::Shared(&cluster), &disk, projects, writers, commits, commit);
+            println!("| {projects} | {writers} | {} | {} |", told(&local), told(&shared));
+            if writers == 16 {
+                shared_by_projects[place] = shared.rate;
+            }
+        }
+    }
+    println!("\nclaims: a lease taken and given back, milliseconds for both\n");
+    println!("| projects | workers | local, claims/s | p50 | p99 | PostgreSQL, claims/s | p50 | p99 |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for projects in PROJECTS {
+        for writers in [1, 16] {
+            let local = measure(Site::Local, &disk, projects, writers, commits / 2, claim);
+            let shared = measure(Site::Shared(&cluster), &disk, projects, writers, commits / 2, claim);
+            println!("| {projects} | {writers} | {} | {} |", told(&local), told(&shared));
+        }
+    }
+    let (p50, p99) = sync_latency(&cluster, &disk);
+    println!("\nfrom the beginning of a commit to its file in another working copy: p50 {p50:.1} ms, p99 {p99:.1} ms ({SYNCS} commits)\n");
+    project_fleet(shared_by_projects[0], shared_by_projects[1]);
+}
+
+fn told(speed: &Speed) -> String {
+    format!("{:.0} | {:.2} | {:.2}", speed.rate, speed.p50, speed.p99)
+}
+
+/// One act of a writer.
+type Act = fn(&Store, usize, usize);
+
+fn path_of(writer: usize) -> ProjectPath {
+    ProjectPath::parse(&format!("drafts/w{writer}.md")).unwrap()
+}
+
+fn commit(store: &Store, writer: usize, number: usize) {
+    let text = format!("{writer:04} {number:08} {}\n", "x".repeat(PAYLOAD - 15));
+    store.judge(Change::by(&Actor::Person).write(&path_of(writer), text, Expect::Any)).unwrap().publish().unwrap();
+}
+
+fn claim(store: &Store, writer: usize, _: usize) {
+    let lease = store.take_lease(&Actor::Person, &[path_of(writer).to_string()], 600).unwrap();
+    store.release_lease(&Actor::Person, &lease.id, Some(lease.fence)).unwrap();
+}
+
+fn measure(site: Site<'_>, disk: &Path, projects: usize, writers: usize, acts: usize, act: Act) -> Speed {
+    let folder = tempfile::tempdir_in(disk).unwrap();
+    let places: Vec<PathBuf> = (0..projects).map(|number| begin(site, &folder, number)).collect();
+    let stores: Vec<Store> = (0..writers).map(|writer| open(site, &folder, &places, writer)).collect();
+    let each = (acts / writers).max(1);
+    let barrier = Barrier::new(writers + 1);
+    let (sender, receiver) = mpsc::channel();
+    let seconds = std::thread::scope(|scope| {
+        for (writer, store) in stores.iter().enumerate() {
+            let (barrier, sender) = (&barrier, sender.clone());
+            scope.spawn(move || {
+                act(store, writer, 0); // connected, and everything by heart
+                barrier.wait();
+                for number in 1..=each {
+                    let begun = Instant::now();
+                    act(store, writer, number);
+                    sender.send(begun.elapsed()).unwrap();
+                }
+                barrier.wait();
+            });
+        }
+        barrier.wait();
+        let begun = Instant::now();
+        barrier.wait();
+        begun.elapsed().as_secs_f64()
+    });
+    drop(sender);
+    let (p50, p99) = percentiles(receiver.into_iter().collect());
+    Speed { rate: (each * writers) as f64 / seconds, p50, p99 }
+}
+
+/// Makes a project, where it is to be kept.
+fn begin(site: Site<'_>, folder: &TempDir, number: usize) -> PathBuf {
+    let root = folder.path().join(format!("p{number}"));
+    std::fs::create_dir(&root).unwrap();
+    crate::writers::prepare_named("quipu-in-place", &root);
+    if let Site::Shared(cluster) = site {
+        let store = Store::open(&root, contract(), Options::default()).unwrap();
+        let name = format!("{}-p{number}", folder.path().file_name().unwrap().display());
+        push(&store, &Address::parse(&cluster.url("")).unwrap(), &name).unwrap();
+    }
+    root
+}
+
+/// What a writer works in: the project's folder, or a working copy of its own.
+fn open(site: Site<'_>, folder: &TempDir, places: &[PathBuf], writer: usize) -> Store {
+    let number = writer % places.len();
+    let root = match site {
+        Site::Local => places[number].clone(),
+        Site::Shared(cluster) => {
+            let copy = folder.path().join(format!("copy{writer}"));
+            let name = format!("{}-p{number}", folder.path().file_name().unwrap().display());
+            checkout(&Address::parse(&cluster.url("")).unwrap(), &name, &copy).unwrap();
+            copy
+        }
+    };
+    Store::open(&root, contract(), Options::default()).unwrap()
+}
+
+fn percentiles(mut times: Vec<Duration>) -> (f64, f64) {
+    times.sort();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1000.0;
+    (at(0.5), at(0.99))
+}
+
+fn sync_latency(cluster: &Cluster, disk: &Path) -> (f64, f64) {
+    let (site, folder) = (Site::Shared(cluster), tempfile::tempdir_in(disk).unwrap());
+    let places = [begin(site, &folder, 0)];
+    let (here, there) = (open(site, &folder, &places, 0), open(site, &folder, &places, 1));
+    let file = there.root().join(path_of(0).as_str());
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut seen = Vec::new();
+            while seen.len() < SYNCS {
+                if there.wait(Duration::from_secs(10)).unwrap() {
+                    there.sync().unwrap();
+                    let text = std::fs::read_to_string(&file).unwrap_or_default();
+                    let number: Option<usize> = text.split(' ').nth(1).and_then(|n| n.parse().ok());
+                    seen.extend(number.map(|n| (n, Instant::now())));
+                }
+            }
+            sender.send(seen).unwrap();
+        });
+        let mut begun = vec![Instant::now()];
+        std::thread::sleep(Duration::from_millis(500));
+        for number in 1..=SYNCS {
+            begun.push(Instant::now());
+            commit(&here, 0, number);
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        let seen = receiver.recv().unwrap();
+        percentiles(seen.into_iter().map(|(number, at)| at.duration_since(begun[number])).collect())
+    })
+}
+
+/// The arithmetic for a large fleet, with what was measured above.
+fn project_fleet(one: f64, sixteen: f64) {
+    const AGENTS: f64 = 10_000.0;
+    const PROJECTS: f64 = 1_000.0;
+    const TURN_SECONDS: f64 = 180.0;
+    const RECORDS: f64 = 3.0;
+    const HOSTS: f64 = 500.0;
+    let turns = AGENTS / TURN_SECONDS;
+    let commits = turns * RECORDS;
+    println!(
+        "On paper: {AGENTS} agents over {PROJECTS} projects, a turn of {TURN_SECONDS} s, {HOSTS} hosts with a worker a project each at most 20 jobs\n"
+    );
+    println!("    turns           {AGENTS} agents / {TURN_SECONDS} s                      = {turns:.0} a second");
+    println!("    commits         {turns:.0} turns x {RECORDS} (claim, commit, give back)   = {commits:.0} a second");
+    println!("    of capacity     {commits:.0} / {sixteen:.0} commits/s (16 projects)          = {:.0} %", 100.0 * commits / sixteen);
+    println!(
+        "    one project     {commits:.0} / {PROJECTS} = {:.2} a second, of {one:.0}           = {:.2} %",
+        commits / PROJECTS,
+        100.0 * commits / PROJECTS / one
+    );
+    println!("    signs of life   {PROJECTS} workers / 2 s                         = {:.0} a second", PROJECTS / 2.0);
+    println!("    looks           {PROJECTS} workers x 2 a second                  = {:.0} a second", PROJECTS * 2.0);
+    println!("    connections     {PROJECTS} workers x 2                           = {:.0}", PROJECTS * 2.0);
+    println!("    one database bears it up to {:.0} s a turn", AGENTS * RECORDS / sixteen);
+}
