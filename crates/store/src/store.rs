@@ -92,6 +92,9 @@ impl std::ops::Deref for HeadsGuard<'_> {
     }
 }
 
+/// What a file holds, and its version.
+pub type Text = (Vec<u8>, Version);
+
 impl Store {
     /// Makes the folders of a store where there is none.
     pub fn init(root: &Path) -> Result<()> {
@@ -312,12 +315,12 @@ impl Store {
 
     /// The newest text of a file and its version. An outside edit that the contract allows is
     /// adopted first; one that it does not allow is not shown.
-    pub fn read(&self, path: &ProjectPath) -> Result<Option<(Vec<u8>, Version)>> {
+    pub fn read(&self, path: &ProjectPath) -> Result<Option<Text>> {
         self.with_sound_heads(|| self.read_once(path))
     }
 
     /// The same for many files, which costs less than one by one.
-    pub fn read_all(&self, paths: &[ProjectPath]) -> Result<Vec<Option<(Vec<u8>, Version)>>> {
+    pub fn read_all(&self, paths: &[ProjectPath]) -> Result<Vec<Option<Text>>> {
         self.with_sound_heads(|| {
             self.take_notice(paths)?;
             let heads = self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str))?;
@@ -325,13 +328,13 @@ impl Store {
         })
     }
 
-    fn read_once(&self, path: &ProjectPath) -> Result<Option<(Vec<u8>, Version)>> {
+    fn read_once(&self, path: &ProjectPath) -> Result<Option<Text>> {
         self.take_notice(std::slice::from_ref(path))?;
         let head = self.heads()?.head(path.as_str())?;
         self.read_at_head(path, head)
     }
 
-    fn read_at_head(&self, path: &ProjectPath, head: Option<Head>) -> Result<Option<(Vec<u8>, Version)>> {
+    fn read_at_head(&self, path: &ProjectPath, head: Option<Head>) -> Result<Option<Text>> {
         match head.filter(|h| !h.gone) {
             Some(head) => Ok(Some((self.content(path, &head)?, head.version))),
             // A file that no commit ever touched is still a file.
