@@ -177,7 +177,12 @@ fn a_server_proves_its_name() {
     let play = Playground::shared_in(&cluster);
     let authority = cluster.with_tls();
     let at = |host: &str, more: &str| {
-        let address = play.attachment().address.replace("127.0.0.1", host).replace("wait=10", "wait=1").replace("?", &format!("?sslmode=require{more}&"));
+        let address = play
+            .attachment()
+            .address
+            .replace("127.0.0.1", host)
+            .replace("wait=10", "wait=1")
+            .replace("?", &format!("?sslmode=require{more}&"));
         append(&play.another_at(&address).open(), "meta/a.md", "over TLS\n")
     };
     let trusted = format!("&sslrootcert={}", authority.display());
