@@ -15,7 +15,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use super::check::{Collected, collect, find_faults};
-use super::commit::{Wanted, commit, find_obstacle, find_refusal};
+use super::commit::{Wanted, find_obstacle, find_refusal};
 use super::engine::{Engine, FlowError, refresh_panel};
 use super::event::Event;
 use super::folder::RunFolder;
@@ -288,10 +288,10 @@ impl Engine<'_> {
             audits,
             why: Some(turn.turn.to_string()),
         };
-        match self.patiently(|| commit(self.project, &self.memory, &wanted)) {
-            Ok(done) => {
-                let files = collected.files.iter().map(|(o, _)| o.path.to_string()).filter(|p| !done.sealed.contains(p)).collect();
-                Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed: done.sealed, usage })
+        match self.commit_patiently(&wanted) {
+            Ok(sealed) => {
+                let files = collected.files.iter().map(|(o, _)| o.path.to_string()).filter(|p| !sealed.contains(p)).collect();
+                Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed, usage })
             }
             // It was allowed when it was looked at: the rules or the files changed in that moment.
             Err(FlowError::Store(StoreError::Refused(refused))) => self.fail(job, actor, lease, failed, &render_refusal(&refused)),
@@ -339,7 +339,7 @@ impl Engine<'_> {
             audits,
             why: Some(format!("{turn} failed")),
         };
-        self.patiently(|| commit(self.project, &self.memory, &wanted))?;
+        self.commit_patiently(&wanted)?;
         Ok(Outcome::Failed { why: why.to_owned(), count, usage })
     }
 

@@ -9,7 +9,7 @@ use super::builtin::derive::{DeriveError, derive};
 use super::builtin::entries::{sort_offers, with_entries};
 use super::builtin::merge::{Source, merge};
 use super::builtin::remember::{finish, grow};
-use super::commit::{Wanted, commit};
+use super::commit::Wanted;
 use super::engine::{Engine, FlowError, Shift};
 use super::event::Event;
 use super::folder::run_id;
@@ -109,7 +109,7 @@ impl Engine<'_> {
             audits,
             why: Some(format!("{} by quipu run", planned.turn)),
         };
-        match self.patiently(|| commit(self.project, &self.memory, &wanted)) {
+        match self.commit_patiently(&wanted) {
             Ok(_) => Ok(()),
             Err(FlowError::Store(error)) => Err(Stuck::Store(error)),
             Err(other) => Err(Stuck::Flow(other)),

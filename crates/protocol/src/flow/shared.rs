@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use quipu_store::StoreError;
 
 use super::attempt::AttemptError;
+use super::commit::{Wanted, commit};
 use super::engine::{Ended, Engine, FlowError, Shift};
 use super::event::Event;
 use super::stay::Until;
@@ -75,6 +76,22 @@ impl Engine<'_> {
                 other => return other,
             }
         }
+    }
+
+    /// Commits what a turn made, for as long as it takes. Returns the sealed files that stay as they are. A try whose answer never
+    /// came may have been accepted: before the next one it is looked for.
+    pub(super) fn commit_patiently(&self, wanted: &Wanted<'_>) -> Result<Vec<String>, FlowError> {
+        let mut again = false;
+        self.patiently(|| {
+            if again {
+                self.project.store.sync()?;
+                if self.memory.facts(self.project)?.iter().any(|fact| fact.note.run == wanted.note.run) {
+                    return Ok(Vec::new());
+                }
+            }
+            again = true;
+            commit(self.project, &self.memory, wanted).map(|done| done.sealed)
+        })
     }
 
     /// Whether a worker that stays waits for this to pass.

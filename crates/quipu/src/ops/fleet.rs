@@ -1,4 +1,5 @@
 use clap::Args;
+use quipu_protocol::Project;
 use quipu_protocol::flow::{Memory, State, flow_now};
 use quipu_store::Seated;
 use serde_json::{Value, json};
@@ -17,7 +18,8 @@ impl Operate for FleetStatus {
     const ABOUT: &'static str = "Who works on this project, on which host and at what; what waits for a person; what is held";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let project = session.project()?;
+        let root = Project::find_root(&session.folder)?;
+        let (project, behind) = Session::newest_project(&root)?;
         let workers = project.store.seated()?;
         let leases = project.store.leases()?;
         let (mut gates, mut counts) = (Vec::new(), Vec::new());
@@ -47,7 +49,10 @@ impl Operate for FleetStatus {
             "waiting": gates.iter().map(|(turn, open)| json!({"turn": turn, "open": open})).collect::<Vec<Value>>(),
             "leases": leases.iter().map(described).collect::<Vec<_>>(),
         });
-        let answer = Answer::new(told, text);
+        let mut answer = Answer::new(told, text);
+        if let Some(behind) = behind {
+            answer = answer.say(behind);
+        }
         Ok(if workers.iter().any(|w| w.alive) { answer } else { answer.say("no worker is at this project: quipu worker --agent NAME") })
     }
 }

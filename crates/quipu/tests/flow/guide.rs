@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use quipu_testkit::postgres::{as_plain_user, free_port, owned};
 use tempfile::TempDir;
@@ -57,15 +57,23 @@ impl Server {
     }
 
     fn run(&self, program: &str, arguments: &[&str]) {
-        let output = as_plain_user(program).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{program} {arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
+        let (status, told) = told(as_plain_user(program).args(arguments));
+        assert!(status, "{program} {arguments:?}\n{told}");
     }
+}
+
+/// Runs something and says what it said. Into a file: a server that was started on the way would keep a pipe open.
+fn told(command: &mut Command) -> (bool, String) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let append = || Stdio::from(std::fs::File::options().append(true).open(file.path()).unwrap());
+    let status = command.stdin(Stdio::null()).stdout(append()).stderr(append()).status().unwrap();
+    (status.success(), String::from_utf8_lossy(&std::fs::read(file.path()).unwrap()).into_owned())
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         let data = self.folder.join("data");
-        let _ = as_plain_user("pg_ctl").args(["-s", "-m", "immediate", "-D"]).arg(data).arg("stop").output();
+        let _ = told(as_plain_user("pg_ctl").args(["-s", "-m", "immediate", "-D"]).arg(data).arg("stop"));
     }
 }
 
@@ -118,10 +126,9 @@ fn the_guide_of_the_fleet_is_followed_literally() {
             if block.who == "postgres" {
                 shell.env("USER", quipu_testkit::postgres::plain_user().unwrap_or_else(|| std::env::var("USER").unwrap_or_default()));
             }
-            let output = shell.output().unwrap();
-            let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+            let (fine, told) = told(&mut shell);
             said.push_str(&format!("{}$ {command}\n{told}", block.who));
-            assert!(output.status.success(), "{said}");
+            assert!(fine, "{said}");
             for line in shown.iter().filter(|line| *line != "…") {
                 assert!(told.contains(line.as_str()), "`{line}` is shown and was not said\n{said}");
             }
