@@ -71,8 +71,7 @@ pub(crate) fn put_together(
     if body.v != 1 {
         return Err(format!("revision {rev} has format {}; this Quipu reads 1", body.v));
     }
-    let lease =
-        lease.map(|text| serde_json::from_str::<Happened>(text)).transpose().map_err(|e| format!("the lease of revision {rev}: {e}"))?;
+    let lease = lease.map(serde_json::from_str::<Happened>).transpose().map_err(|e| format!("the lease of revision {rev}: {e}"))?;
     let mut bytes = bytes.into_iter();
     let ops = body.ops.into_iter().map(|o| {
         let record = RecordOp {

@@ -10,7 +10,7 @@ use crate::clock::{Instant, parse_time, render_time};
 use crate::error::{Result, StoreError};
 use crate::order::Patience;
 use crate::record::{Kind, LeaseEvent, Record, Who};
-use crate::replica::Submitted;
+use crate::replica::{Submitted, Terms};
 use crate::store::Store;
 
 /// A lease that was taken and not released.
@@ -215,7 +215,7 @@ impl Store {
                 let _ = self.publish_records(held, look, vec![record])?;
                 return Ok(lease);
             };
-            match self.submit(&**order, held, look, vec![record], None, instead.clone(), Patience::Bounded)? {
+            match self.submit(&**order, held, look, vec![record], Terms { instead: instead.clone(), ..Terms::plain(Patience::Bounded) })? {
                 Submitted::Accepted(ours, end) => {
                     self.apply_to(end.at)?;
                     let taken = ours.last().and_then(|record| Some(Lease::apply(record, record.lease.as_ref()?)));

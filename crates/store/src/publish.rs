@@ -26,7 +26,7 @@ use crate::live::Tail;
 use crate::lock::Held;
 use crate::order::Patience;
 use crate::record::{FORMAT, Kind, OpKind, Record, Who};
-use crate::replica::Submitted;
+use crate::replica::{Submitted, Terms};
 use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
@@ -380,7 +380,7 @@ impl Store {
                 self.sync_to(end)?;
                 end
             }
-            Some(order) => match self.submit(&**order, held, look, records, None, Vec::new(), Patience::Little)? {
+            Some(order) => match self.submit(&**order, held, look, records, Terms::plain(Patience::Little))? {
                 Submitted::Accepted(_, end) => end.at,
                 Submitted::Moved(_) => return Ok(Published::Overtaken),
             },

@@ -41,6 +41,28 @@ pub struct Synced {
     pub conflicts: Vec<String>,
 }
 
+/// Under which terms records are handed in.
+pub(crate) struct Terms {
+    /// The lease that is shown.
+    pub lease: Option<LeaseToken>,
+    /// Leases that would do as well as the one in the record.
+    pub instead: Vec<(String, Vec<String>)>,
+    pub patience: Patience,
+}
+
+impl Terms {
+    pub fn plain(patience: Patience) -> Terms {
+        Terms { lease: None, instead: Vec::new(), patience }
+    }
+}
+
+/// What `.quipu/mark` says.
+struct NotedMark {
+    mark: Mark,
+    /// A process, and the ids that it has sent without an answer yet.
+    sent: Option<(u32, Vec<String>)>,
+}
+
 /// How records that were handed in fared.
 pub(crate) enum Submitted {
     /// They are in the log and in the journal, up to this end; these are they, as the order numbered them.
@@ -180,16 +202,8 @@ impl Store {
     }
 
     /// Hands in records that were judged at this look.
-    pub(crate) fn submit(
-        &self,
-        order: &dyn Order,
-        held: Held<'_>,
-        look: Look,
-        records: Vec<Record>,
-        lease: Option<LeaseToken>,
-        instead: Vec<(String, Vec<String>)>,
-        patience: Patience,
-    ) -> Result<Submitted> {
+    pub(crate) fn submit(&self, order: &dyn Order, held: Held<'_>, look: Look, records: Vec<Record>, terms: Terms) -> Result<Submitted> {
+        let Terms { lease, instead, patience } = terms;
         let mark = self.mark_of(&look.tail)?;
         let ids: Vec<String> = records.iter().map(|r| r.id.clone()).collect();
         let relies = self.contract_versions(&look, &records)?;
@@ -307,8 +321,8 @@ impl Store {
         if tail.seq == 0 {
             return Ok(Mark::default());
         }
-        if let Some(noted) = self.noted_mark().filter(|(mark, _)| mark.rev == tail.seq) {
-            return Ok(noted.0);
+        if let Some(noted) = self.noted_mark().filter(|noted| noted.mark.rev == tail.seq) {
+            return Ok(noted.mark);
         }
         let mut mark = Mark::default();
         self.each_newest_first(1, &mut |_, record| mark = Mark { rev: record.seq, id: record.id.clone() })?;
@@ -316,7 +330,7 @@ impl Store {
     }
 
     /// `.quipu/mark`: the end of the replica, and what may have been accepted without being here: process and ids.
-    fn noted_mark(&self) -> Option<(Mark, Option<(u32, Vec<String>)>)> {
+    fn noted_mark(&self) -> Option<NotedMark> {
         let text = std::fs::read_to_string(self.quipu().join("mark")).ok()?;
         let mut lines = text.lines();
         let (rev, id) = lines.next()?.split_once(' ')?;
@@ -324,7 +338,7 @@ impl Store {
             let mut words = line.split(' ');
             Some((words.next()?.parse().ok()?, words.map(str::to_owned).collect()))
         });
-        Some((Mark { rev: rev.parse().ok()?, id: id.to_owned() }, sent))
+        Some(NotedMark { mark: Mark { rev: rev.parse().ok()?, id: id.to_owned() }, sent })
     }
 
     /// A note and no more: what it says is compared with the journal, and without it the journal is read.
@@ -339,7 +353,7 @@ impl Store {
     /// Looks whether what a dead process has sent was accepted. Without the server, reading goes on.
     pub(crate) fn heal_sent(&self) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
-        let Some((_, Some((process, _)))) = self.noted_mark() else { return Ok(()) };
+        let Some((process, _)) = self.noted_mark().and_then(|noted| noted.sent) else { return Ok(()) };
         if process == std::process::id() || std::path::Path::new(&format!("/proc/{process}")).exists() {
             return Ok(());
         }
@@ -352,7 +366,7 @@ impl Store {
     /// What was sent and never answered: not known to be accepted.
     pub fn unanswered(&self) -> Vec<String> {
         let dead = |process: u32| process == std::process::id() || !std::path::Path::new(&format!("/proc/{process}")).exists();
-        self.noted_mark().and_then(|(_, sent)| sent).filter(|(process, _)| dead(*process)).map(|(_, ids)| ids).unwrap_or_default()
+        self.noted_mark().and_then(|noted| noted.sent).filter(|(process, _)| dead(*process)).map(|(_, ids)| ids).unwrap_or_default()
     }
 
     /// A refusal that rests on a copy which may be old is looked at again on a new one.
@@ -385,7 +399,7 @@ impl Store {
                 Ok(parts) => parts,
                 Err(done) => return Ok((done, None)),
             };
-            match self.submit(order, held, look, records, change.lease.clone(), Vec::new(), Patience::Bounded)? {
+            match self.submit(order, held, look, records, Terms { lease: change.lease.clone(), ..Terms::plain(Patience::Bounded) })? {
                 Submitted::Accepted(ours, end) => {
                     let last = ours.last().ok_or_else(|| StoreError::refused("the shared log lost a commit", "quipu doctor"))?;
                     return Ok((told.receipt(last), Some(end)));

@@ -52,6 +52,9 @@ impl Operate for Status {
             }
             text.push('\n');
         }
+        for path in &survey.waiting {
+            text.push_str(&format!("  waiting  {path}: edited here, and not yet accepted by the shared store\n"));
+        }
         for (path, why) in &survey.strange {
             text.push_str(&format!("  strange  {path}: {why}\n"));
         }

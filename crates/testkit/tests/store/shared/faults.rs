@@ -127,36 +127,53 @@ fn without_the_server_reading_goes_on_and_writing_says_so() {
 
 #[test]
 fn a_process_that_dies_at_any_step_is_made_whole_by_the_next() {
-    let (mut reached, mut accepted) = (0, 0);
-    for at in 0.. {
-        let play = Playground::shared();
-        append(&play.open(), "meta/a.md", "one\n").unwrap();
-        let two = Playground::path("meta/b.md");
-        let change = || Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "two\n").append(&two, "b\n").key("k");
-        let disk = Arc::new(FailingDisk::at(at, Failure::Stop));
-        let ended = {
-            let dying = play.open_with(Options { watch: Some(Arc::clone(&disk) as Arc<dyn quipu_store::Watch>), ..Options::default() });
-            dying.judge(change()).and_then(|judged| judged.publish())
-        };
-        forget_process(&play);
-        let there = Cluster::shared().sql(&format!("SELECT count(*) FROM quipu.log WHERE project = {}", id_of(&play))) == "2";
-        assert!(there || ended.is_err(), "acknowledged and not there, step {at}");
-        // The next command finds what was accepted, and saying it again does nothing more.
-        let store = play.open();
-        let text = store.read(&Playground::path("meta/a.md")).unwrap().unwrap().0;
-        assert_eq!(text, if there { "one\ntwo\n" } else { "one\n" }.as_bytes(), "step {at}: {ended:?}");
-        assert_eq!(store.judge(change()).unwrap().publish().unwrap().repeated, there, "step {at}");
-        assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
-        assert_eq!(play.text("meta/b.md").unwrap(), "b\n");
-        assert_eq!(store.pulse().unwrap(), 2);
-        assert_eq!(store.verify().unwrap().problems, [], "step {at}");
-        if disk.steps().len() <= at {
-            break;
+    for failure in [Failure::Stop, Failure::Torn, Failure::Full] {
+        let (mut reached, mut accepted) = (0, 0);
+        while let Some(there) = die_at(reached, failure) {
+            reached += 1;
+            accepted += usize::from(there);
         }
-        reached += 1;
-        accepted += usize::from(there && ended.is_err());
+        assert!(reached > 5 && accepted > 2, "{failure:?}: {reached} steps, {accepted} of them behind the acceptance");
     }
-    assert!(reached > 5 && accepted > 2, "{reached} steps, {accepted} of them behind the acceptance");
+}
+
+/// A commit that ends at a step. None if there is no such step, else whether it failed although it was accepted.
+fn die_at(at: usize, failure: Failure) -> Option<bool> {
+    let place = format!("step {at}, {failure:?}");
+    let play = Playground::shared();
+    append(&play.open(), "meta/a.md", "one\n").unwrap();
+    let two = Playground::path("meta/b.md");
+    let change = || Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "two\n").append(&two, "b\n").key("k");
+    let disk = Arc::new(FailingDisk::at(at, failure));
+    let ended = {
+        let dying = play.open_with(Options { watch: Some(Arc::clone(&disk) as Arc<dyn quipu_store::Watch>), ..Options::default() });
+        dying.judge(change()).and_then(|judged| judged.publish())
+    };
+    forget_process(&play);
+    // Some lose more than their process.
+    let lost: &[&str] = [&[][..], &["heads.db", "heads.db-wal", "heads.db-shm"], &["live"], &["mark"]][at % 4];
+    lost.iter().for_each(|name| drop(std::fs::remove_file(play.file(&format!(".quipu/{name}")))));
+    let there = Cluster::shared().sql(&format!("SELECT count(*) FROM quipu.log WHERE project = {}", id_of(&play))) == "2";
+    assert!(there || ended.is_err(), "{place}: acknowledged and not there");
+    let told_safe = matches!(ended, Err(StoreError::Unfinished { .. }));
+    assert!(there || !told_safe, "{place}: told to be safe and not there");
+    // The next command finds what was accepted, and saying it again does nothing more.
+    let store = play.open();
+    if lost == ["mark"] {
+        store.sync().unwrap();
+    }
+    let text = store.read(&Playground::path("meta/a.md")).unwrap().unwrap().0;
+    assert_eq!(text, if there { "one\ntwo\n" } else { "one\n" }.as_bytes(), "{place}: {ended:?}");
+    assert_eq!(store.judge(change()).unwrap().publish().unwrap().repeated, there, "{place}");
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n", "{place}");
+    assert_eq!(play.text("meta/b.md").unwrap(), "b\n", "{place}");
+    assert_eq!(store.pulse().unwrap(), 2, "{place}");
+    assert!(
+        store.log(usize::MAX).unwrap().iter().all(|entry| entry.kind != quipu_store::Kind::Aside),
+        "{place}: its own bytes were set aside"
+    );
+    assert_eq!(store.verify().unwrap().problems, [], "{place}");
+    (disk.steps().len() > at).then_some(there && ended.is_err())
 }
 
 /// The process that noted what it had sent is no more.
