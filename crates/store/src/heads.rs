@@ -2,11 +2,13 @@
 //!
 //! Derived from the journal and always deletable. SQLite in WAL mode with `synchronous=NORMAL` is
 //! never inconsistent and may only be behind after a power cut; it says itself how far it is
-//! applied, and the rest is read from the journal.
+//! applied, and the rest is read from the journal. A short log stays when a command ends: folding it
+//! in and deleting it is three syncs and an unlink, more than the command itself costs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use quipu_contract::Class;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::adopt::Flag;
@@ -20,6 +22,9 @@ use crate::version::Version;
 
 /// Raised whenever the tables change: an older index is simply made anew.
 const FORMAT: i64 = 1;
+
+/// A longer log is folded in at the end: whoever comes next has to read it first.
+const SHORT_LOG: u64 = 256 * 1024;
 
 /// The newest state of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +44,8 @@ pub(crate) struct Head {
 
 pub(crate) struct Heads {
     db: Connection,
+    /// Where SQLite writes before it writes into the database.
+    log: Option<PathBuf>,
     /// The file they are in; zero for none.
     pub inode: u64,
 }
@@ -47,12 +54,12 @@ impl Heads {
     pub fn open(path: &Path) -> Result<Heads> {
         let db = Connection::open(path)?;
         db.execute_batch("PRAGMA busy_timeout=10000; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=2000;")?;
-        Heads { db, inode: crate::store::inode(path) }.prepared()
+        Heads { db, log: Some(path.with_extension("db-wal")), inode: crate::store::inode(path) }.prepared()
     }
 
     /// Heads that live as long as this process: for a project that cannot be written.
     pub fn in_memory() -> Result<Heads> {
-        Heads { db: Connection::open_in_memory()?, inode: 0 }.prepared()
+        Heads { db: Connection::open_in_memory()?, log: None, inode: 0 }.prepared()
     }
 
     fn prepared(self) -> Result<Heads> {
@@ -292,6 +299,16 @@ impl Heads {
     pub fn clear(&self) -> Result<()> {
         self.db.execute_batch("DELETE FROM head; DELETE FROM key; DELETE FROM lease; UPDATE applied SET segment = 1, offset = 0, fence = 0, seq = 0, wall = 0, made = 0;")?;
         Ok(())
+    }
+}
+
+impl Drop for Heads {
+    fn drop(&mut self) {
+        let short = |log: &PathBuf| log.metadata().is_ok_and(|found| found.len() <= SHORT_LOG);
+        if self.log.as_ref().is_some_and(short) {
+            // If it cannot be left, it is folded in.
+            let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
     }
 }
 

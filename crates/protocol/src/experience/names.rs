@@ -25,8 +25,11 @@ impl Name {
     /// Whether a heading or key means this. A remark in brackets behind it does not matter.
     pub fn is(&self, text: &str) -> bool {
         let text = text.split(['(', '（']).next().unwrap_or_default();
-        // A file is asked for many names: they are compared without making anything.
-        let same = |name: &str| name.chars().flat_map(char::to_lowercase).eq(folded(text));
+        // A file is asked for many names: most differ in their first letter already, and nothing is made to compare.
+        let first = text.trim_start().bytes().next().unwrap_or_default();
+        let begins_alike =
+            |name: &str| name.bytes().next().is_some_and(|b| !b.is_ascii() || !first.is_ascii() || b.eq_ignore_ascii_case(&first));
+        let same = |name: &str| begins_alike(name) && name.chars().flat_map(char::to_lowercase).eq(folded(text));
         [self.en, self.zh].iter().chain(self.also).any(|name| same(name))
     }
 

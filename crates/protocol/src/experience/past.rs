@@ -89,20 +89,30 @@ fn sort_as_committed(project: &Project, group: &mut [PastSession]) -> Result<(),
 pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Result<Vec<PastSession>, StoreError> {
     let wanted = words(description);
     let shared = |name: &str| {
+        if wanted.is_empty() {
+            return 0;
+        }
         let name = name.to_lowercase();
         wanted.iter().filter(|word| name.contains(word.as_str())).count()
     };
     // Names begin with their date. Of thousands only the newest are kept, and those that share a word.
     let mut newest: BinaryHeap<Reverse<String>> = BinaryHeap::new();
     let mut by_name: Vec<(usize, String)> = Vec::new();
+    let mut pass_over = |older: String| {
+        if let shared @ 1.. = shared(&older) {
+            by_name.push((shared, older));
+        }
+    };
     for name in session_files(project) {
+        if newest.len() == NEWEST && newest.peek().is_some_and(|Reverse(oldest)| name <= *oldest) {
+            pass_over(name);
+            continue;
+        }
         newest.push(Reverse(name));
         if newest.len() > NEWEST
             && let Some(Reverse(older)) = newest.pop()
-            && !wanted.is_empty()
         {
-            by_name.push((shared(&older), older));
-            by_name.pop_if(|(shared, _)| *shared == 0);
+            pass_over(older);
         }
     }
     by_name.sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| y.cmp(x)));

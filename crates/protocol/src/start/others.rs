@@ -11,6 +11,8 @@ use crate::work::WorkError;
 const FOR_A_STRANGER: usize = 5;
 /// For one that was, at most so many.
 const FOR_A_RETURNER: usize = 50;
+/// Of sessions that wrote nothing, so many are named; `--json` names all.
+const SILENT_NAMED: usize = 3;
 
 /// Commits of others since this agent was last here.
 pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
@@ -57,18 +59,22 @@ pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
         let own = waking.recent.iter().filter(|e| e.who == session.who && e.kind != Kind::Lease).filter(is_within);
         own.take(6).map(line).collect::<Vec<_>>()
     };
+    let mut silent: Vec<&OpenSession> = Vec::new();
     for session in &lost {
         let commits = wrote(session);
+        if commits.is_empty() {
+            silent.push(session);
+            continue;
+        }
         let since = session.since.get(..19).unwrap_or(&session.since);
-        let head = match (commits.is_empty(), waking.say("en", "zh")) {
-            (true, "zh") => format!("- {} 于 {since} 开始（{}），没有收尾，也没有写下任何东西", session.who, session.id),
-            (true, _) => format!("- {} began at {since} ({}), never finished and wrote nothing", session.who, session.id),
-            (false, "zh") => format!("- {} 于 {since} 开始（{}），没有收尾；它写过：", session.who, session.id),
-            (false, _) => format!("- {} began at {since} ({}) and never finished; it wrote:", session.who, session.id),
+        let head = match waking.say("en", "zh") {
+            "zh" => format!("- {} 于 {since} 开始（{}），没有收尾；它写过：", session.who, session.id),
+            _ => format!("- {} began at {since} ({}) and never finished; it wrote:", session.who, session.id),
         };
         let body = commits.iter().map(|c| format!("\n  {c}")).collect::<String>();
         block.entries.push(head + &body);
     }
+    block.entries.extend(tell_silent(waking, &silent));
     if !lost.is_empty() {
         let advice = waking.say(
             "  Look at the work itself before you trust the state; your finish closes what ran under your name, `--takes-over ID` the rest.",
@@ -89,4 +95,29 @@ pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     }
     block.data = json!({"lost": lost, "at_work": at_work});
     Ok(Some(block))
+}
+
+/// Sessions that wrote nothing, one line for each agent: a host that starts again and again must not fill the text.
+fn tell_silent(waking: &Waking<'_>, silent: &[&OpenSession]) -> Vec<String> {
+    let mut agents: Vec<(&Who, Vec<&OpenSession>)> = Vec::new();
+    for session in silent {
+        match agents.iter_mut().find(|(who, _)| **who == session.who) {
+            Some((_, of_one)) => of_one.push(session),
+            None => agents.push((&session.who, vec![session])),
+        }
+    }
+    let line = |(who, of_one): (&Who, Vec<&OpenSession>)| {
+        let newest = of_one.iter().max_by_key(|session| session.seq)?;
+        let since = newest.since.get(..19).unwrap_or(&newest.since);
+        let ids = of_one.iter().rev().take(SILENT_NAMED).map(|session| session.id.as_str()).collect::<Vec<_>>().join(", ");
+        let more = of_one.len().saturating_sub(SILENT_NAMED);
+        let ids = if more > 0 { format!("{ids} +{more}") } else { ids };
+        Some(match (of_one.len(), waking.say("en", "zh")) {
+            (1, "zh") => format!("- {who} 于 {since} 开始（{ids}），没有收尾，也没有写下任何东西"),
+            (1, _) => format!("- {who} began at {since} ({ids}), never finished and wrote nothing"),
+            (times, "zh") => format!("- {who} 开始过 {times} 次，最近一次于 {since}（{ids}），都没有收尾，也没有写下任何东西"),
+            (times, _) => format!("- {who} began {times} times, last at {since} ({ids}), never finished and wrote nothing"),
+        })
+    };
+    agents.into_iter().filter_map(line).collect()
 }
