@@ -1,14 +1,38 @@
 //! Which files there are.
 
-use quipu_contract::ProjectPath;
+use std::mem::MaybeUninit;
 
-use crate::error::Result;
+use quipu_contract::ProjectPath;
+use rustix::fs::{OFlags, RawDir};
+
+use crate::error::{Result, StoreError};
 use crate::store::Store;
+use crate::tree::is_absent;
+use crate::walk::AT_ONCE;
 
 impl Store {
     /// Every file whose name the contract can hold, in order. Looks at names only: nothing is adopted or flagged.
     pub fn list(&self) -> Result<Vec<ProjectPath>> {
         self.settle()?;
         Ok(self.look_through()?.files.iter().filter_map(|(text, _)| ProjectPath::parse(text).ok()).collect())
+    }
+
+    /// The names in one folder, in no order; none if it is not there. However many there are, none of them is kept.
+    pub fn each_name(&self, folder: &str, tell: &mut dyn FnMut(&str)) -> Result<()> {
+        let unreadable = |error: std::io::Error| StoreError::io(format!("cannot read the folder `{folder}`"))(error);
+        let folder = if folder.is_empty() { "." } else { folder };
+        let opened = match self.tree.open_at(folder, OFlags::DIRECTORY | OFlags::RDONLY) {
+            Err(error) if is_absent(&error) => return Ok(()),
+            other => other.map_err(unreadable)?,
+        };
+        let mut buffer = [MaybeUninit::uninit(); AT_ONCE];
+        let mut entries = RawDir::new(opened, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(|error| unreadable(error.into()))?;
+            if let Ok(name) = entry.file_name().to_str() {
+                tell(name);
+            }
+        }
+        Ok(())
     }
 }

@@ -316,22 +316,35 @@ impl Store {
     /// The newest text of a file and its version. An outside edit that the contract allows is
     /// adopted first; one that it does not allow is not shown.
     pub fn read(&self, path: &ProjectPath) -> Result<Option<Text>> {
-        self.with_sound_heads(|| self.read_once(path))
+        Ok(self.read_all(std::slice::from_ref(path))?.pop().flatten())
     }
 
     /// The same for many files, which costs less than one by one.
     pub fn read_all(&self, paths: &[ProjectPath]) -> Result<Vec<Option<Text>>> {
-        self.with_sound_heads(|| {
-            self.take_notice(paths)?;
-            let heads = self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str))?;
-            paths.iter().zip(heads).map(|(path, head)| self.read_at_head(path, head)).collect()
-        })
+        self.with_sound_heads(|| self.read_once(paths))
     }
 
-    fn read_once(&self, path: &ProjectPath) -> Result<Option<Text>> {
-        self.take_notice(std::slice::from_ref(path))?;
-        let head = self.heads()?.head(path.as_str())?;
-        self.read_at_head(path, head)
+    fn read_once(&self, paths: &[ProjectPath]) -> Result<Vec<Option<Text>>> {
+        self.settle()?;
+        let heads = self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str))?;
+        let mut texts: Vec<Option<Text>> = paths.iter().zip(heads).map(|(path, head)| self.read_unchanged(path, head)).collect();
+        let (places, others): (Vec<usize>, Vec<ProjectPath>) =
+            texts.iter().zip(paths).enumerate().filter(|(_, (text, _))| text.is_none()).map(|(at, (_, path))| (at, path.clone())).unzip();
+        if !others.is_empty() {
+            self.take_notice(&others)?;
+            let heads = self.heads()?.heads_of(others.iter().map(ProjectPath::as_str))?;
+            for ((at, path), head) in places.into_iter().zip(&others).zip(heads) {
+                texts[at] = self.read_at_head(path, head)?;
+            }
+        }
+        Ok(texts)
+    }
+
+    /// A file that looks as recorded holds what was recorded: most do, and cost one look.
+    fn read_unchanged(&self, path: &ProjectPath, head: Option<Head>) -> Option<Text> {
+        let head = head.filter(|head| !head.gone)?;
+        let (bytes, found) = self.tree.read(path).ok()??;
+        (head.stamp == Some(found)).then_some((bytes, head.version))
     }
 
     fn read_at_head(&self, path: &ProjectPath, head: Option<Head>) -> Result<Option<Text>> {

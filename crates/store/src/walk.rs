@@ -18,7 +18,7 @@ use crate::store::Store;
 use crate::tree::{Stamp, is_absent, stamp_of};
 
 /// Names that are read from a folder at once, in bytes.
-const AT_ONCE: usize = 32 << 10;
+pub(crate) const AT_ONCE: usize = 32 << 10;
 
 /// What all files and the journal look like, in one number. As long as it stays, a survey would find the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -41,7 +41,7 @@ pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession
     let mut kept = kept.filter(|kept| kept.version == KEPT).unwrap_or_default();
     let mut current = BTreeMap::new();
     let mut fresh = Vec::new();
-    for path in session_paths(project) {
+    for path in session_paths(project)? {
         let Some(look) = project.store.look_of(&path)? else { continue };
         match kept.sessions.remove(path.as_str()).filter(|(seen, _)| *seen == look) {
             Some(entry) => drop(current.insert(path.as_str().to_owned(), entry)),
@@ -95,30 +95,30 @@ pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Res
         let name = name.to_lowercase();
         wanted.iter().filter(|word| name.contains(word.as_str())).count()
     };
-    // Names begin with their date. Of thousands only the newest are kept, and those that share a word.
-    let mut newest: BinaryHeap<Reverse<String>> = BinaryHeap::new();
-    let mut by_name: Vec<(usize, String)> = Vec::new();
-    let mut pass_over = |older: String| {
-        if let shared @ 1.. = shared(&older) {
-            by_name.push((shared, older));
+    // Names begin with their date. Of thousands only the newest are kept, and those that share a word; the others cost a comparison.
+    let mut newest: BinaryHeap<Reverse<(String, String)>> = BinaryHeap::new();
+    let mut by_name: Vec<(usize, String, String)> = Vec::new();
+    let mut pass_over = |name: &str, folder: &str| {
+        if let shared @ 1.. = shared(name) {
+            by_name.push((shared, name.to_owned(), folder.to_owned()));
         }
     };
-    for name in session_files(project) {
-        if newest.len() == NEWEST && newest.peek().is_some_and(|Reverse(oldest)| name <= *oldest) {
-            pass_over(name);
-            continue;
+    each_session_file(project, &mut |folder, name| {
+        if newest.len() == NEWEST && newest.peek().is_some_and(|Reverse((oldest, _))| oldest.as_str() >= name) {
+            return pass_over(name, folder);
         }
-        newest.push(Reverse(name));
+        newest.push(Reverse((name.to_owned(), folder.to_owned())));
         if newest.len() > NEWEST
-            && let Some(Reverse(older)) = newest.pop()
+            && let Some(Reverse((name, folder))) = newest.pop()
         {
-            pass_over(older);
+            pass_over(&name, &folder);
         }
-    }
-    by_name.sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| y.cmp(x)));
-    let allowed = |name: &String| session_path(project, name).filter(|path| may_read(project, actor, path));
-    let mut paths: Vec<ProjectPath> = newest.iter().map(|Reverse(name)| name).filter_map(allowed).collect();
-    paths.extend(by_name.iter().map(|(_, name)| name).filter_map(allowed).take(BY_NAME));
+    })?;
+    by_name.sort_by(|(a, x, _), (b, y, _)| b.cmp(a).then_with(|| y.cmp(x)));
+    let allowed =
+        |(name, folder): (&String, &String)| session_path(project, &joined(folder, name)).filter(|path| may_read(project, actor, path));
+    let mut paths: Vec<ProjectPath> = newest.iter().map(|Reverse((name, folder))| (name, folder)).filter_map(allowed).collect();
+    paths.extend(by_name.iter().map(|(_, name, folder)| (name, folder)).filter_map(allowed).take(BY_NAME));
     let read = read(project, &paths)?;
     let mut sessions: Vec<PastSession> = read.into_iter().filter_map(|(path, session)| Some((path, session?))).collect();
     sort_by_time(project, &mut sessions)?;
@@ -144,11 +144,12 @@ fn may_read(project: &Project, actor: &Actor, path: &ProjectPath) -> bool {
 }
 
 /// The files that the contract calls sessions, in order.
-fn session_paths(project: &Project) -> Vec<ProjectPath> {
-    let mut names: Vec<String> = session_files(project).collect();
+fn session_paths(project: &Project) -> Result<Vec<ProjectPath>, StoreError> {
+    let mut names: Vec<String> = Vec::new();
+    each_session_file(project, &mut |folder, name| names.push(joined(folder, name)))?;
     names.sort();
     names.dedup();
-    names.iter().filter_map(|name| session_path(project, name)).collect()
+    Ok(names.iter().filter_map(|name| session_path(project, name)).collect())
 }
 
 fn session_path(project: &Project, name: &str) -> Option<ProjectPath> {
@@ -156,16 +157,20 @@ fn session_path(project: &Project, name: &str) -> Option<ProjectPath> {
     project.contract.rule(&path).filter(|rule| rule.form == Some(Form::Session)).map(|_| path)
 }
 
-/// The Markdown files of the folders that hold sessions, by their names alone, one after the other.
-fn session_files(project: &Project) -> impl Iterator<Item = String> {
-    folders_of(project, Form::Session).into_iter().flat_map(|folder| {
-        let entries = std::fs::read_dir(project.store.root().join(&folder)).into_iter().flatten().flatten();
-        entries.filter_map(move |entry| {
-            let name = entry.file_name();
-            let name = name.to_str().filter(|name| name.ends_with(".md"))?;
-            Some(if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") })
-        })
-    })
+/// Tells the Markdown files of the folders that hold sessions, as folder and name, in no order.
+fn each_session_file(project: &Project, tell: &mut dyn FnMut(&str, &str)) -> Result<(), StoreError> {
+    for folder in folders_of(project, Form::Session) {
+        project.store.each_name(&folder, &mut |name| {
+            if name.ends_with(".md") {
+                tell(&folder, name);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn joined(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
 /// Writes a derived file whole: a reader never sees half of it.
