@@ -28,7 +28,10 @@ const SYNCS: usize = 100;
 #[derive(Clone, Copy)]
 enum Site<'c> {
     Local,
+    /// A working copy for each writer, as if each had a host of its own.
     Shared(&'c Cluster),
+    /// So many working copies of each project, as on so many hosts, and writers take turns in them.
+    Hosts(&'c Cluster, usize),
 }
 
 /// Commits or claims a second, and how long one takes.
@@ -78,6 +81,13 @@ fn print_commits(cluster: &Cluster, disk: &Path, commits: usize) -> [f64; 2] {
                 rates[place] = shared.rate;
             }
         }
+    }
+    println!("\nthe same on one project where writers share working copies, as workers of a host do\n");
+    println!("| writers | working copies | commits/s | p50 | p99 |");
+    println!("|---|---|---|---|---|");
+    for (writers, copies) in [(16, 1), (16, 4), (64, 4)] {
+        let shared = measure(Site::Hosts(cluster, copies), disk, 1, writers, commits, commit);
+        println!("| {writers} | {copies} | {} |", told(&shared));
     }
     rates
 }
@@ -181,7 +191,7 @@ fn begin(site: Site<'_>, folder: &TempDir, number: usize) -> PathBuf {
     let root = folder.path().join(format!("p{number}"));
     std::fs::create_dir(&root).unwrap();
     crate::writers::prepare_named("quipu-in-place", &root);
-    if let Site::Shared(cluster) = site {
+    if let Site::Shared(cluster) | Site::Hosts(cluster, _) = site {
         let store = Store::open(&root, contract(), Options::default()).unwrap();
         let name = format!("{}-p{number}", folder.path().file_name().unwrap().display());
         push(&store, &Address::parse(&cluster.url("")).unwrap(), &name).unwrap();
@@ -192,15 +202,16 @@ fn begin(site: Site<'_>, folder: &TempDir, number: usize) -> PathBuf {
 /// What a writer works in: the project's folder, or a working copy of its own.
 fn open(site: Site<'_>, folder: &TempDir, places: &[PathBuf], writer: usize) -> Store {
     let number = writer % places.len();
-    let root = match site {
-        Site::Local => places[number].clone(),
-        Site::Shared(cluster) => {
-            let copy = folder.path().join(format!("copy{writer}"));
-            let name = format!("{}-p{number}", folder.path().file_name().unwrap().display());
-            checkout(&Address::parse(&cluster.url("")).unwrap(), &name, &copy).unwrap();
-            copy
-        }
+    let (cluster, copies) = match site {
+        Site::Local => return Store::open(&places[number], contract(), Options::default()).unwrap(),
+        Site::Shared(cluster) => (cluster, usize::MAX),
+        Site::Hosts(cluster, copies) => (cluster, copies),
     };
+    let root = folder.path().join(format!("copy{number}-{}", writer / places.len() % copies));
+    if !root.exists() {
+        let name = format!("{}-p{number}", folder.path().file_name().unwrap().display());
+        checkout(&Address::parse(&cluster.url("")).unwrap(), &name, &root).unwrap();
+    }
     Store::open(&root, contract(), Options::default()).unwrap()
 }
 

@@ -86,15 +86,15 @@ pub fn cross(cluster: &Cluster, disk: &Path, commits: usize) -> Crossing {
         std::thread::sleep(PAUSE);
     }
     drop(writer);
+    let mut shell = Shell::start(&here, &copy);
     let mut command = (Vec::new(), Vec::new());
     for number in 0..commits / 2 {
         let text = text_of(1_000_000 + number);
         let begun = Instant::now();
-        let mut child = on(&here).args(["write", FILE, "--text", &text]).current_dir(&copy).stderr(Stdio::null()).spawn().unwrap();
+        shell.ask(&text);
         let seen = seen_in(&file, &text, begun);
-        assert!(child.wait().unwrap().success());
         command.0.push(seen);
-        command.1.push(begun.elapsed());
+        command.1.push(shell.hear().duration_since(begun));
         std::thread::sleep(PAUSE);
     }
     Crossing { apart: network.is_real(), standing, command }
@@ -160,6 +160,35 @@ impl Standing {
         let answer: Value = serde_json::from_str(&line).unwrap();
         assert!(answer["result"].is_object() && answer["result"]["isError"] != true, "{line}");
         self.answered = at;
+    }
+}
+
+/// A shell on a host that starts a command for each line: what starting the host itself takes is not counted.
+struct Shell {
+    _child: Ended,
+    input: ChildStdin,
+    answers: std::sync::mpsc::Receiver<(Instant, String)>,
+}
+
+impl Shell {
+    fn start(host: &Host, copy: &Path) -> Shell {
+        let script = format!("while read -r text; do '{}' write {FILE} --text \"$text\" >/dev/null 2>&1; echo $?; done", program().display());
+        let mut command = host.command("sh");
+        command.args(["-c", &script]).current_dir(copy).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Shell { _child: Ended(child), input, answers: heard(output) }
+    }
+
+    fn ask(&mut self, text: &str) {
+        writeln!(self.input, "{}", text.trim_end()).unwrap();
+    }
+
+    /// When the command ended.
+    fn hear(&mut self) -> Instant {
+        let (at, code) = self.answers.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(code, "0");
+        at
     }
 }
 
