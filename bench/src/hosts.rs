@@ -172,7 +172,8 @@ struct Shell {
 
 impl Shell {
     fn start(host: &Host, copy: &Path) -> Shell {
-        let script = format!("while read -r text; do '{}' write {FILE} --text \"$text\" >/dev/null 2>&1; echo $?; done", program().display());
+        let script =
+            format!("while read -r text; do '{}' write {FILE} --text \"$text\" >/dev/null 2>&1; echo $?; done", program().display());
         let mut command = host.command("sh");
         command.args(["-c", &script]).current_dir(copy).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();

@@ -24,8 +24,10 @@ CREATE OR REPLACE FUNCTION quipu.overlaps(a text, b text) RETURNS boolean LANGUA
   END
 $$;
 
--- The records behind a revision, in order: at most 500 or about 8 MB. Lengths first: they are known without the bytes.
-CREATE OR REPLACE FUNCTION quipu.rows_after(p_project uuid, p_rev bigint) RETURNS SETOF quipu.answer LANGUAGE plpgsql AS $$
+DROP FUNCTION quipu.rows_after(uuid, bigint);
+
+-- The records behind a revision up to another, in order: at most 500 or about 8 MB. Lengths first: they are known without the bytes.
+CREATE FUNCTION quipu.rows_between(p_project uuid, p_rev bigint, p_newest bigint) RETURNS SETOF quipu.answer LANGUAGE plpgsql AS $$
 DECLARE
   r record;
   total bigint := 0;
@@ -33,7 +35,7 @@ DECLARE
 BEGIN
   FOR r IN SELECT l.rev, octet_length(l.body) AS body, (SELECT sum(octet_length(coalesce(o.bytes,
         (SELECT b.bytes FROM quipu.body b WHERE b.hash = o.hash)))) FROM quipu.op o WHERE o.project = p_project AND o.rev = l.rev) AS bytes
-      FROM quipu.log l WHERE l.project = p_project AND l.rev > p_rev ORDER BY l.rev LIMIT 500 LOOP
+      FROM quipu.log l WHERE l.project = p_project AND l.rev > p_rev AND l.rev <= p_newest ORDER BY l.rev LIMIT 500 LOOP
     upto := r.rev;
     total := total + r.body + coalesce(r.bytes, 0);
     EXIT WHEN total > 8000000;
@@ -64,7 +66,7 @@ BEGIN
   a.verdict := 'accepted';
   RETURN NEXT a;
   IF a.newest > p_rev THEN
-    RETURN QUERY SELECT * FROM quipu.rows_after(p_project, p_rev);
+    RETURN QUERY SELECT * FROM quipu.rows_between(p_project, p_rev, a.newest);
   END IF;
 END $$;
 
@@ -230,7 +232,7 @@ BEGIN
   a.verdict := 'accepted';
   IF EXISTS (SELECT FROM quipu.log l WHERE l.project = p_project AND l.id = p_ids[1]::uuid) THEN
     RETURN NEXT a;
-    RETURN QUERY SELECT * FROM quipu.rows_after(p_project, p_rev);
+    RETURN QUERY SELECT * FROM quipu.rows_between(p_project, p_rev, p.rev);
     RETURN;
   END IF;
 
@@ -306,8 +308,7 @@ BEGIN
   RETURN NEXT a;
   -- What the working copy does not have, so that it need not ask again.
   IF before_rev > p_rev THEN
-    FOR a IN SELECT * FROM quipu.rows_after(p_project, p_rev) LOOP
-      EXIT WHEN a.rev > before_rev;
+    FOR a IN SELECT * FROM quipu.rows_between(p_project, p_rev, before_rev) LOOP
       p_rev := a.rev;
       RETURN NEXT a;
     END LOOP;
