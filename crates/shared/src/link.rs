@@ -98,22 +98,41 @@ impl Drop for Link {
         let Some(name) = self.kept_as.take().filter(|_| KEEPS.load(Ordering::Relaxed)) else { return };
         let inside = std::mem::take(&mut *self.inside());
         if inside.open.as_ref().is_some_and(|open| open.checked && !open.in_turn && !open.client.is_closed()) {
-            let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = kept();
             kept.truncate(KEPT_MOST - 1);
-            kept.insert(0, (name, inside));
+            kept.insert(0, Kept { name, since: Instant::now(), inside });
         }
     }
 }
 
-/// Connections whose link is gone, for the next link to the same store.
-static KEPT: Mutex<Vec<(String, Inside)>> = Mutex::new(Vec::new());
-/// How many of them.
+/// A connection whose link is gone, for the next link to the same store.
+struct Kept {
+    name: String,
+    since: Instant,
+    inside: Inside,
+}
+
+static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+/// How many are kept, and for how long: a server has few to give, and an agent may think for hours.
 const KEPT_MOST: usize = 4;
+const KEPT_FOR: Duration = Duration::from_secs(30);
 static KEEPS: AtomicBool = AtomicBool::new(false);
 
-/// Keeps connections for whoever opens the same project next. For a process that stays and opens its project for every call.
+fn kept() -> MutexGuard<'static, Vec<Kept>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps connections for a while for whoever opens the same project next. For a process that stays and opens its project for every call.
 pub fn keep_connections() {
-    KEEPS.store(true, Ordering::Relaxed);
+    if KEEPS.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    std::thread::spawn(|| {
+        loop {
+            std::thread::sleep(KEPT_FOR / 3);
+            kept().retain(|kept| kept.since.elapsed() < KEPT_FOR);
+        }
+    });
 }
 
 impl Drop for Inside {
@@ -144,9 +163,9 @@ impl Link {
     /// A connection that an earlier link has left.
     fn left_behind(&self) -> Option<Inside> {
         let name = self.kept_as.as_ref()?;
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = kept.iter().position(|(of, _)| of == name)?;
-        Some(kept.remove(place).1)
+        let mut kept = kept();
+        let place = kept.iter().position(|kept| kept.name == *name)?;
+        Some(kept.remove(place).inside)
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {

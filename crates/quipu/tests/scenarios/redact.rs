@@ -45,7 +45,7 @@ pub fn without_times(text: &str) -> String {
 static KEPT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"; your text is in `\.quipu/conflicts/[^`]*`").unwrap());
 
 static STANDS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r#"(?m)^revision \d+ of `[^`]*` at postgres://.*\n|^  "shared": \{[^}]*\},\n"#).unwrap());
+    LazyLock::new(|| Regex::new(r#"(?m)^revision \d+ of `[^`]*` at postgres://.*\n|,\n  "shared": \{[^}]*\}"#).unwrap());
 
 /// The same without the place where a working copy keeps a text that came too late, and without where it stands: a project of its own
 /// has neither.
