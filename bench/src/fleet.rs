@@ -1,5 +1,5 @@
 //! Many writers on one project and on sixteen, on local files and on PostgreSQL, in one run; claims; how long a commit takes to
-//! another working copy; and what follows from that on paper for a large fleet.
+//! another host; and what follows from that on paper for a large fleet.
 //!
 //! Every writer of the shared store has a working copy of its own, as a host would; all of them, and the server, on this machine.
 
@@ -13,6 +13,7 @@ use quipu_store::{Change, Expect, Options, Store};
 use quipu_testkit::postgres::Cluster;
 use tempfile::TempDir;
 
+use crate::hosts::cross;
 use crate::machine::describe;
 use crate::writers::contract;
 
@@ -27,7 +28,10 @@ const SYNCS: usize = 100;
 #[derive(Clone, Copy)]
 enum Site<'c> {
     Local,
+    /// A working copy for each writer, as if each had a host of its own.
     Shared(&'c Cluster),
+    /// So many working copies of each project, as on so many hosts, and writers take turns in them.
+    Hosts(&'c Cluster, usize),
 }
 
 /// Commits or claims a second, and how long one takes.
@@ -38,38 +42,96 @@ struct Speed {
 }
 
 pub fn run(arguments: &[&str]) {
-    let commits: usize = arguments.first().and_then(|a| a.parse().ok()).unwrap_or(COMMITS);
+    let commits: usize = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(COMMITS);
+    let wanted = |part: &str| arguments.iter().all(|a| a.parse::<usize>().is_ok()) || arguments.contains(&part);
     quipu_shared::register(|what| eprintln!("{what}"));
     let disk = PathBuf::from(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| "/var/tmp".into()));
     let cluster = Cluster::start_on(&disk);
     println!("{}; {}", describe(), cluster.sql("SELECT split_part(version(), ' on ', 1)"));
+    let mut rates = [0.0; 2];
+    if wanted("commits") {
+        rates = print_commits(&cluster, &disk, commits);
+    }
+    if wanted("lone") {
+        print_lone(&cluster, &disk, commits);
+    }
+    if wanted("claims") {
+        print_claims(&cluster, &disk, commits / 2);
+    }
+    if wanted("hosts") {
+        print_crossing(&cluster, &disk);
+    }
+    if wanted("commits") {
+        project_fleet(rates[0], rates[1]);
+    }
+}
+
+/// Returns the commits a second of sixteen writers, on one project and on sixteen.
+fn print_commits(cluster: &Cluster, disk: &Path, commits: usize) -> [f64; 2] {
     println!("{commits} commits a cell, {PAYLOAD} bytes each, every writer a file of its own; milliseconds a commit\n");
     println!("| projects | writers | local, commits/s | p50 | p99 | PostgreSQL, commits/s | p50 | p99 |");
     println!("|---|---|---|---|---|---|---|---|");
-    let mut shared_by_projects = [0.0; 2];
+    let mut rates = [0.0; 2];
     for (place, projects) in PROJECTS.into_iter().enumerate() {
         for writers in WRITERS {
-            let local = measure(Site::Local, &disk, projects, writers, commits, commit);
-            let shared = measure(Site::Shared(&cluster), &disk, projects, writers, commits, commit);
+            let local = measure(Site::Local, disk, projects, writers, commits, commit);
+            let shared = measure(Site::Shared(cluster), disk, projects, writers, commits, commit);
             println!("| {projects} | {writers} | {} | {} |", told(&local), told(&shared));
             if writers == 16 {
-                shared_by_projects[place] = shared.rate;
+                rates[place] = shared.rate;
             }
         }
     }
+    println!("\nthe same on one project where writers share working copies, as workers of a host do\n");
+    println!("| writers | working copies | commits/s | p50 | p99 |");
+    println!("|---|---|---|---|---|");
+    for (writers, copies) in [(16, 1), (16, 4), (64, 4)] {
+        let shared = measure(Site::Hosts(cluster, copies), disk, 1, writers, commits, commit);
+        println!("| {writers} | {copies} | {} |", told(&shared));
+    }
+    rates
+}
+
+/// Where the time of a lone commit goes, as the server itself counts it.
+fn print_lone(cluster: &Cluster, disk: &Path, commits: usize) {
+    let count = |settings: [&str; 2]| {
+        cluster.sql(&format!("ALTER SYSTEM SET track_functions = {}", settings[0]));
+        cluster.sql(&format!("ALTER SYSTEM SET track_wal_io_timing = {}", settings[1]));
+        cluster.sql("SELECT pg_reload_conf()");
+    };
+    count(["pl", "on"]);
+    cluster.sql("SELECT pg_stat_reset()");
+    cluster.sql("SELECT pg_stat_reset_shared('wal')");
+    let local = measure(Site::Local, disk, 1, 1, commits, commit);
+    let shared = measure(Site::Shared(cluster), disk, 1, 1, commits, commit);
+    std::thread::sleep(Duration::from_secs(2)); // the server counts behind
+    let number = |sql: &str| -> f64 { cluster.sql(sql).parse().unwrap_or(0.0) };
+    let of = |name: &str| number(&format!("SELECT total_time / calls FROM pg_stat_user_functions WHERE funcname = '{name}'"));
+    let (commit, tell) = (of("commit"), of("tell"));
+    let (syncs, sync) =
+        (number("SELECT wal_sync FROM pg_stat_wal"), number("SELECT wal_sync_time / greatest(wal_sync, 1) FROM pg_stat_wal"));
+    count(["default", "default"]);
+    println!("\na lone commit: {:.2} ms (p50 of {commits}); means of its parts, in milliseconds, as the server counts them\n", shared.p50);
+    println!("| part | ms |");
+    println!("|---|---|");
+    println!("| `quipu.commit` in the server | {commit:.2} |");
+    println!("| the server's disk ({syncs:.0} syncs for {} commits) | {sync:.2} |", commits + 1);
+    println!("| journal and files of the working copy, as for a local commit (p50) | {:.2} |", local.p50);
+    println!("| the wire, waking up, encoding: what is left | {:.2} |", (shared.p50 - commit - sync - local.p50).max(0.0));
+    println!("| `quipu.tell`, behind the answer | {tell:.2} |");
+}
+
+fn print_claims(cluster: &Cluster, disk: &Path, claims: usize) {
     println!("\nclaims: a lease taken and given back, milliseconds for both\n");
     println!("| projects | workers | local, claims/s | p50 | p99 | PostgreSQL, claims/s | p50 | p99 |");
     println!("|---|---|---|---|---|---|---|---|");
     for projects in PROJECTS {
         for writers in [1, 16] {
-            let local = measure(Site::Local, &disk, projects, writers, commits / 2, claim);
-            let shared = measure(Site::Shared(&cluster), &disk, projects, writers, commits / 2, claim);
+            let local = measure(Site::Local, disk, projects, writers, claims, claim);
+            let shared = measure(Site::Shared(cluster), disk, projects, writers, claims, claim);
             println!("| {projects} | {writers} | {} | {} |", told(&local), told(&shared));
         }
     }
-    let (p50, p99) = sync_latency(&cluster, &disk);
-    println!("\nfrom the beginning of a commit to its file in another working copy: p50 {p50:.1} ms, p99 {p99:.1} ms ({SYNCS} commits)\n");
-    project_fleet(shared_by_projects[0], shared_by_projects[1]);
 }
 
 fn told(speed: &Speed) -> String {
@@ -129,7 +191,7 @@ fn begin(site: Site<'_>, folder: &TempDir, number: usize) -> PathBuf {
     let root = folder.path().join(format!("p{number}"));
     std::fs::create_dir(&root).unwrap();
     crate::writers::prepare_named("quipu-in-place", &root);
-    if let Site::Shared(cluster) = site {
+    if let Site::Shared(cluster) | Site::Hosts(cluster, _) = site {
         let store = Store::open(&root, contract(), Options::default()).unwrap();
         let name = format!("{}-p{number}", folder.path().file_name().unwrap().display());
         push(&store, &Address::parse(&cluster.url("")).unwrap(), &name).unwrap();
@@ -140,15 +202,16 @@ fn begin(site: Site<'_>, folder: &TempDir, number: usize) -> PathBuf {
 /// What a writer works in: the project's folder, or a working copy of its own.
 fn open(site: Site<'_>, folder: &TempDir, places: &[PathBuf], writer: usize) -> Store {
     let number = writer % places.len();
-    let root = match site {
-        Site::Local => places[number].clone(),
-        Site::Shared(cluster) => {
-            let copy = folder.path().join(format!("copy{writer}"));
-            let name = format!("{}-p{number}", folder.path().file_name().unwrap().display());
-            checkout(&Address::parse(&cluster.url("")).unwrap(), &name, &copy).unwrap();
-            copy
-        }
+    let (cluster, copies) = match site {
+        Site::Local => return Store::open(&places[number], contract(), Options::default()).unwrap(),
+        Site::Shared(cluster) => (cluster, usize::MAX),
+        Site::Hosts(cluster, copies) => (cluster, copies),
     };
+    let root = folder.path().join(format!("copy{number}-{}", writer / places.len() % copies));
+    if !root.exists() {
+        let name = format!("{}-p{number}", folder.path().file_name().unwrap().display());
+        checkout(&Address::parse(&cluster.url("")).unwrap(), &name, &root).unwrap();
+    }
     Store::open(&root, contract(), Options::default()).unwrap()
 }
 
@@ -158,35 +221,26 @@ fn percentiles(mut times: Vec<Duration>) -> (f64, f64) {
     (at(0.5), at(0.99))
 }
 
-fn sync_latency(cluster: &Cluster, disk: &Path) -> (f64, f64) {
-    let (site, folder) = (Site::Shared(cluster), tempfile::tempdir_in(disk).unwrap());
-    let places = [begin(site, &folder, 0)];
-    let (here, there) = (open(site, &folder, &places, 0), open(site, &folder, &places, 1));
-    let file = there.root().join(path_of(0).as_str());
-    let (sender, receiver) = mpsc::channel();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut seen = Vec::new();
-            while seen.len() < SYNCS {
-                if there.wait(Duration::from_secs(10)).unwrap() {
-                    there.sync().unwrap();
-                    let text = std::fs::read_to_string(&file).unwrap_or_default();
-                    let number: Option<usize> = text.split(' ').nth(1).and_then(|n| n.parse().ok());
-                    seen.extend(number.map(|n| (n, Instant::now())));
-                }
-            }
-            sender.send(seen).unwrap();
-        });
-        let mut begun = vec![Instant::now()];
-        std::thread::sleep(Duration::from_millis(500));
-        for number in 1..=SYNCS {
-            begun.push(Instant::now());
-            commit(&here, 0, number);
-            std::thread::sleep(Duration::from_millis(30));
-        }
-        let seen = receiver.recv().unwrap();
-        percentiles(seen.into_iter().map(|(number, at)| at.duration_since(begun[number])).collect())
-    })
+/// From one host to another.
+fn print_crossing(cluster: &Cluster, disk: &Path) {
+    let crossing = cross(cluster, disk, SYNCS);
+    let between = if crossing.apart {
+        "two hosts (network namespaces, the server on the bridge between them)"
+    } else {
+        "two working copies ON ONE HOST: network namespaces are not permitted here"
+    };
+    println!(
+        "\nfrom the beginning of a commit to its text in the file of the other of {between}, where `quipu sync --follow` runs; milliseconds\n"
+    );
+    println!("| who commits | in the other host's file, p50 | p99 | answered, p50 | p99 | commits |");
+    println!("|---|---|---|---|---|---|");
+    let kinds = [("a process that stays (`quipu mcp`)", crossing.standing), ("a command each (`quipu write`)", crossing.command)];
+    for (who, (seen, answered)) in kinds {
+        let count = seen.len();
+        let ((seen50, seen99), (answered50, answered99)) = (percentiles(seen), percentiles(answered));
+        println!("| {who} | {seen50:.1} | {seen99:.1} | {answered50:.1} | {answered99:.1} | {count} |");
+    }
+    println!();
 }
 
 /// The arithmetic for a large fleet, with what was measured above.

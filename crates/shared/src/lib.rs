@@ -18,6 +18,7 @@ mod wire;
 
 pub use address::Address;
 pub use attach::{Attachment, register};
+pub use link::keep_connections;
 pub use migrate::{SCHEMA, roles};
 pub use moving::{Moved, checkout, detach, push};
 pub use postgres::{Postgres, SeenProject};

@@ -3,6 +3,7 @@
 //! Every call may be made twice: whoever hands in a commit hands it in with the same id. Trying again is
 //! bounded, and the user is told once that something is being waited for.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use quipu_store::{Patience, StoreError};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{AsyncMessage, Client, NoTls};
+use tokio_postgres::{AsyncMessage, Client, NoTls, Statement};
 
 use crate::address::{Address, Tls};
 use crate::tls::connector;
@@ -21,6 +22,8 @@ const WAIT_SECONDS: u64 = 30;
 const ANSWER: Duration = Duration::from_secs(15);
 /// The same for someone who only reads.
 const QUICK_ANSWER: Duration = Duration::from_secs(4);
+/// The same for what nobody waits for.
+const INSTANT_ANSWER: Duration = Duration::from_millis(300);
 /// After a failure so long, reading does not try again.
 const REST: Duration = Duration::from_secs(3);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -43,14 +46,37 @@ pub(crate) enum Fault {
 
 pub(crate) struct Open {
     pub client: Arc<Client>,
-    /// Rings for every notification that arrives.
-    pub rung: Arc<Notify>,
-    /// Whether this connection listens already.
-    pub listening: bool,
+    pub bell: Arc<Bell>,
+    /// Since when this connection listens, and was last asked for the newest revision.
+    pub asked: Option<Instant>,
+    pub commit: Prepared,
     /// Whether a turn is being taken: a transaction is open.
     pub in_turn: bool,
     /// The schema was found to be one that this program knows.
     pub checked: bool,
+}
+
+/// Rings for every notification that arrives, and knows the newest revision that one of them told.
+#[derive(Default)]
+pub(crate) struct Bell {
+    rung: Notify,
+    heard: AtomicU64,
+}
+
+impl Bell {
+    /// The newest revision that was heard of; zero for none.
+    pub fn heard(&self) -> u64 {
+        self.heard.load(Ordering::Relaxed)
+    }
+}
+
+/// How often a statement was asked over a connection: one that is asked once is not worth preparing.
+#[derive(Default)]
+pub(crate) enum Prepared {
+    #[default]
+    Never,
+    Once,
+    Kept(Statement),
 }
 
 #[derive(Default)]
@@ -63,6 +89,50 @@ pub(crate) struct Inside {
 pub(crate) struct Link {
     pub address: Address,
     inside: Mutex<Inside>,
+    /// By what name its connection is kept when it is gone.
+    kept_as: Option<String>,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let Some(name) = self.kept_as.take().filter(|_| KEEPS.load(Ordering::Relaxed)) else { return };
+        let inside = std::mem::take(&mut *self.inside());
+        if inside.open.as_ref().is_some_and(|open| open.checked && !open.in_turn && !open.client.is_closed()) {
+            let mut kept = kept();
+            kept.truncate(KEPT_MOST - 1);
+            kept.insert(0, Kept { name, since: Instant::now(), inside });
+        }
+    }
+}
+
+/// A connection whose link is gone, for the next link to the same store.
+struct Kept {
+    name: String,
+    since: Instant,
+    inside: Inside,
+}
+
+static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+/// How many are kept, and for how long: a server has few to give, and an agent may think for hours.
+const KEPT_MOST: usize = 4;
+const KEPT_FOR: Duration = Duration::from_secs(30);
+static KEEPS: AtomicBool = AtomicBool::new(false);
+
+fn kept() -> MutexGuard<'static, Vec<Kept>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps connections for a while for whoever opens the same project next. For a process that stays and opens its project for every call.
+pub fn keep_connections() {
+    if KEEPS.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    std::thread::spawn(|| {
+        loop {
+            std::thread::sleep(KEPT_FOR / 3);
+            kept().retain(|kept| kept.since.elapsed() < KEPT_FOR);
+        }
+    });
 }
 
 impl Drop for Inside {
@@ -81,7 +151,21 @@ impl<T, F: AsyncFn(&mut Open) -> Result<T, tokio_postgres::Error>> Ask<T> for F 
 
 impl Link {
     pub fn new(address: Address) -> Link {
-        Link { address, inside: Mutex::default() }
+        Link { address, inside: Mutex::default(), kept_as: None }
+    }
+
+    /// A link whose connection may outlive it (see [`keep_connections`]). Nothing that is asked over it leaves a trace on the connection.
+    pub fn lasting(address: Address) -> Link {
+        let name = format!("{address} {:?} {:?}", address.config, address.roots);
+        Link { address, inside: Mutex::default(), kept_as: Some(name) }
+    }
+
+    /// A connection that an earlier link has left.
+    fn left_behind(&self) -> Option<Inside> {
+        let name = self.kept_as.as_ref()?;
+        let mut kept = kept();
+        let place = kept.iter().position(|kept| kept.name == *name)?;
+        Some(kept.remove(place).inside)
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
@@ -99,15 +183,23 @@ impl Link {
     /// The same with something that may have happened although no answer came.
     pub fn hand_in<T>(&self, patience: Patience, ask: impl Ask<T>) -> Result<T, StoreError> {
         let (answer, most) = match patience {
+            Patience::Glance => (INSTANT_ANSWER, Duration::ZERO),
             Patience::Little => (QUICK_ANSWER, Duration::ZERO),
             Patience::Bounded => (ANSWER, self.address.wait.unwrap_or_else(longest_wait)),
         };
         let mut inside = self.inside();
-        if patience == Patience::Little && inside.failed.is_some_and(|failed| failed.elapsed() < REST) {
+        if patience != Patience::Bounded && inside.failed.is_some_and(|failed| failed.elapsed() < REST) {
             return Err(self.unreachable("it did not answer a moment ago", false));
+        }
+        if inside.open.is_none()
+            && let Some(left) = self.left_behind()
+        {
+            *inside = left;
         }
         let begun = Instant::now();
         let (mut pause, mut told, mut sent) = (FIRST_PAUSE, false, false);
+        // That a connection ended while nobody used it says nothing about the server.
+        let mut used = inside.open.is_some();
         loop {
             let what = match self.try_once(&mut inside, answer, &ask, &mut sent) {
                 Ok(value) => {
@@ -124,7 +216,10 @@ impl Link {
                 }
                 Err(Fault::Passing(what)) => what,
             };
-            inside.open = None;
+            let ended = inside.open.take().is_some_and(|open| open.client.is_closed());
+            if std::mem::take(&mut used) && ended {
+                continue;
+            }
             if begun.elapsed() + pause >= most {
                 inside.failed = Some(Instant::now());
                 return Err(self.unreachable(&what, sent));
@@ -175,21 +270,21 @@ impl Link {
     }
 
     async fn connect(&self) -> Result<Open, Fault> {
-        let rung = Arc::new(Notify::new());
+        let bell = Arc::new(Bell::default());
         let client = match self.address.tls {
             Tls::Off => {
                 let (client, connection) = self.address.config.connect(NoTls).await.map_err(|e| self.fault(&e))?;
-                tokio::spawn(drive(connection, Arc::clone(&rung)));
+                tokio::spawn(drive(connection, Arc::clone(&bell)));
                 client
             }
             Tls::Proven => {
                 let tls = connector(self.address.roots.as_deref()).map_err(Fault::Final)?;
                 let (client, connection) = self.address.config.connect(tls).await.map_err(|e| self.fault(&e))?;
-                tokio::spawn(drive(connection, Arc::clone(&rung)));
+                tokio::spawn(drive(connection, Arc::clone(&bell)));
                 client
             }
         };
-        Ok(Open { client: Arc::new(client), rung, listening: false, in_turn: false, checked: false })
+        Ok(Open { client: Arc::new(client), bell, asked: None, commit: Prepared::Never, in_turn: false, checked: false })
     }
 
     /// Sorts an error by whether trying again can help.
@@ -246,8 +341,8 @@ impl Link {
         let Inside { runtime, open, .. } = &mut *inside;
         match (runtime, open) {
             (Some(runtime), Some(open)) => {
-                let rung = Arc::clone(&open.rung);
-                let _ = runtime.block_on(async { tokio::time::timeout(most, rung.notified()).await });
+                let bell = Arc::clone(&open.bell);
+                let _ = runtime.block_on(async { tokio::time::timeout(most, bell.rung.notified()).await });
             }
             _ => {
                 drop(inside);
@@ -266,14 +361,15 @@ impl Link {
 }
 
 /// Moves bytes for as long as there is a connection.
-async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, rung: Arc<Notify>)
+async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, bell: Arc<Bell>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
     T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
     while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
-        if let AsyncMessage::Notification(_) = message {
-            rung.notify_one();
+        if let AsyncMessage::Notification(told) = message {
+            bell.heard.fetch_max(told.payload().parse().unwrap_or(0), Ordering::Relaxed);
+            bell.rung.notify_one();
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The schema in the database, by version. An older program refuses a newer schema.
 
 use quipu_store::{Patience, StoreError};
+use tokio_postgres::error::SqlState;
 
 use crate::link::{Link, Open};
 
 /// The versions of the schema, in order; each is run once, in a transaction of its own.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
 
 /// The newest version that this program knows.
 pub const SCHEMA: i32 = MIGRATIONS.len() as i32;
@@ -18,7 +19,7 @@ pub fn roles() -> &'static str {
     include_str!("roles.sql")
 }
 
-/// The schema's version; zero where there is none.
+/// The schema's version, also inside a transaction; zero where there is none.
 async fn version(open: &mut Open) -> Result<i32, tokio_postgres::Error> {
     let there = open.client.query_typed("SELECT to_regclass('quipu.migration') IS NOT NULL", &[]).await?;
     if !there.first().is_some_and(|row| row.get::<_, bool>(0)) {
@@ -33,7 +34,11 @@ pub(crate) async fn check(open: &mut Open) -> Result<Result<(), StoreError>, tok
     if open.checked {
         return Ok(Ok(()));
     }
-    let found = version(open).await?;
+    let found = match open.client.query_typed("SELECT coalesce(max(version), 0) FROM quipu.migration", &[]).await {
+        Ok(rows) => rows.first().map_or(0, |row| row.get(0)),
+        Err(error) if matches!(error.code(), Some(&SqlState::UNDEFINED_TABLE | &SqlState::INVALID_SCHEMA_NAME)) => 0,
+        Err(error) => return Err(error),
+    };
     open.checked = found == SCHEMA;
     Ok(match found {
         SCHEMA => Ok(()),

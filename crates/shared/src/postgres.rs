@@ -1,7 +1,7 @@
 //! The order of one project in PostgreSQL: every call is one statement, one round trip.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use quipu_store::{Bid, Described, Mark, Order, Patience, Record, Ruling, Said, StoreError, Verdict};
@@ -11,7 +11,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::address::Address;
 use crate::attach::Attachment;
-use crate::link::{Link, Open};
+use crate::link::{Link, Open, Prepared};
 use crate::{migrate, wire};
 
 /// The revision is looked at so often even if no notification comes.
@@ -21,6 +21,7 @@ const TELL: Duration = Duration::from_millis(5);
 
 const COMMIT: &str = "SELECT * FROM quipu.commit($1::text::uuid, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 const AFTER: &str = "SELECT * FROM quipu.after($1::text::uuid, $2, $3)";
+const HEAD_REV: &str = "SELECT quipu.head_rev($1::text::uuid)";
 const TURN: &str = "SELECT * FROM quipu.turn($1::text::uuid, $2, $3)";
 
 /// A project of the store, by name.
@@ -52,7 +53,7 @@ impl Postgres {
 
     pub(crate) fn of(address: &Address, project: String, id: Option<String>, root: Option<&Path>) -> Postgres {
         Postgres {
-            link: Link::new(address.clone()),
+            link: if root.is_some() { Link::lasting(address.clone()) } else { Link::new(address.clone()) },
             feed: Link::new(address.clone()),
             project,
             id: Mutex::new(id),
@@ -165,7 +166,8 @@ impl Postgres {
         due
     }
 
-    fn ruling(&self, rows: Vec<Row>) -> Result<Ruling, StoreError> {
+    /// What the database answered. Of a copy's own records it says only what it added to them.
+    fn ruling(&self, rows: Vec<Row>, own: &[Record]) -> Result<Ruling, StoreError> {
         let unknown =
             |what: String| StoreError::refused(format!("the shared store answered what this Quipu does not know: {what}"), "quipu doctor");
         let mut rows = rows.into_iter();
@@ -186,8 +188,14 @@ impl Postgres {
         };
         let mut records = Vec::new();
         for row in rows {
-            let bytes = row.get::<_, Option<Vec<Option<Vec<u8>>>>>("bytes").unwrap_or_default();
-            let record = wire::put_together(row.get("rev"), row.get("id"), row.get("at_us"), row.get("body"), row.get("lease"), bytes);
+            let (rev, id, at_us, lease): (_, String, _, _) = (row.get("rev"), row.get("id"), row.get("at_us"), row.get("lease"));
+            let record = match row.get::<_, Option<&str>>("body") {
+                Some(body) => wire::put_together(rev, id, at_us, body, lease, row.get::<_, Option<_>>("bytes").unwrap_or_default()),
+                None => match own.iter().find(|record| record.id == id) {
+                    Some(record) => wire::put_in_order(record, rev, at_us, lease),
+                    None => Err(format!("revision {rev} has no body")),
+                },
+            };
             records.push(record.map_err(|what| {
                 StoreError::refused(format!("a later Quipu wrote to the shared store: {what}"), "use that version, or a newer one")
             })?);
@@ -257,15 +265,15 @@ impl Order for Postgres {
             if let Err(refused) = migrate::check(open).await? {
                 return Ok(Err(refused));
             }
-            let client = std::sync::Arc::clone(&open.client);
+            let client = Arc::clone(&open.client);
+            let commit = commit_over(open, &parameters).await?;
             if open.in_turn {
-                let rows = client.query_typed(COMMIT, &parameters).await?;
+                let rows = commit.await?;
                 client.batch_execute("COMMIT").await?;
                 open.in_turn = false;
                 client.batch_execute(&telling).await?;
                 return Ok(Ok(rows));
             }
-            let commit = client.query_typed(COMMIT, &parameters);
             if !tell {
                 return Ok(Ok(commit.await?));
             }
@@ -277,7 +285,7 @@ impl Order for Postgres {
                 _ = &mut woken => Ok(Ok(commit.await?)),
             }
         })??;
-        self.ruling(rows)
+        self.ruling(rows, bid.records)
     }
 
     fn after(&self, mark: &Mark, patience: Patience) -> Result<Ruling, StoreError> {
@@ -286,7 +294,7 @@ impl Order for Postgres {
         };
         let rev = signed(mark.rev);
         let rows = self.rows(patience, AFTER, &[(&id, Type::TEXT), (&rev, Type::INT8), (&mark.id, Type::TEXT)])?;
-        Self::refused_ruling(self.ruling(rows)?)
+        Self::refused_ruling(self.ruling(rows, &[])?)
     }
 
     fn turn(&self, mark: &Mark) -> Result<Ruling, StoreError> {
@@ -298,7 +306,7 @@ impl Order for Postgres {
             open.client.batch_execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'").await?;
             open.client.query_typed(TURN, &[(&id, Type::TEXT), (&rev, Type::INT8), (&mark.id, Type::TEXT)]).await
         })?;
-        let mut ruling = Self::refused_ruling(self.ruling(rows)?)?;
+        let mut ruling = Self::refused_ruling(self.ruling(rows, &[])?)?;
         while let Some(last) = ruling.records.last().filter(|last| last.seq < ruling.newest) {
             let mark = Mark { rev: last.seq, id: last.id.clone() };
             let more = self.after(&mark, Patience::Bounded)?.records;
@@ -319,21 +327,35 @@ impl Order for Postgres {
         let deadline = Instant::now() + most;
         loop {
             let asked = self.feed.ask(Patience::Little, async |open: &mut Open| {
-                if !open.listening {
-                    open.client.batch_execute("LISTEN quipu").await?;
-                    open.listening = true;
+                // What a notification told need not be asked for.
+                let due = match open.asked {
+                    Some(asked) => asked.elapsed() >= POLL,
+                    None => {
+                        open.client.batch_execute(&format!("LISTEN \"quipu {id}\"")).await?;
+                        true
+                    }
+                };
+                if !due || open.bell.heard() > rev {
+                    return Ok(open.bell.heard());
                 }
-                open.client.query_typed("SELECT quipu.head_rev($1::text::uuid)", &[(&id, Type::TEXT)]).await
+                let rows = open.client.query_typed(HEAD_REV, &[(&id, Type::TEXT)]).await?;
+                open.asked = Some(Instant::now());
+                Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or_default().unsigned_abs())
             });
-            let newest = asked.map(|rows| rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or_default().unsigned_abs());
             let left = deadline.saturating_duration_since(Instant::now());
-            match newest {
+            match asked {
                 Ok(newest) if newest > rev => return Ok(true),
                 Ok(_) if left.is_zero() => return Ok(false),
                 Err(error) if left.is_zero() => return Err(error),
                 _ => self.feed.rest(POLL.min(left)),
             }
         }
+    }
+
+    fn newest(&self, patience: Patience) -> Result<u64, StoreError> {
+        let Some(id) = self.known_id() else { return Ok(0) };
+        let rows = self.rows(patience, HEAD_REV, &[(&id, Type::TEXT)])?;
+        Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or_default().unsigned_abs())
     }
 
     fn describe(&self) -> Described {
@@ -373,6 +395,32 @@ impl Order for Postgres {
         let mend = "the database was changed by other hands: restore it from a backup, or push this copy under another name";
         Ok(rows.iter().map(|row| (row.get::<_, String>(0), mend.to_owned())).collect())
     }
+}
+
+/// The commit as a call over a connection, ready to be sent.
+async fn commit_over<'p>(
+    open: &mut Open,
+    parameters: &'p [(&'p (dyn ToSql + Sync), Type)],
+) -> Result<impl Future<Output = Result<Vec<Row>, tokio_postgres::Error>> + 'p, tokio_postgres::Error> {
+    let client = Arc::clone(&open.client);
+    let prepared = match &open.commit {
+        Prepared::Kept(statement) => Some(statement.clone()),
+        Prepared::Once => {
+            let types: Vec<Type> = parameters.iter().map(|(_, kind)| kind.clone()).collect();
+            Some(client.prepare_typed(COMMIT, &types).await?)
+        }
+        Prepared::Never => None,
+    };
+    open.commit = prepared.clone().map_or(Prepared::Once, Prepared::Kept);
+    Ok(async move {
+        match prepared {
+            Some(statement) => {
+                let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
+                client.query(&statement, &values).await
+            }
+            None => client.query_typed(COMMIT, parameters).await,
+        }
+    })
 }
 
 fn signed(value: u64) -> i64 {

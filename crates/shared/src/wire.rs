@@ -71,7 +71,7 @@ pub(crate) fn put_together(
     if body.v != 1 {
         return Err(format!("revision {rev} has format {}; this Quipu reads 1", body.v));
     }
-    let lease = lease.map(serde_json::from_str::<Happened>).transpose().map_err(|e| format!("the lease of revision {rev}: {e}"))?;
+    let lease = happened_in(rev, lease)?;
     let mut bytes = bytes.into_iter();
     let ops = body.ops.into_iter().map(|o| {
         let record = RecordOp {
@@ -101,12 +101,25 @@ pub(crate) fn put_together(
         key: body.key,
         note: body.note,
         ops: ops.collect(),
-        lease: lease.map(Happened::event),
+        lease,
         synced: None,
         elsewhere: true,
         prev: String::new(),
         sum: String::new(),
     })
+}
+
+/// A record of this copy as the log took it up, with what the log added.
+pub(crate) fn put_in_order(record: &Record, rev: i64, at_us: i64, lease: Option<&str>) -> Result<Record, String> {
+    let lease = happened_in(rev, lease)?;
+    let mut record = Record { seq: rev.unsigned_abs(), at: render_time(at_us), lease, elsewhere: true, ..record.clone() };
+    record.ops.iter_mut().for_each(|op| op.last = None);
+    Ok(record)
+}
+
+fn happened_in(rev: i64, lease: Option<&str>) -> Result<Option<LeaseEvent>, String> {
+    let lease = lease.map(serde_json::from_str::<Happened>).transpose().map_err(|e| format!("the lease of revision {rev}: {e}"))?;
+    Ok(lease.map(Happened::event))
 }
 
 /// What the log says of a lease.

@@ -27,6 +27,8 @@ pub struct Mark {
 /// How long an answer is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
+    /// Nobody waits for it: an answer that does not come at once is none.
+    Glance,
     /// Someone only reads: one try, and none if the last one has just failed.
     Little,
     /// Someone wants to write: tried again for a while, and told so.
@@ -106,6 +108,9 @@ pub trait Order: Send + Sync {
 
     /// Waits until the log reaches behind a revision; false if it has not in that time.
     fn wait(&self, rev: u64, most: Duration) -> Result<bool, StoreError>;
+
+    /// The newest revision.
+    fn newest(&self, patience: Patience) -> Result<u64, StoreError>;
 
     fn describe(&self) -> Described;
 

@@ -30,6 +30,9 @@ const QUICK_TRIES: usize = 2;
 /// And so often altogether.
 const TRIES: usize = 8;
 
+/// The room of a note of the mark: most fit, and one that does not makes the file longer.
+const MARK: usize = 256;
+
 const CONTRACT: &str = "quipu.toml";
 
 /// What a sync did.
@@ -341,13 +344,17 @@ impl Store {
         Some(NotedMark { mark: Mark { rev: rev.parse().ok()?, id: id.to_owned() }, sent })
     }
 
-    /// A note and no more: what it says is compared with the journal, and without it the journal is read.
+    /// A note and no more: what it says is compared with the journal, and without it the journal is read. Twice for each commit, so
+    /// it is written over and not cut off first: a file system may want to see that on the disk at once.
     fn note_mark(&self, mark: &Mark, sent: &[String]) {
         let mut text = format!("{} {}\n", mark.rev, mark.id);
         if !sent.is_empty() {
             text.push_str(&format!("{} {}\n", std::process::id(), sent.join(" ")));
         }
-        let _ = std::fs::write(self.quipu().join("mark"), text);
+        // An empty line ends it, whatever an older note left behind.
+        text.extend(std::iter::repeat_n('\n', MARK.saturating_sub(text.len()).max(1)));
+        let opened = std::fs::File::options().create(true).truncate(false).write(true).open(self.quipu().join("mark"));
+        let _ = opened.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
     }
 
     /// Looks whether what a dead process has sent was accepted. Without the server, reading goes on.

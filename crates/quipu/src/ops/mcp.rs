@@ -45,6 +45,7 @@ impl Operate for Mcp {
     const ABOUT: &'static str = "Serve the Model Context Protocol on stdin and stdout or over HTTP, as the role and unit given";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        quipu_shared::keep_connections();
         if let Some(http) = &self.http {
             let address = address(http)?;
             return self.over_http(address, session);

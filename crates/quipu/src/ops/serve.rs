@@ -33,6 +33,7 @@ impl Operate for Serve {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::SeeAll)?;
         session.actor.may(Privilege::Decide)?;
+        quipu_shared::keep_connections();
         let root = session.project()?.store.root().to_owned();
         let token = match std::env::var(TOKEN) {
             Ok(text) if !text.is_empty() => Token::parse(&text).map_err(|what| Failure::usage(format!("{TOKEN}: {what}"), ""))?,

@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use clap::Args;
 use quipu_contract::{Class, Privilege};
 use quipu_protocol::flow::{Memory, flow_now};
-use serde_json::json;
+use quipu_store::{Patience, Store};
+use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, count, exit};
 use crate::flow_text::render_flow;
@@ -32,6 +33,11 @@ impl Operate for Status {
         let names = project.contract.profiles.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
         let about: Vec<&str> = [names.as_str(), project.contract.language.as_str()].into_iter().filter(|n| !n.is_empty()).collect();
         let mut text = format!("{}  ({})\n", project.store.root().display(), about.join(", "));
+
+        let shared = shared_state(&project.store)?;
+        if let Some((line, _)) = &shared {
+            text.push_str(line);
+        }
 
         let mut classes: BTreeMap<&'static str, usize> = BTreeMap::new();
         for file in &survey.files {
@@ -90,6 +96,9 @@ impl Operate for Status {
             json!({"root": project.store.root(), "classes": classes, "survey": survey, "leases": leases.iter().map(super::lease::described).collect::<Vec<_>>(), "flow": flow_json}),
             text,
         );
+        if let Some((_, state)) = shared {
+            answer.json["shared"] = state;
+        }
         if project.began_anew {
             answer = answer.say("there was no journal: what is on disk is its beginning");
         }
@@ -98,4 +107,18 @@ impl Operate for Status {
         }
         Ok(answer)
     }
+}
+
+/// Where a working copy stands, and where its shared store does. One that does not answer at once is not waited for: everything else is known here.
+fn shared_state(store: &Store) -> Result<Option<(String, Value)>, Failure> {
+    let Some(order) = store.order() else { return Ok(None) };
+    let (about, here) = (order.describe(), store.pulse()?);
+    let newest = order.newest(Patience::Glance).ok();
+    let state = match newest {
+        Some(newest) if newest <= here => ", the newest".to_owned(),
+        Some(newest) => format!(", {} behind: quipu sync", newest - here),
+        None => "; the shared store does not answer, so there may be newer ones".to_owned(),
+    };
+    let line = format!("revision {here} of `{}` at {}{state}\n", about.project, about.address);
+    Ok(Some((line, json!({"address": about.address, "project": about.project, "here": here, "newest": newest}))))
 }

@@ -1,4 +1,8 @@
+use std::io::Write;
+use std::time::{Duration, Instant};
+
 use clap::Args;
+use quipu_store::{Store, StoreError, Synced};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
@@ -6,7 +10,19 @@ use crate::session::{Session, told_conflicts};
 use crate::table::Operate;
 
 #[derive(Debug, Args)]
-pub struct Sync {}
+pub struct Sync {
+    /// Stay, and bring here what others commit as soon as they have
+    #[arg(long)]
+    follow: bool,
+    /// With --follow: leave after so many seconds
+    #[arg(long = "for", value_name = "SECONDS", requires = "follow")]
+    seconds: Option<u64>,
+}
+
+/// How long the shared store is listened to at a time.
+const LISTEN: Duration = Duration::from_secs(5);
+/// The pause between two tries to reach it.
+const PAUSE: Duration = Duration::from_secs(1);
 
 impl Operate for Sync {
     const NAME: &'static str = "sync";
@@ -20,7 +36,11 @@ impl Operate for Sync {
         let about = order.describe();
         let sent = project.store.unanswered();
         let survey = project.store.survey()?;
-        let synced = project.store.sync()?;
+        let mut synced = project.store.sync()?;
+        if self.follow {
+            let leave_at = self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+            follow(&project.store, leave_at, &mut synced, session.json)?;
+        }
         let mut text = match synced.to - synced.from {
             0 => format!("at revision {}, the newest\n", synced.to),
             count => format!("at revision {} ({count} newer)\n", synced.to),
@@ -46,4 +66,43 @@ impl Operate for Sync {
         }
         Ok(answer)
     }
+}
+
+/// Takes over what others commit until it is time to leave, and tells each time. A server that is away is waited for.
+fn follow(store: &Store, leave_at: Option<Instant>, synced: &mut Synced, json: bool) -> Result<(), Failure> {
+    tell(json, "following", synced, &format!("at revision {}; following", synced.to));
+    let mut away = false;
+    loop {
+        let left = leave_at.map_or(LISTEN, |at| at.saturating_duration_since(Instant::now()));
+        if left.is_zero() {
+            return Ok(());
+        }
+        match store.wait(left.min(LISTEN)).and_then(|newer| if newer { store.sync().map(Some) } else { Ok(None) }) {
+            Ok(None) => away = false,
+            Ok(Some(more)) => {
+                away = false;
+                synced.to = more.to;
+                synced.conflicts.extend(more.conflicts.iter().cloned());
+                let told = told_conflicts(&more.conflicts).map(|told| format!("; {told}")).unwrap_or_default();
+                tell(json, "synced", &more, &format!("at revision {}{told}", more.to));
+            }
+            Err(StoreError::Unreachable { what, .. }) => {
+                if !std::mem::replace(&mut away, true) {
+                    tell(json, "waiting", synced, &what);
+                }
+                std::thread::sleep(PAUSE.min(left));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Events are data, words are talk. Whoever has stopped listening does not keep the copy from following.
+fn tell(json: bool, event: &str, synced: &Synced, words: &str) {
+    let _ = if json {
+        let event = json!({"event": event, "from": synced.from, "to": synced.to, "conflicts": synced.conflicts, "what": words});
+        writeln!(std::io::stdout().lock(), "{event}")
+    } else {
+        writeln!(std::io::stderr().lock(), "{words}")
+    };
 }

@@ -16,3 +16,4 @@ mod review;
 #[allow(dead_code, reason = "shared with the tests of adapters")]
 mod server;
 mod stage;
+mod standing;

@@ -44,9 +44,13 @@ pub fn without_times(text: &str) -> String {
 
 static KEPT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"; your text is in `\.quipu/conflicts/[^`]*`").unwrap());
 
-/// The same without the place where a working copy keeps a text that came too late: a project of its own keeps none.
+static STANDS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(?m)^revision \d+ of `[^`]*` at postgres://.*\n|,\n  "shared": \{[^}]*\}"#).unwrap());
+
+/// The same without the place where a working copy keeps a text that came too late, and without where it stands: a project of its own
+/// has neither.
 pub fn without_places(text: &str) -> String {
-    KEPT.replace_all(text, "").into_owned()
+    STANDS.replace_all(&KEPT.replace_all(text, ""), "").into_owned()
 }
 
 static VERSION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{16}\b").unwrap());

@@ -157,6 +157,23 @@ fn an_expired_lease_is_refused_by_the_clock_of_the_database() {
     write_with(&second, "drafts/ch01.md", "in time\n", newer.token()).unwrap();
 }
 
+/// An answer has an end: what does not fit is asked for, before one's own.
+#[test]
+fn a_copy_that_is_far_behind_commits_all_the_same() {
+    let one = Playground::shared();
+    let two = one.another();
+    let (first, second) = (one.open(), two.open());
+    let large = "0123456789abcdef".repeat(1 << 16);
+    for number in 10..21 {
+        write(&first, &format!("drafts/ch{number}.md"), &large, None).unwrap();
+    }
+    assert_eq!(append(&second, "meta/a.md", "mine\n").unwrap().seq, 12);
+    assert_eq!(two.text("drafts/ch20.md").unwrap(), large);
+    first.sync().unwrap();
+    assert_eq!(one.files(), two.files());
+    assert_eq!(second.verify().unwrap().problems, []);
+}
+
 #[test]
 fn a_wait_ends_when_another_copy_commits() {
     let one = Playground::shared();

@@ -148,3 +148,30 @@ fn an_unknown_schema_is_not_touched() {
     assert!(error.to_string().contains("no store of Quipu"), "{error}");
     assert_eq!(play.text("meta/a.md").unwrap(), "one\n");
 }
+
+#[test]
+fn an_older_schema_becomes_the_newest_with_what_it_holds() {
+    let cluster = Cluster::start();
+    let first = include_str!("../../../../shared/src/migrations/0001.sql");
+    cluster.sql(&format!("{first}; INSERT INTO quipu.migration (version) VALUES (1)"));
+    let (name, version) = ("old", "0123456789abcdef");
+    cluster.sql(&format!("SELECT quipu.found('{name}')"));
+    let body = format!(
+        r#"{{"v":1,"kind":"commit","who":{{"kind":"person"}},"ops":[{{"op":"write","path":"drafts/ch01.md","class":"overwrite","version":"{version}","len":4}}]}}"#
+    );
+    let commit =
+        "quipu.commit((SELECT id FROM quipu.project), 0, '', ARRAY[gen_random_uuid()::text], ARRAY[$b$BODY$b$], ARRAY[NULL]::text[],
+        ARRAY['old\n'::bytea], NULL, NULL, NULL)";
+    cluster.sql(&format!("SELECT * FROM {}", commit.replace("BODY", &body)));
+    let address = Address::parse(&cluster.url(name)).unwrap();
+    let folder = temp_folder();
+    let old = checkout(&address, name, &folder.path().join("too-early")).unwrap_err();
+    assert!(old.to_string().contains("has schema 1, and this Quipu needs"), "{old}");
+    assert_eq!(Postgres::at(&address).migrate().unwrap(), 1);
+    let copy = folder.path().join("copy");
+    checkout(&address, name, &copy).unwrap();
+    assert_eq!(std::fs::read_to_string(copy.join("drafts/ch01.md")).unwrap(), "old\n");
+    let store = open_store(&copy, contract(CONTRACT), Options::default());
+    assert_eq!(append(&store, "meta/a.md", "new\n").unwrap().seq, 2);
+    assert_eq!(store.examine_order().unwrap(), []);
+}

@@ -62,9 +62,9 @@ fn a_worker_calls_only_what_checks() {
     let (cluster, play) = (cluster(), Playground::shared());
     let id = id_of(&play);
     for call in [
-        format!("quipu.write_down({id}, 1, gen_random_uuid(), 0, '{{}}', NULL, NULL, 0)"),
+        format!("quipu.write_down({id}, 1, gen_random_uuid(), 0, '{{}}', '{{}}', NULL, NULL, 0)"),
         format!("quipu.lease_event({id}, '{{}}', 0, 0)"),
-        format!("quipu.rows_after({id}, 0)"),
+        format!("quipu.rows_between({id}, 0, 9)"),
         format!("quipu.load({id}, 0, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}')"),
         "quipu.found('mine')".to_owned(),
         "quipu.keep()".to_owned(),
