@@ -335,10 +335,10 @@ impl Store {
         if now.exists() && !mends && now.version() == Some(&written) {
             return Ok(None);
         }
-        let version = now.version().cloned();
+        let version = if act == Act::RestoreHead { now.version().cloned() } else { None };
         let mut record = now.advance_to(written, path, OpKind::Write, bytes);
         // Brought back as it was, it is the version that it was.
-        if let (Act::RestoreHead, Some(version), Some(head)) = (act, version, &mut now.head) {
+        if let (Some(version), Some(head)) = (version, &mut now.head) {
             record.version.clone_from(&version);
             head.version = version;
         }
@@ -468,14 +468,14 @@ impl Now {
     }
 
     fn advance_to(&mut self, version: Version, path: &ProjectPath, op: OpKind, bytes: Vec<u8>) -> RecordOp {
-        let base = self.head.as_ref().filter(|h| !h.gone).cloned();
-        let kept = base.as_ref().filter(|_| op == OpKind::Append).map_or(0, |base| base.len);
+        let base = self.head.as_ref().filter(|h| !h.gone);
+        let kept = base.filter(|_| op == OpKind::Append).map_or(0, |base| base.len);
         let len = kept + bytes.len() as u64;
         let record = RecordOp {
             op,
             path: path.as_str().to_owned(),
             class: self.class.as_str().to_owned(),
-            base: base.map(|b| b.version),
+            base: base.map(|b| b.version.clone()),
             version: version.clone(),
             len,
             last: self.head.as_ref().filter(|h| h.seq > 0).map(|h| h.at.to_string()),

@@ -24,6 +24,7 @@ pub(crate) struct KernelLock {
     queue: Mutex<Queue>,
     freed: Condvar,
     wait: Duration,
+    yields: u32,
 }
 
 #[derive(Default)]
@@ -60,7 +61,13 @@ enum Wait {
 impl KernelLock {
     /// The file is opened when the lock is first wanted: reading needs none.
     pub fn new(path: PathBuf, wait: Duration) -> KernelLock {
-        KernelLock { path, queue: Mutex::default(), freed: Condvar::new(), wait }
+        KernelLock { path, queue: Mutex::default(), freed: Condvar::new(), wait, yields: YIELDS }
+    }
+
+    /// For a lock whose holder waits for the disk: whoever tries again and again would take it before those who have
+    /// just been served could add what the next sync might carry as well.
+    pub fn unhurried(self) -> KernelLock {
+        KernelLock { yields: 0, ..self }
     }
 
     pub fn acquire(&self) -> Result<Held<'_>> {
@@ -98,7 +105,7 @@ impl KernelLock {
                 opened
             }
         };
-        held.file = match try_soon(&file, done)? {
+        held.file = match try_soon(&file, self.yields, done)? {
             Tried::Locked => Some(file),
             Tried::Done => None,
             Tried::Taken => self.wait_for_it(&file, done)?.map(Arc::new),
@@ -162,12 +169,12 @@ enum Tried {
 
 /// Tries for a moment. The lock is held for microseconds, so that most waits end here; one that does not must be able to
 /// end in vain, which costs a thread.
-fn try_soon(file: &File, done: &dyn Fn() -> bool) -> Result<Tried> {
-    for tried in 0..YIELDS + NAPS {
+fn try_soon(file: &File, yields: u32, done: &dyn Fn() -> bool) -> Result<Tried> {
+    for tried in 0..yields + NAPS {
         match file.try_lock() {
             Ok(()) => return Ok(Tried::Locked),
             Err(TryLockError::WouldBlock) if done() => return Ok(Tried::Done),
-            Err(TryLockError::WouldBlock) if tried < YIELDS => std::thread::yield_now(),
+            Err(TryLockError::WouldBlock) if tried < yields => std::thread::yield_now(),
             Err(TryLockError::WouldBlock) => std::thread::sleep(NAP),
             Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock")(error)),
         }

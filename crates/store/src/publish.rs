@@ -216,7 +216,7 @@ pub(crate) enum Published {
 }
 
 /// How much of the journal may wait for its files to be put in place: whoever else looks reads it all.
-const BEHIND_BYTES: u64 = 256 << 10;
+const BEHIND_BYTES: u64 = 512 << 10;
 
 /// One look at the end of the journal, under the append lock.
 pub(crate) struct Look {
