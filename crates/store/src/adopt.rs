@@ -56,7 +56,7 @@ impl Store {
                 let what = what.strip_prefix(&format!("`{path}` ")).map_or(format!("cannot be reached: {what}"), str::to_owned);
                 return Ok(Noticed::Flagged(Flag { what, line: None }, None));
             }
-            other => other.map_err(StoreError::io(format!("cannot look at `{path}`")))?,
+            other => other.map_err(StoreError::io_at(|| format!("cannot look at `{path}`")))?,
         };
         self.notice_stamp(path, class, head, stamp)
     }
@@ -73,7 +73,7 @@ impl Store {
             let what = format!("has {} bytes, more than a memory file may have ({LARGEST})", stamp.size);
             return Ok(Noticed::Flagged(Flag { what, line: None }, Some(stamp)));
         }
-        let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
+        let found = self.tree.read(path).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
         let before = known.map(|head| self.content(path, head)).transpose()?;
         if let (Some(before), Some((found, stamp))) = (&before, &found)
             && before == found

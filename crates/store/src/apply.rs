@@ -20,8 +20,8 @@ use crate::live::Tail;
 use crate::record::{Kind, OpKind, Record, RecordOp, Unread};
 use crate::store::Store;
 use crate::tree::{Appended, Stamp, Unexpected};
+use crate::unplaced::Journalled;
 use crate::version::Version;
-use crate::warm::Journalled;
 
 impl Head {
     pub(crate) fn after(op: &RecordOp, at: Position, seq: u64) -> Head {

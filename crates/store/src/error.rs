@@ -55,8 +55,12 @@ pub enum StoreError {
 
 impl StoreError {
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> StoreError {
-        let what = what.into();
-        move |source| StoreError::Io { what, source }
+        move |source| StoreError::Io { what: what.into(), source }
+    }
+
+    /// The same where the words would have to be put together on every call that goes well.
+    pub(crate) fn io_at<W: Into<String>>(what: impl FnOnce() -> W) -> impl FnOnce(std::io::Error) -> StoreError {
+        move |source| StoreError::Io { what: what().into(), source }
     }
 
     pub fn refused(what: impl Into<String>, mend: impl Into<String>) -> StoreError {

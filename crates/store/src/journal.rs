@@ -108,10 +108,11 @@ impl Journal {
 
     fn with_growing<T>(&self, number: u32, work: impl FnOnce(&mut Segment) -> io::Result<T>) -> Result<T> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        let run = |segment: &mut Segment| work(segment).map_err(StoreError::io(format!("journal segment {number}")));
+        let what = || format!("journal segment {number}");
+        let run = |segment: &mut Segment| work(segment).map_err(StoreError::io_at(what));
         match &mut cache.growing {
             Some(segment) if segment.number == number => run(segment),
-            slot => run(slot.insert(Segment::open(&self.folder, number).map_err(StoreError::io(format!("journal segment {number}")))?)),
+            slot => run(slot.insert(Segment::open(&self.folder, number).map_err(StoreError::io_at(what))?)),
         }
     }
 

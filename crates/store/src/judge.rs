@@ -107,7 +107,9 @@ impl Store {
         for (op, actor) in own.chain(change.beside.iter().map(|op| (op, &Actor::Runtime))) {
             let path = op.path();
             let rule = contract.rule(path);
-            if let Some(meant) = contract.look_alike(path) {
+            if rule.is_none()
+                && let Some(meant) = contract.look_alike(path)
+            {
                 return Err(refused_by(
                     format!("`{path}` looks like `{}` but is not spelled like it", meant.path),
                     Some(meant),
@@ -227,7 +229,7 @@ impl Store {
                 let content = match op.op {
                     OpKind::Write => Some(op.bytes()),
                     _ => {
-                        let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
+                        let found = self.tree.read(path).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
                         let length = usize::try_from(op.len).unwrap_or(usize::MAX);
                         found.map(|(bytes, _)| bytes.into_iter().take(length).collect())
                     }
@@ -299,7 +301,7 @@ impl Store {
             Op::Restore { bytes, older, .. } => (self.restored(path, now, bytes, *older)?, false),
             Op::Merge { value, .. } => (self.merged(path, now, value)?, false),
             Op::Amend { bytes: Some(bytes), .. } => (bytes.clone(), false),
-            Op::Amend { bytes: None, .. } => match self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))? {
+            Op::Amend { bytes: None, .. } => match self.tree.read(path).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))? {
                 Some((bytes, _)) => (bytes, false),
                 None => return Err(StoreError::NotFound { what: format!("`{path}` is not there"), mend: format!("quipu restore {path}") }),
             },
@@ -318,7 +320,7 @@ impl Store {
         }
         // What the outside edit left is kept before it is replaced.
         if let Some((_, Some(_))) = now.flagged.take()
-            && let Some((found, _)) = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?
+            && let Some((found, _)) = self.tree.read(path).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?
             && found != bytes
         {
             kept.push(now.aside(path, found));
@@ -333,10 +335,10 @@ impl Store {
         if now.exists() && !mends && now.version() == Some(&written) {
             return Ok(None);
         }
-        let version = now.version().cloned();
+        let version = if act == Act::RestoreHead { now.version().cloned() } else { None };
         let mut record = now.advance_to(written, path, OpKind::Write, bytes);
         // Brought back as it was, it is the version that it was.
-        if let (Act::RestoreHead, Some(version), Some(head)) = (act, version, &mut now.head) {
+        if let (Some(version), Some(head)) = (version, &mut now.head) {
             record.version.clone_from(&version);
             head.version = version;
         }
@@ -466,14 +468,14 @@ impl Now {
     }
 
     fn advance_to(&mut self, version: Version, path: &ProjectPath, op: OpKind, bytes: Vec<u8>) -> RecordOp {
-        let base = self.head.as_ref().filter(|h| !h.gone).cloned();
-        let kept = base.as_ref().filter(|_| op == OpKind::Append).map_or(0, |base| base.len);
+        let base = self.head.as_ref().filter(|h| !h.gone);
+        let kept = base.filter(|_| op == OpKind::Append).map_or(0, |base| base.len);
         let len = kept + bytes.len() as u64;
         let record = RecordOp {
             op,
             path: path.as_str().to_owned(),
             class: self.class.as_str().to_owned(),
-            base: base.map(|b| b.version),
+            base: base.map(|b| b.version.clone()),
             version: version.clone(),
             len,
             last: self.head.as_ref().filter(|h| h.seq > 0).map(|h| h.at.to_string()),

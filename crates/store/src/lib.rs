@@ -37,6 +37,7 @@ mod session;
 mod store;
 mod survey;
 mod tree;
+mod unplaced;
 mod verify;
 mod version;
 mod walk;

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use crate::disk::{Disk, Step};
 use crate::error::{Result, StoreError};
@@ -35,23 +36,41 @@ pub(crate) struct Known {
 
 const LINE: usize = 256;
 const LINES: usize = 4;
+/// Which line says what.
+const TAIL: usize = 0;
+const SYNCED: usize = 1;
+const DOUBT: usize = 2;
+const APPLIED: usize = 3;
 /// Hexadecimal digits of a line's checksum.
 const CHECK: usize = 8;
 
 pub(crate) struct Live {
     file: File,
     boot: String,
+    /// What was last read or written: a line with the same bytes means the same.
+    seen: Mutex<Seen>,
+}
+
+struct Seen {
+    bytes: [u8; LINE * LINES],
+    known: Known,
+}
+
+impl Live {
+    fn of(file: File, boot: String) -> Live {
+        Live { file, boot, seen: Mutex::new(Seen { bytes: [0; LINE * LINES], known: Known::default() }) }
+    }
 }
 
 impl Live {
     pub fn open(path: &Path, boot: String) -> Result<Live> {
         let file = File::options().create(true).truncate(false).read(true).write(true).open(path);
-        Ok(Live { file: file.map_err(StoreError::io("cannot open `.quipu/live`"))?, boot })
+        Ok(Live::of(file.map_err(StoreError::io("cannot open `.quipu/live`"))?, boot))
     }
 
     /// For a project that cannot be written; nothing is known where there is no such file.
     pub fn open_to_read(path: &Path, boot: &str) -> Option<Live> {
-        Some(Live { file: File::open(path).ok()?, boot: boot.to_owned() })
+        Some(Live::of(File::open(path).ok()?, boot.to_owned()))
     }
 
     /// Whether someone has deleted the file: what others know stands in another one now.
@@ -61,22 +80,35 @@ impl Live {
 
     pub fn known(&self) -> Known {
         let mut buffer = [0u8; LINE * LINES];
-        let Ok(length) = self.file.read_at(&mut buffer, 0) else { return Known::default() };
-        let line = |index: usize| self.parse(buffer[..length].get(index * LINE..(index + 1) * LINE)?);
-        let position = |index: usize| {
-            let (segment, offset) = line(index)?.split_once(' ')?;
-            Some(Position { segment: segment.parse().ok()?, offset: offset.parse().ok()? })
-        };
-        Known {
-            tail: line(0).and_then(|line| {
-                let mut fields = line.split(' ');
-                let at = Position { segment: fields.next()?.parse().ok()?, offset: fields.next()?.parse().ok()? };
-                Some(Tail { at, seq: fields.next()?.parse().ok()?, wall_us: fields.next()?.parse().ok()?, sum: fields.next()?.to_owned() })
-            }),
-            synced: position(1),
-            doubt: line(2).is_some_and(|line| line == "doubt"),
-            applied: position(3),
+        if self.file.read_at(&mut buffer, 0).is_err() {
+            return Known::default();
         }
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for index in 0..LINES {
+            let range = index * LINE..(index + 1) * LINE;
+            if buffer[range.clone()] != seen.bytes[range.clone()] {
+                seen.bytes[range.clone()].copy_from_slice(&buffer[range.clone()]);
+                let line = self.parse(&buffer[range]);
+                match index {
+                    TAIL => seen.known.tail = line.and_then(parse_tail),
+                    SYNCED => seen.known.synced = line.and_then(parse_position),
+                    DOUBT => seen.known.doubt = line == Some("doubt"),
+                    _ => seen.known.applied = line.and_then(parse_position),
+                }
+            }
+        }
+        seen.known.clone()
+    }
+
+    /// Whether a sync without doubt has reached a place. What was synced once stays so: no lock is needed to ask.
+    pub fn is_synced_to(&self, end: Position) -> bool {
+        let mut buffer = [0u8; LINE * 2];
+        if !self.file.read_at(&mut buffer, (SYNCED * LINE) as u64).is_ok_and(|length| length == buffer.len()) {
+            return false;
+        }
+        let (synced, doubt) = buffer.split_at(LINE);
+        let synced = self.parse(synced).and_then(parse_position);
+        synced.is_some_and(|synced| synced >= end) && self.parse(doubt) != Some("doubt")
     }
 
     pub fn tail(&self) -> Option<Tail> {
@@ -84,21 +116,22 @@ impl Live {
     }
 
     pub fn set_tail(&self, disk: &Disk, tail: &Tail) -> Result<()> {
-        self.write(disk, 0, format_args!("{} {} {} {} {}", tail.at.segment, tail.at.offset, tail.seq, tail.wall_us, tail.sum))
+        let line = format_args!("{} {} {} {} {}", tail.at.segment, tail.at.offset, tail.seq, tail.wall_us, tail.sum);
+        self.write(disk, TAIL, line, |known| known.tail = Some(tail.clone()))
     }
 
     /// Written only under the sync lock.
     pub fn set_synced(&self, disk: &Disk, at: Position) -> Result<()> {
-        self.write(disk, LINE as u64, format_args!("{} {}", at.segment, at.offset))
+        self.write(disk, SYNCED, format_args!("{} {}", at.segment, at.offset), |known| known.synced = Some(at))
     }
 
     /// Written only under the apply lock.
     pub fn set_applied(&self, disk: &Disk, at: Position) -> Result<()> {
-        self.write(disk, 3 * LINE as u64, format_args!("{} {}", at.segment, at.offset))
+        self.write(disk, APPLIED, format_args!("{} {}", at.segment, at.offset), |known| known.applied = Some(at))
     }
 
     pub fn set_doubt(&self, disk: &Disk, doubt: bool) -> Result<()> {
-        self.write(disk, 2 * LINE as u64, format_args!("{}", if doubt { "doubt" } else { "sure" }))
+        self.write(disk, DOUBT, format_args!("{}", if doubt { "doubt" } else { "sure" }), |known| known.doubt = doubt)
     }
 
     /// Makes the next look find the end in the journal itself.
@@ -116,7 +149,7 @@ impl Live {
     }
 
     /// Twice for each commit: the line is made in place.
-    fn write(&self, disk: &Disk, offset: u64, body: std::fmt::Arguments<'_>) -> Result<()> {
+    fn write(&self, disk: &Disk, index: usize, body: std::fmt::Arguments<'_>, note: impl FnOnce(&mut Known)) -> Result<()> {
         let mut line = [b' '; LINE];
         let mut rest = &mut line[..LINE - CHECK - 2];
         write!(rest, "{} {body}", self.boot).map_err(StoreError::io("cannot write `.quipu/live`"))?;
@@ -124,8 +157,24 @@ impl Live {
         let check = checksum(&line[..used]);
         line[used + 1..used + 1 + CHECK].copy_from_slice(&check);
         line[LINE - 1] = b'\n';
-        disk.write_at(Step::LiveWrite, &self.file, &line, offset).map_err(StoreError::io("cannot write `.quipu/live`"))
+        let offset = (index * LINE) as u64;
+        disk.write_at(Step::LiveWrite, &self.file, &line, offset).map_err(StoreError::io("cannot write `.quipu/live`"))?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.bytes[index * LINE..(index + 1) * LINE].copy_from_slice(&line);
+        note(&mut seen.known);
+        Ok(())
     }
+}
+
+fn parse_tail(line: &str) -> Option<Tail> {
+    let mut fields = line.split(' ');
+    let at = Position { segment: fields.next()?.parse().ok()?, offset: fields.next()?.parse().ok()? };
+    Some(Tail { at, seq: fields.next()?.parse().ok()?, wall_us: fields.next()?.parse().ok()?, sum: fields.next()?.to_owned() })
+}
+
+fn parse_position(text: &str) -> Option<Position> {
+    let (segment, offset) = text.split_once(' ')?;
+    Some(Position { segment: segment.parse().ok()?, offset: offset.parse().ok()? })
 }
 
 fn checksum(body: &[u8]) -> [u8; CHECK] {

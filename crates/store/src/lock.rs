@@ -6,7 +6,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::disk::is_deleted;
 use crate::error::{Result, StoreError};
@@ -15,6 +15,8 @@ use crate::error::{Result, StoreError};
 const YIELDS: u32 = 16;
 const NAPS: u32 = 50;
 const NAP: Duration = Duration::from_micros(100);
+/// How often whoever waits in the kernel asks whether the lock is still needed.
+const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) struct KernelLock {
     path: PathBuf,
@@ -22,6 +24,7 @@ pub(crate) struct KernelLock {
     queue: Mutex<Queue>,
     freed: Condvar,
     wait: Duration,
+    yields: u32,
 }
 
 #[derive(Default)]
@@ -58,11 +61,27 @@ enum Wait {
 impl KernelLock {
     /// The file is opened when the lock is first wanted: reading needs none.
     pub fn new(path: PathBuf, wait: Duration) -> KernelLock {
-        KernelLock { path, queue: Mutex::default(), freed: Condvar::new(), wait }
+        KernelLock { path, queue: Mutex::default(), freed: Condvar::new(), wait, yields: YIELDS }
+    }
+
+    /// For a lock whose holder waits for the disk: whoever tries again and again would take it before those who have
+    /// just been served could add what the next sync might carry as well.
+    pub fn unhurried(self) -> KernelLock {
+        KernelLock { yields: 0, ..self }
     }
 
     pub fn acquire(&self) -> Result<Held<'_>> {
+        loop {
+            if let Some(held) = self.acquire_unless(&|| false)? {
+                return Ok(held);
+            }
+        }
+    }
+
+    /// Waits for the lock, or until it is no longer needed: another holder may do the work of all who wait.
+    pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held<'_>>> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = !queue.taken;
         queue.waiting += 1;
         let (mut queue, waited) = self.freed.wait_timeout_while(queue, self.wait, |q| q.taken).unwrap_or_else(PoisonError::into_inner);
         queue.waiting -= 1;
@@ -74,6 +93,9 @@ impl KernelLock {
         drop(queue);
         // From here on the place in the queue is given up again, however this ends.
         let mut held = Held { lock: self, file: None };
+        if !alone && done() {
+            return Ok(None);
+        }
         let file = match known {
             // A lock on a file that no one else can find any more excludes no one.
             Some(file) if !is_deleted(&file) => file,
@@ -83,11 +105,12 @@ impl KernelLock {
                 opened
             }
         };
-        held.file = Some(match try_soon(&file)? {
-            true => file,
-            false => Arc::new(self.wait_for_it(&file)?),
-        });
-        Ok(held)
+        held.file = match try_soon(&file, self.yields, done)? {
+            Tried::Locked => Some(file),
+            Tried::Done => None,
+            Tried::Taken => self.wait_for_it(&file, done)?.map(Arc::new),
+        };
+        Ok(held.file.is_some().then_some(held))
     }
 
     fn leave(&self) {
@@ -107,7 +130,7 @@ impl KernelLock {
     }
 
     /// Blocks in the kernel, on a thread of its own so that the wait can be given up.
-    fn wait_for_it(&self, known: &File) -> Result<File> {
+    fn wait_for_it(&self, known: &File, done: &dyn Fn() -> bool) -> Result<Option<File>> {
         let file = open(&self.path)?;
         let shared = Arc::new((Mutex::new(Wait::Waiting), Condvar::new()));
         let theirs = Arc::clone(&shared);
@@ -121,28 +144,42 @@ impl KernelLock {
             }
         });
         let (state, changed) = &*shared;
-        let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut state, _) =
-            changed.wait_timeout_while(state, self.wait, |s| matches!(s, Wait::Waiting)).unwrap_or_else(PoisonError::into_inner);
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = Instant::now() + self.wait;
+        let mut needless = false;
+        while matches!(*state, Wait::Waiting) && !needless && Instant::now() < until {
+            (state, _) = changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+            needless = matches!(*state, Wait::Waiting) && done();
+        }
         match std::mem::replace(&mut *state, Wait::GivenUp) {
-            Wait::Locked(locked) => locked.map_err(StoreError::io("cannot lock")),
+            Wait::Locked(locked) => locked.map(Some).map_err(StoreError::io("cannot lock")),
+            Wait::Waiting | Wait::GivenUp if needless => Ok(None),
             Wait::Waiting | Wait::GivenUp => Err(self.busy(holder(known).unwrap_or_else(|| "another process".into()))),
         }
     }
 }
 
+/// How a first try ended.
+enum Tried {
+    Locked,
+    /// It is no longer needed.
+    Done,
+    Taken,
+}
+
 /// Tries for a moment. The lock is held for microseconds, so that most waits end here; one that does not must be able to
 /// end in vain, which costs a thread.
-fn try_soon(file: &File) -> Result<bool> {
-    for tried in 0..YIELDS + NAPS {
+fn try_soon(file: &File, yields: u32, done: &dyn Fn() -> bool) -> Result<Tried> {
+    for tried in 0..yields + NAPS {
         match file.try_lock() {
-            Ok(()) => return Ok(true),
-            Err(TryLockError::WouldBlock) if tried < YIELDS => std::thread::yield_now(),
+            Ok(()) => return Ok(Tried::Locked),
+            Err(TryLockError::WouldBlock) if done() => return Ok(Tried::Done),
+            Err(TryLockError::WouldBlock) if tried < yields => std::thread::yield_now(),
             Err(TryLockError::WouldBlock) => std::thread::sleep(NAP),
             Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock")(error)),
         }
     }
-    Ok(false)
+    Ok(Tried::Taken)
 }
 
 fn open(path: &Path) -> Result<File> {

@@ -29,8 +29,8 @@ use crate::record::{FORMAT, Kind, OpKind, Record, Who};
 use crate::replica::{Submitted, Terms};
 use crate::store::Store;
 use crate::tree::Stamp;
+use crate::unplaced::Journalled;
 use crate::version::Version;
-use crate::warm::Journalled;
 
 /// What a commit returns: proof that it is durable, and the new versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -216,13 +216,13 @@ pub(crate) enum Published {
 }
 
 /// How much of the journal may wait for its files to be put in place: whoever else looks reads it all.
-const BEHIND_BYTES: u64 = 256 << 10;
+const BEHIND_BYTES: u64 = 512 << 10;
 
 /// One look at the end of the journal, under the append lock.
 pub(crate) struct Look {
     pub tail: Tail,
     /// What is journalled but not yet applied: raw lines.
-    pending: Vec<u8>,
+    pending: Arc<Vec<u8>>,
     pending_from: Position,
     synced: Option<Position>,
     /// This process knows everything by heart (see `warm`), and nothing was read.
@@ -232,7 +232,7 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    fn new(tail: Tail, pending: Vec<u8>, pending_from: Position, synced: Option<Position>, warm: bool) -> Look {
+    fn new(tail: Tail, pending: Arc<Vec<u8>>, pending_from: Position, synced: Option<Position>, warm: bool) -> Look {
         Look { tail, pending, pending_from, synced, warm, read: RefCell::new(None) }
     }
 
@@ -343,7 +343,7 @@ impl Store {
             && let Some(tail) = known.tail
         {
             let end = tail.at;
-            return Ok(Look::new(tail, Vec::new(), end, known.synced, true));
+            return Ok(Look::new(tail, Arc::default(), end, known.synced, true));
         }
         self.forget_deleted_heads();
         self.cool()?;
@@ -356,18 +356,18 @@ impl Store {
         self.redo_after_rebuild()?;
         let told = self.heads()?.applied()?;
         let applied = told.at;
-        let pending = if applied < tail.at { self.journal.read_between(applied, tail.at)? } else { Vec::new() };
+        let pending = Arc::new(if applied < tail.at { self.journal.read_between(applied, tail.at)? } else { Vec::new() });
         // Lines that span segments lose their exact place; then everything is applied first.
         if !pending.is_empty() && applied.segment != tail.at.segment {
             self.sync_to(tail.at)?;
             self.apply_files(tail.at)?;
             let end = tail.at;
-            return Ok(Look::new(tail, Vec::new(), end, Some(end), false));
+            return Ok(Look::new(tail, Arc::default(), end, Some(end), false));
         }
         // Only where the index knows exactly what the files show; otherwise it has to be told first.
         if !known.doubt && known.applied == Some(applied) && self.learn(told, &tail, &pending) {
             let end = tail.at;
-            return Ok(Look::new(tail, Vec::new(), end, known.synced, true));
+            return Ok(Look::new(tail, Arc::default(), end, known.synced, true));
         }
         Ok(Look::new(tail, pending, applied, known.synced, false))
     }
@@ -417,6 +417,7 @@ impl Store {
         let mut written = Vec::with_capacity(records.len());
         let mut tail = look.tail;
         let mut places: BTreeMap<String, Position> = BTreeMap::new();
+        let several = records.len() > 1;
         for mut record in records {
             record.seq = tail.seq + 1;
             record.prev.clone_from(&tail.sum);
@@ -428,7 +429,7 @@ impl Store {
             }
             let (line, sum) = record.encode();
             let (start, end) = self.journal.append(tail.at, &line)?;
-            for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
+            for op in record.ops.iter().filter(|o| several && o.op != OpKind::Keep) {
                 places.insert(op.path.clone(), start);
             }
             tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: sum.clone() };
@@ -448,8 +449,9 @@ impl Store {
         if end == Position::START {
             return Ok(());
         }
-        let _held = self.sync_lock.acquire()?;
-        let live = self.live_now()?;
+        // Whose place is synced meanwhile waits no longer: the lock may be with the next sync by then.
+        let live = self.live()?;
+        let Some(_held) = self.sync_lock.acquire_unless(&|| live.is_synced_to(end))? else { return Ok(()) };
         let known = live.known();
         if !known.doubt && known.synced.is_some_and(|synced| synced >= end) {
             return Ok(());

@@ -267,9 +267,18 @@ struct Envelope {
     sum: String,
 }
 
+/// Bytes of a line behind what its sum is made of.
+const SUM_FIELD: usize = ",\"sum\":\"\"}".len() + ROOT_SUM.len();
+
 fn is_sound(line: &[u8], prev: &str, sum: &str) -> bool {
-    const TAIL: usize = ",\"sum\":\"\"}".len() + ROOT_SUM.len();
-    line.len().checked_sub(TAIL).is_some_and(|end| checksum(prev, &line[..end]) == sum)
+    line.len().checked_sub(SUM_FIELD).is_some_and(|end| checksum(prev, &line[..end]) == sum)
+}
+
+/// The sum of a line that is whole and follows a record with the sum `prev`. The line need not be read for that.
+pub(crate) fn sum_if_sound<'l>(line: &'l [u8], prev: &str) -> Option<&'l str> {
+    let (body, field) = line.split_at_checked(line.len().checked_sub(SUM_FIELD)?)?;
+    let sum = std::str::from_utf8(field.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?).ok()?;
+    (checksum(prev, body) == sum).then_some(sum)
 }
 
 fn checksum(prev: &str, body: &[u8]) -> String {

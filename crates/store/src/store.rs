@@ -143,7 +143,7 @@ impl Store {
             clock: options.clock,
             boot,
             append_lock: lock("append.lock"),
-            sync_lock: lock("sync.lock"),
+            sync_lock: lock("sync.lock").unhurried(),
             apply_lock: lock("apply.lock"),
             heads_lock: lock("heads.lock"),
             live: RwLock::new(None),

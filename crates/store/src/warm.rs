@@ -7,34 +7,25 @@
 //! reads the rest from the journal, and from `.quipu/stamps` what the files looked like. Records of
 //! other processes are followed as long as none of them has put files in place.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use crate::clock::parse_time;
 use crate::disk::Step;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
 use crate::live::{Known, Tail};
-use crate::record::{OpKind, Record};
+use crate::record::OpKind;
 use crate::store::Store;
 use crate::tree::Stamp;
+use crate::unplaced::{Journalled, Unplaced};
 
 /// The index is told after so many records: what a crash makes others read again.
 const RECORDS: usize = 64;
 /// More files than this are not kept in mind.
 const FILES: usize = 4096;
-
-/// A record of the journal and where it stands.
-#[derive(Clone)]
-pub(crate) struct Journalled {
-    pub at: Position,
-    /// The end of the journal behind it.
-    pub end: Tail,
-    pub record: Arc<Record>,
-}
 
 pub(crate) struct Warm {
     /// The end of the journal that all this is true of.
@@ -49,9 +40,8 @@ pub(crate) struct Warm {
     dirty: HashSet<String>,
     keys: Vec<(String, Position)>,
     untold: usize,
-    /// What is journalled behind `placed_to`, and the newest heads it makes.
-    unplaced: VecDeque<Journalled>,
-    pending: HashMap<String, Head>,
+    /// What is journalled behind `placed_to`.
+    unplaced: Unplaced,
     leases: Option<(Vec<Lease>, u64)>,
 }
 
@@ -60,16 +50,6 @@ impl Warm {
     /// as when `.quipu/live` was lost, someone may have.
     fn places_alone(&self, known: &Known) -> bool {
         known.applied == Some(self.placed_to.at)
-    }
-
-    fn extend(&mut self, records: Vec<Journalled>) {
-        for journalled in records {
-            for op in journalled.record.ops.iter().filter(|o| o.op != OpKind::Keep) {
-                self.pending.insert(op.path.clone(), Head::after(op, journalled.at, journalled.record.seq));
-            }
-            self.tail = journalled.end.clone();
-            self.unplaced.push_back(journalled);
-        }
     }
 }
 
@@ -92,23 +72,22 @@ impl Store {
         if warm.tail.at >= tail.at || warm.tail.at.segment != tail.at.segment {
             return Ok(false);
         }
-        let lines = self.journal.read_between(warm.tail.at, tail.at)?;
-        match records_of(&lines, warm.tail.at) {
-            Some(records) if records.last().is_some_and(|last| last.end == *tail) => warm.extend(records),
-            _ => return Ok(false),
+        let lines = Arc::new(self.journal.read_between(warm.tail.at, tail.at)?);
+        let followed = warm.unplaced.follow(&lines, &warm.tail, tail);
+        if followed {
+            warm.tail.clone_from(tail);
         }
-        Ok(true)
+        Ok(followed)
     }
 
     /// Begins to know things by heart: the index reaches to `applied`, and these lines stand between
     /// there and the end. False if they hold something that only the index can keep.
-    pub(crate) fn learn(&self, applied: Tail, tail: &Tail, lines: &[u8]) -> bool {
-        let records = if lines.is_empty() && applied.at == tail.at { Some(Vec::new()) } else { records_of(lines, applied.at) };
-        let Some(records) = records else { return false };
-        if records.last().map_or(&applied, |last| &last.end).at != tail.at {
+    pub(crate) fn learn(&self, applied: Tail, tail: &Tail, lines: &Arc<Vec<u8>>) -> bool {
+        let mut unplaced = Unplaced::default();
+        if applied.at != tail.at && !unplaced.follow(lines, &applied, tail) {
             return false;
         }
-        let mut warm = Warm {
+        *self.by_heart() = Some(Warm {
             tail: tail.clone(),
             told: applied.at,
             placed_to: applied,
@@ -116,13 +95,9 @@ impl Store {
             dirty: HashSet::new(),
             keys: Vec::new(),
             untold: 0,
-            unplaced: VecDeque::new(),
-            pending: HashMap::new(),
+            unplaced,
             leases: None,
-        };
-        warm.extend(records);
-        warm.tail = tail.clone();
-        *self.by_heart() = Some(warm);
+        });
         true
     }
 
@@ -133,7 +108,10 @@ impl Store {
             let Some(warm) = slot.as_mut() else { return Ok(()) };
             let fits = |journalled: &Journalled| journalled.record.lease.is_none() && journalled.at.segment == before.at.segment;
             if warm.tail == *before && records.iter().all(fits) {
-                warm.extend(records);
+                for journalled in records {
+                    warm.tail.clone_from(&journalled.end);
+                    warm.unplaced.push(journalled);
+                }
                 return Ok(());
             }
         }
@@ -162,8 +140,10 @@ impl Store {
     pub(crate) fn head_by_heart(&self, path: &str) -> Result<(Option<Head>, bool)> {
         let mut slot = self.by_heart();
         match slot.as_mut() {
-            Some(warm) if warm.pending.contains_key(path) => Ok((warm.pending.get(path).cloned(), true)),
-            Some(warm) => Ok((self.placed_head(warm, path)?, false)),
+            Some(warm) => match warm.unplaced.head(path)? {
+                Some(head) => Ok((Some(head), true)),
+                None => Ok((self.placed_head(warm, path)?, false)),
+            },
             None => Ok((self.heads_as_told()?.head(path)?, false)),
         }
     }
@@ -200,10 +180,9 @@ impl Store {
 
     pub(crate) fn key_by_heart(&self, key: &str) -> Result<Option<Position>> {
         let slot = self.by_heart();
-        let fresh = slot.as_ref().and_then(|warm| {
-            let unplaced = warm.unplaced.iter().find(|j| j.record.key.as_deref() == Some(key)).map(|j| j.at);
-            unplaced.or_else(|| warm.keys.iter().find(|(known, _)| known == key).map(|(_, at)| *at))
-        });
+        let fresh = slot
+            .as_ref()
+            .and_then(|warm| warm.unplaced.key(key).or_else(|| warm.keys.iter().find(|(known, _)| known == key).map(|(_, at)| *at)));
         match fresh {
             Some(at) => Ok(Some(at)),
             None => self.heads_as_told()?.key(key),
@@ -220,10 +199,9 @@ impl Store {
     /// What is synced and not in place, oldest first; none if this process does not know. Only under
     /// the apply lock.
     pub(crate) fn unplaced(&self, known: &Known, end: Position) -> Option<Vec<Journalled>> {
-        let slot = self.by_heart();
-        let warm = slot.as_ref().filter(|warm| warm.places_alone(known) && warm.tail.at >= end)?;
-        let synced = known.synced.map_or(end, |synced| synced.max(end));
-        Some(warm.unplaced.iter().take_while(|j| j.end.at <= synced).cloned().collect())
+        let mut slot = self.by_heart();
+        let warm = slot.as_mut().filter(|warm| warm.places_alone(known) && warm.tail.at >= end)?;
+        warm.unplaced.records_to(known.synced.map_or(end, |synced| synced.max(end)))
     }
 
     /// Keeps in mind that files are in place. Only under the apply lock.
@@ -233,18 +211,15 @@ impl Store {
         let full = {
             let mut slot = self.by_heart();
             let Some(warm) = slot.as_mut() else { return Ok(()) };
-            if warm.unplaced.front().is_none_or(|first| first.at != records[0].at) {
+            if !warm.unplaced.begins_at(records[0].at) {
                 return Ok(()); // begun anew meanwhile: the journal and the stamps tell
             }
+            warm.unplaced.forget(records.len(), &heads);
             for (path, head) in heads {
-                if warm.pending.get(&path).is_some_and(|newest| newest.at == head.at) {
-                    warm.pending.remove(&path);
-                }
                 warm.dirty.insert(path.clone());
                 warm.placed.insert(path, Some(head));
             }
             warm.keys.extend(records.iter().filter_map(|j| Some((j.record.key.clone()?, j.at))));
-            warm.unplaced.drain(..records.len());
             warm.placed_to = last.end.clone();
             warm.untold += records.len();
             warm.untold >= RECORDS || warm.placed.len() > FILES
@@ -351,20 +326,6 @@ impl Store {
         }
         Ok(())
     }
-}
-
-/// Lines of the journal as records; none if one of them cannot be kept in mind.
-fn records_of(lines: &[u8], from: Position) -> Option<Vec<Journalled>> {
-    let mut at = from;
-    let mut records = Vec::new();
-    for line in lines.split_inclusive(|b| *b == b'\n') {
-        let record = Record::decode(line.strip_suffix(b"\n")?).ok().filter(|record| record.lease.is_none())?;
-        let end = Position { segment: at.segment, offset: at.offset + line.len() as u64 };
-        let end = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at)?, sum: record.sum.clone() };
-        records.push(Journalled { at, end: end.clone(), record: Arc::new(record) });
-        at = end.at;
-    }
-    Some(records)
 }
 
 impl Drop for Store {
