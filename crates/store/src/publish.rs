@@ -452,6 +452,7 @@ impl Store {
         // Whose place is synced meanwhile waits no longer: the lock may be with the next sync by then.
         let live = self.live()?;
         let Some(_held) = self.sync_lock.acquire_unless(&|| live.is_synced_to(end))? else { return Ok(()) };
+        let live = self.live_now()?;
         let known = live.known();
         if !known.doubt && known.synced.is_some_and(|synced| synced >= end) {
             return Ok(());
