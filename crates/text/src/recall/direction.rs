@@ -5,12 +5,13 @@
 //! neither depends on how the index came about.
 
 use super::Damage;
+use super::bytes::SEAL;
 use super::encoder::{DIMENSIONS, Encoder};
 use super::nearest::{Best, Seek, reach};
 use super::pool::top;
 use super::scope::{Scope, Slot};
-use super::vectors::{SIGNS, Start, VECTOR, Vectors, place, signs, split};
-use super::wide::{Width, Work, dot, wide};
+use super::vectors::{SIGNS, VECTOR, Vectors, place, signs, split};
+use super::wide::{Width, Work, wide};
 
 /// Sections that are all compared; in a larger scope their signs are scanned first.
 /// In a test of this crate both ways must be gone with few sections.
@@ -20,6 +21,18 @@ const SCANNED: usize = if cfg!(test) { 40 } else { 1_000 };
 /// Sections taken up for their meaning alone.
 const SEEDS: usize = 60;
 const COARSE: f32 = 4096.0;
+
+/// What the encoder makes of a question. It may be worked out ahead, while something else is looked at.
+#[derive(Debug, Clone)]
+pub struct Meaning(Vec<f32>);
+
+impl Meaning {
+    /// The meaning of a question, if this build carries an encoder.
+    #[must_use]
+    pub fn of(question: &str) -> Option<Self> {
+        Encoder::built_in().map(|encoder| Self(encoder.encode(question)))
+    }
+}
 
 /// A question's direction, ready to be compared with the vectors of a scope's segments.
 pub struct Direction<'i> {
@@ -48,8 +61,8 @@ impl Meanings {
 
 impl<'i> Direction<'i> {
     /// The direction of a question.
-    pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>, keep: bool) -> Self {
-        Self { keep, ..Self::of(encoder.encode(question), vectors) }
+    pub fn new(Meaning(exact): Meaning, vectors: Vec<Option<&'i Vectors>>, keep: bool) -> Self {
+        Self { keep, ..Self::of(exact, vectors) }
     }
 
     /// A direction that is known.
@@ -64,7 +77,7 @@ impl<'i> Direction<'i> {
             return scope.sections() as usize;
         }
         let encoded = |(at, first, count, _): (usize, u32, u32, Slot)| self.vectors[at].map_or(0, |vectors| vectors.encoded(first, count));
-        scope.runs().map(encoded).sum()
+        scope.stretches().into_iter().map(encoded).sum()
     }
 
     /// The best sections by meaning alone.
@@ -83,12 +96,12 @@ impl<'i> Direction<'i> {
     fn nearest_of_all(&self, scope: &Scope) -> Result<Vec<(f32, Slot)>, Damage> {
         let mut best = Best::new(SEEDS);
         let reach = reach(&self.coarse);
-        for (at, first, count, slot) in scope.runs() {
+        for (at, first, count, slot) in scope.stretches() {
             let Some(vectors) = self.vectors[at] else { continue };
             let (direction, whole) = (self, vectors.whole()?);
             if self.keep {
                 let leads = vectors.leads()?;
-                wide(Seek { direction, vectors, leads, whole, reach, first, count, slot, best: &mut best });
+                wide(Seek { direction, leads, whole, reach, first, count, slot, best: &mut best });
             } else {
                 wide(Compare { direction, vectors, whole, first, count, slot, near: &mut best.found });
             }
@@ -99,31 +112,18 @@ impl<'i> Direction<'i> {
     /// The sections whose signs agree best with the question's, in the order of slots.
     fn scan(&self, scope: &Scope) -> Result<Vec<Slot>, Damage> {
         let own = words(&signs(self.exact.iter().map(|value| *value > 0.0)));
-        let mut apart = vec![u8::MAX; scope.slots()];
-        let mut counts = [0usize; DIMENSIONS + 1];
-        let mut buffer = Vec::new();
+        let mut close = Close::default();
+        let whole = scope.is_whole();
         for (at, vectors) in self.vectors.iter().enumerate() {
-            if let Some(vectors) = vectors {
-                let apart = &mut apart[scope.slots_of(at)];
-                let living = (!scope.is_whole()).then(|| &scope.owners()[scope.slots_of(at)]);
-                let signs = vectors.signs(self.keep, &mut buffer)?;
-                wide(Scan { own, signs, starts: vectors.starts(), living, apart, counts: &mut counts });
-            }
+            let Some(vectors) = vectors else { continue };
+            let base = scope.base(at);
+            vectors.each_signs(self.keep, |first, count, signs| {
+                let living = |number: u32| whole || scope.is_alive(base + number);
+                wide(Scan { own, signs, first, counts: vectors.counts(first, count), slot: base + first, living, close: &mut close });
+            })?;
         }
-        let mut limit = 0;
-        let mut within = counts[0];
-        while within < SCANNED && limit < DIMENSIONS {
-            limit += 1;
-            within += counts[limit];
-        }
-        let mut close = Vec::with_capacity(within);
-        for (first, some) in (0..).step_by(64).zip(apart.chunks(64)) {
-            // Nearly always none of them is close, which is told for all at once.
-            if usize::from(some.iter().fold(u8::MAX, |least, apart| least.min(*apart))) <= limit {
-                let found = (first..).zip(some).filter(|(_, apart)| usize::from(**apart) <= limit);
-                close.extend(found.map(|(slot, apart)| (-f32::from(*apart), slot)));
-            }
-        }
+        let close = close.found.into_iter().filter(|(apart, _)| *apart <= close.limit);
+        let close = close.map(|(apart, slot)| (-(apart as f32), slot)).collect();
         let mut slots: Vec<Slot> = top(scope, close, SCANNED).into_iter().map(|(_, slot)| slot).collect();
         slots.sort_unstable();
         Ok(slots)
@@ -136,20 +136,15 @@ impl<'i> Direction<'i> {
         for run in slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
             let (at, _, first) = scope.place(run[0]);
             if let Some(vectors) = self.vectors[at] {
-                let (blocks, start) = vectors.blocks(first, run.len() as u32)?;
+                let count = run.len() as u32;
+                let (blocks, counts) = (vectors.blocks(first, count)?, vectors.counts(first, count));
                 let nearest = &mut meanings.nearest[done..done + run.len()];
-                wide(Read { direction: self, vectors, blocks: &blocks, start, first, nearest, wholes: &mut meanings.wholes });
+                wide(Read { direction: self, counts, blocks: &blocks, nearest, wholes: &mut meanings.wholes });
             }
             done += run.len();
             meanings.wholes.resize(done * VECTOR, 0);
         }
         Ok(meanings)
-    }
-
-    /// How near a vector lies, of whatever length it is.
-    #[inline(always)]
-    pub fn nearness(&self, vector: &[f32]) -> f32 {
-        dot(&self.exact, vector)
     }
 
     /// How near a stored vector lies.
@@ -214,10 +209,12 @@ impl Work for Compare<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        for away in 0..self.count {
-            let number = self.first + away;
-            if self.vectors.has(number) {
-                let block = self.vectors.within(self.whole, 0, number);
+        let mut end = self.vectors.start(self.first);
+        for (away, count) in (0..).zip(self.vectors.counts(self.first, self.count)) {
+            let start = end;
+            end += usize::from(*count);
+            if *count > 0 {
+                let block = &self.whole[place(start, self.first + away)..][..usize::from(*count) * VECTOR];
                 self.near.push((self.direction.nearest(lanes, block), self.slot + away));
             }
         }
@@ -227,10 +224,8 @@ impl Work for Compare<'_> {
 /// Reads the vectors of a run of sections that lie side by side.
 struct Read<'r> {
     direction: &'r Direction<'r>,
-    vectors: &'r Vectors,
+    counts: &'r [u8],
     blocks: &'r [u8],
-    start: usize,
-    first: u32,
     nearest: &'r mut [Option<f32>],
     wholes: &'r mut Vec<u8>,
 }
@@ -240,9 +235,11 @@ impl Work for Read<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        for (number, nearest) in (self.first..).zip(self.nearest) {
-            if self.vectors.has(number) {
-                let block = self.vectors.within(self.blocks, self.start, number);
+        let mut rest = self.blocks;
+        for (count, nearest) in self.counts.iter().zip(self.nearest) {
+            let (block, others) = rest.split_at(usize::from(*count) * VECTOR);
+            rest = &others[SEAL..];
+            if *count > 0 {
                 *nearest = Some(self.direction.nearest(lanes, block));
                 self.wholes.extend_from_slice(&block[..VECTOR]);
             } else {
@@ -259,34 +256,71 @@ fn words(signs: &[u8]) -> SignWords {
     std::array::from_fn(|at| u64::from_le_bytes(signs[8 * at..8 * at + 8].try_into().expect("eight")))
 }
 
-/// Counts, for every living section of a segment, the signs that differ.
-struct Scan<'s> {
-    own: SignWords,
-    signs: &'s [u8],
-    starts: &'s [Start],
-    /// The owners of the sections, where some are dead or hidden.
-    living: Option<&'s [u32]>,
-    apart: &'s mut [u8],
-    counts: &'s mut [usize; DIMENSIONS + 1],
+/// The sections whose signs differ least, as far as they are known.
+struct Close {
+    /// More signs than these differ in none that is wanted.
+    limit: u32,
+    /// How many sections differ in so many signs, and in no more than the limit.
+    counts: [usize; DIMENSIONS + 1],
+    within: usize,
+    /// All that were within the limit when they came.
+    found: Vec<(u32, Slot)>,
 }
 
-impl Work for Scan<'_> {
+impl Default for Close {
+    fn default() -> Self {
+        Self { limit: DIMENSIONS as u32, counts: [0; DIMENSIONS + 1], within: 0, found: Vec::with_capacity(4 * SCANNED) }
+    }
+}
+
+impl Close {
+    #[inline(never)]
+    fn add(&mut self, apart: u32, slot: Slot) {
+        self.found.push((apart, slot));
+        self.counts[apart as usize] += 1;
+        self.within += 1;
+        while self.within - self.counts[self.limit as usize] >= SCANNED {
+            self.within -= self.counts[self.limit as usize];
+            self.limit -= 1;
+        }
+        if self.found.len() >= 4 * self.within.max(SCANNED) {
+            self.found.retain(|(apart, _)| *apart <= self.limit);
+        }
+    }
+}
+
+/// Counts, for every living section of a batch, the signs that differ.
+struct Scan<'s, L> {
+    own: SignWords,
+    signs: &'s [u8],
+    first: u32,
+    counts: &'s [u8],
+    slot: Slot,
+    living: L,
+    close: &'s mut Close,
+}
+
+impl<L: Fn(u32) -> bool> Work for Scan<'_, L> {
     type Out = ();
 
     #[inline(always)]
     fn work<W: Width>(self, _: W) {
-        for ((number, ends), apart) in self.starts.windows(2).enumerate().zip(self.apart) {
-            let all = &self.signs[place(ends[0]) * SIGNS..place(ends[1]) * SIGNS];
-            if all.is_empty() || self.living.is_some_and(|owners| owners[number] == super::scope::NOBODY) {
-                continue;
-            }
+        let mut rest = self.signs;
+        for (away, count) in (0..).zip(self.counts) {
+            let (all, others) = rest.split_at(usize::from(*count) * SIGNS);
+            rest = others;
             let mut least = u32::MAX;
-            for signs in all.chunks_exact(SIGNS) {
-                let differ = words(signs).iter().zip(&self.own).map(|(a, b)| (a ^ b).count_ones()).sum();
+            for signs in all.as_chunks::<SIGNS>().0 {
+                let words = words(signs);
+                let mut differ = 0;
+                for at in 0..words.len() {
+                    differ += (words[at] ^ self.own[at]).count_ones();
+                }
                 least = least.min(differ);
             }
-            *apart = least as u8;
-            self.counts[least as usize] += 1;
+            if least <= self.close.limit && (self.living)(self.first + away) {
+                self.close.add(least, self.slot + away);
+            }
         }
     }
 }

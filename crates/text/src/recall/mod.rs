@@ -13,7 +13,7 @@
 //! | `index`, `writer` | reading and changing it |
 //! | `scope`, `question`, `pool` | which sections a question may mean |
 //! | `rank`, `weights` | their order |
-//! | `encoder`, `parts`, `vectors`, `direction`, `nearest` | meaning beyond words |
+//! | `encoder`, `parts`, `vectors`, `direction`, `nearest`, `meaning` | meaning beyond words |
 //! | `wide` | arithmetic on many numbers |
 
 mod background;
@@ -26,6 +26,7 @@ mod encoder;
 mod encoder;
 mod index;
 mod manifest;
+mod meaning;
 mod nearest;
 mod parts;
 mod pool;
@@ -45,6 +46,7 @@ mod writer;
 
 use std::path::PathBuf;
 
+pub use direction::Meaning;
 pub use index::{Index, Overlay};
 pub use writer::{Receipt, Writer};
 
@@ -105,11 +107,13 @@ pub struct Options<'a> {
     pub visible: Option<Visible<'a>>,
     /// Whether the sentence encoder takes part. Without it, words alone decide.
     pub use_model: bool,
+    /// Gives the question's meaning, where that is worked out elsewhere meanwhile. It is asked for as late as possible.
+    pub meaning: Option<&'a dyn Fn() -> Option<Meaning>>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { k: 10, visible: None, use_model: true }
+        Self { k: 10, visible: None, use_model: true, meaning: None }
     }
 }
 

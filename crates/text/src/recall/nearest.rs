@@ -13,14 +13,22 @@ use super::wide::{Width, Work};
 
 /// Numbers of a vector that are looked at first.
 const LEAD: usize = 64;
+/// Vectors that are looked at together.
+const TOGETHER: usize = 64;
+/// Of them, so many meet the question at a time.
+const AT_A_TIME: usize = 4;
 
 /// The leading numbers of all vectors of a segment side by side, and the length of what follows: for a process that is asked
-/// again and again.
+/// again and again. Where a section has several parts, their mean is left out: it is not compared.
 #[derive(Debug, Default)]
 pub struct Leads {
     codes: Vec<u8>,
-    /// Of each vector: its scale, and the length of what follows.
-    scales: Vec<(f32, f32)>,
+    scales: Vec<f32>,
+    /// The length of what follows, rounded up.
+    lengths: Vec<i32>,
+    /// Whose vector it is, and which of all it is.
+    sections: Vec<u32>,
+    vectors: Vec<u32>,
 }
 
 impl Leads {
@@ -28,26 +36,40 @@ impl Leads {
     pub fn of(vectors: &Vectors) -> Result<Self, Damage> {
         let whole = vectors.whole()?;
         let mut leads = Self::default();
-        for number in 0..vectors.sections() {
-            for vector in vectors.within(whole, 0, number).chunks_exact(VECTOR) {
-                let (scale, codes) = split(vector);
+        let mut end = 0;
+        for (number, count) in (0..).zip(vectors.counts(0, vectors.sections())) {
+            let start = end;
+            end += usize::from(*count);
+            for at in start + usize::from(*count > 1)..end {
+                let (scale, codes) = split(&whole[place(at, number)..][..VECTOR]);
                 let (lead, rest) = codes.split_at(LEAD);
                 leads.codes.extend(lead);
-                leads.scales.push((scale, length(rest.iter().map(|code| f64::from(*code as i8)))));
+                leads.scales.push(scale);
+                leads.lengths.push(length(rest.iter().map(|code| f64::from(*code as i8))));
+                leads.sections.push(number);
+                leads.vectors.push(at as u32);
             }
         }
+        // The last few are taken as many at a time as all.
+        leads.codes.resize(leads.codes.len() + AT_A_TIME * LEAD, 0);
         Ok(leads)
+    }
+
+    /// The vectors of a run of sections.
+    fn range(&self, first: u32, count: u32) -> std::ops::Range<usize> {
+        let before = |number: u32| self.sections.partition_point(|section| *section < number);
+        before(first)..before(first + count)
     }
 }
 
 /// A length, rounded up.
-fn length(values: impl Iterator<Item = f64>) -> f32 {
+fn length(values: impl Iterator<Item = f64>) -> i32 {
     let exact = values.map(|value| value * value).sum::<f64>().sqrt();
-    (exact * (1.0 + 1e-6)) as f32
+    (exact * (1.0 + 1e-6)).ceil() as i32
 }
 
 /// How far what follows the leading numbers of a direction can reach.
-pub fn reach(coarse: &[i16]) -> f32 {
+pub fn reach(coarse: &[i16]) -> i32 {
     length(coarse[LEAD..].iter().map(|value| f64::from(*value)))
 }
 
@@ -66,13 +88,24 @@ impl Best {
         Self { count, least: f32::NEG_INFINITY, found: Vec::with_capacity(4 * count) }
     }
 
+    /// What a section must reach at least to be among them.
     #[inline(always)]
-    fn add(&mut self, near: f32, slot: Slot) {
-        if near >= self.least {
-            self.found.push((near, slot));
-            if self.found.len() == 4 * self.count {
-                self.tighten();
-            }
+    pub fn least(&self) -> f32 {
+        self.least
+    }
+
+    /// Takes up a section, if it may be among them. Of several parts that come one after the other, the best counts.
+    #[inline(always)]
+    pub fn add(&mut self, near: f32, slot: Slot) {
+        if near < self.least {
+            return;
+        }
+        match self.found.last_mut() {
+            Some((known, last)) if *last == slot => *known = known.max(near),
+            _ => self.found.push((near, slot)),
+        }
+        if self.found.len() == 4 * self.count {
+            self.tighten();
         }
     }
 
@@ -91,11 +124,10 @@ impl Best {
 /// Compares a run of sections, as far as each needs it.
 pub struct Seek<'c> {
     pub direction: &'c Direction<'c>,
-    pub vectors: &'c Vectors,
     pub leads: &'c Leads,
     pub whole: &'c [u8],
     /// See [`reach`].
-    pub reach: f32,
+    pub reach: i32,
     pub first: u32,
     pub count: u32,
     pub slot: Slot,
@@ -107,25 +139,37 @@ impl Work for Seek<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        let (lead, rest) = self.direction.coarse().split_at(LEAD);
-        let starts = &self.vectors.starts()[self.first as usize..=(self.first + self.count) as usize];
-        for (away, ends) in (0..).zip(starts.windows(2)) {
-            let (start, end) = (place(ends[0]), place(ends[1]));
-            // With several parts, the first vector is their mean and not compared.
-            let parts = if end - start > 1 { start + 1..end } else { start..end };
-            let mut near = f32::NEG_INFINITY;
-            for at in parts {
-                let (scale, length) = self.leads.scales[at];
-                let led = lanes.product(&self.leads.codes[at * LEAD..(at + 1) * LEAD], lead);
-                let most = led + (self.reach * length).ceil() as i32 + 1;
-                if self.direction.scaled(most, scale).max(-1.0) >= self.best.least {
-                    let block = self.vectors.within(self.whole, 0, self.first + away);
-                    let (_, codes) = split(&block[(at - start) * VECTOR..][..VECTOR]);
-                    near = near.max(self.direction.scaled(led + lanes.product(&codes[LEAD..], rest), scale));
-                }
+        let Self { direction, leads, whole, reach, best, .. } = self;
+        let (lead, rest) = direction.coarse().split_at(LEAD);
+        let range = leads.range(self.first, self.count);
+        let mut led = [0i32; TOGETHER];
+        let mut most = [0.0f32; TOGETHER];
+        for start in range.clone().step_by(TOGETHER) {
+            let count = TOGETHER.min(range.end - start);
+            for at in (0..count).step_by(AT_A_TIME) {
+                let codes = leads.codes[(start + at) * LEAD..].as_chunks::<LEAD>().0;
+                let [four] = lanes.few_products([lead], [&codes[0], &codes[1], &codes[2], &codes[3]]);
+                led[at..at + AT_A_TIME].copy_from_slice(&four);
             }
-            if near > f32::NEG_INFINITY {
-                self.best.add(near.max(-1.0), self.slot + away);
+            let (scales, lengths) = (&leads.scales[start..start + count], &leads.lengths[start..start + count]);
+            let mut highest = f32::NEG_INFINITY;
+            for at in 0..count {
+                // What is below -1 counts as -1.
+                let bound = direction.scaled(led[at] + reach * lengths[at], scales[at]);
+                most[at] = if bound > -1.0 { bound } else { -1.0 };
+                highest = if most[at] > highest { most[at] } else { highest };
+            }
+            // Nearly always none of them comes near, which is told for all at once.
+            if highest < best.least {
+                continue;
+            }
+            for at in 0..count {
+                if most[at] >= best.least {
+                    let section = leads.sections[start + at];
+                    let (_, codes) = split(&whole[place(leads.vectors[start + at] as usize, section)..][..VECTOR]);
+                    let near = direction.scaled(led[at] + lanes.product(&codes[LEAD..], rest), scales[at]);
+                    best.add(near.max(-1.0), self.slot + (section - self.first));
+                }
             }
         }
     }
@@ -187,13 +231,13 @@ mod tests {
             let sections = blocks.len() as u32;
             let mut all = Vec::new();
             for number in (0..sections).filter(|number| vectors.has(*number)) {
-                all.push((direction.nearest_in(vectors.within(whole, 0, number)), number));
+                all.push((direction.nearest_in(&vectors.block(number).unwrap()), number));
             }
             let mut best = Best::new(count);
             for (first, run) in [(0, sections / 2), (sections / 2, sections - sections / 2)] {
                 let leads = vectors.leads().unwrap();
                 let reach = reach(direction.coarse());
-                wide(Seek { direction: &direction, vectors: &vectors, leads, whole, reach, first, count: run, slot: first, best: &mut best });
+                wide(Seek { direction: &direction, leads, whole, reach, first, count: run, slot: first, best: &mut best });
             }
             let order = |a: &(f32, Slot), b: &(f32, Slot)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
             all.sort_by(order);
