@@ -324,3 +324,30 @@ impl<L: Fn(u32) -> bool> Work for Scan<'_, L> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Of whatever came, in whatever order: those within the limit are the wanted number and their equals.
+        #[test]
+        fn the_closest_are_kept(apart in prop::collection::vec(0u32..=DIMENSIONS as u32, 0..600), few in 1u32..=DIMENSIONS as u32) {
+            let apart: Vec<u32> = apart.into_iter().map(|apart| apart % few).collect();
+            let mut close = Close::default();
+            for (slot, apart) in (0..).zip(&apart) {
+                if *apart <= close.limit {
+                    close.add(*apart, slot);
+                }
+            }
+            close.found.retain(|(apart, _)| *apart <= close.limit);
+            let mut sorted = apart.clone();
+            sorted.sort_unstable();
+            let limit = sorted.get(SCANNED - 1).copied().unwrap_or(u32::MAX);
+            let wanted: Vec<(u32, Slot)> = apart.into_iter().zip(0..).filter(|(apart, _)| *apart <= limit).collect();
+            prop_assert_eq!(close.found, wanted);
+        }
+    }
+}
