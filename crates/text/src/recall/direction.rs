@@ -154,6 +154,12 @@ impl<'i> Direction<'i> {
         self.scaled(lanes.product(codes, &self.coarse), scale)
     }
 
+    /// The direction itself.
+    #[inline(always)]
+    pub fn exact(&self) -> &[f32] {
+        &self.exact
+    }
+
     /// The direction in whole numbers.
     #[inline(always)]
     pub fn coarse(&self) -> &[i16] {

@@ -41,7 +41,7 @@ impl Work for AddMeaning<'_, '_> {
         let mut own_codes = [0i16; DIMENSIONS];
         for index in (0..size).filter(|index| meanings.nearest[*index].is_some()) {
             let own = meanings.whole(index);
-            near[index] = direction.nearness_of(lanes, own);
+            near[index] = dot_stored(direction.exact(), own);
             let (scale, codes) = split(own);
             own_codes.iter_mut().zip(codes).for_each(|(wide, code)| *wide = i16::from(*code as i8));
             let after = pool.after(index).map(|there| split(meanings.whole(there.unwrap_or(index))));
@@ -66,7 +66,7 @@ impl Work for AddMeaning<'_, '_> {
             *scale = 1.0 / square.sqrt().max(1e-9);
             features[12] = nearest;
             features[13] = sum_around(&around, &near) * *scale;
-            features[15] = near[*index];
+            features[15] = direction.nearness_of(lanes, meanings.whole(*index));
         }
         let leaders = leaders(scope, pool, meanings, ranked, &scales);
         let mut sum_of_all = vec![0.0f32; DIMENSIONS];

@@ -1,6 +1,6 @@
 //! The sections nearest to a question among all of a segment, without comparing most of them to the end.
 //!
-//! The axes of vectors are sorted by how much they tell, so the first third of a vector nearly decides. What the rest can add
+//! The axes of vectors are sorted by how much they tell, so the first two thirds of a vector nearly decide. What the rest can add
 //! at most is the product of two lengths; where that does not reach the worst of the best so far, the rest is not read. The bound
 //! is taken in whole numbers and rounded up, so the answer is the one of comparing everything, to the last bit.
 
@@ -12,7 +12,7 @@ use super::vectors::{VECTOR, Vectors, place, split};
 use super::wide::{Width, Work};
 
 /// Numbers of a vector that are looked at first.
-const LEAD: usize = 64;
+const LEAD: usize = 128;
 /// Vectors that are looked at together.
 const TOGETHER: usize = 64;
 /// Of them, so many meet the question at a time.
