@@ -11,7 +11,6 @@ mod kept;
 #[cfg(test)]
 mod tests;
 
-use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use files::{Current, current_files, load};
 pub(crate) use kept::KeptIndex;
 use quipu_contract::{Actor, Pattern, ProjectPath, Readable};
 use quipu_store::{Sight, StoreError};
-use quipu_text::recall::{Answer, Error, FileText, Index, Meaning, Options, Overlay, Tier, Writer};
+use quipu_text::recall::{Answer, Error, FileText, Index, Options, Overlay, Tier, Writer};
 use thiserror::Error;
 
 use crate::project::Project;
@@ -67,15 +66,7 @@ pub(crate) fn index_folder(project: &Project) -> PathBuf {
 
 /// Finds the sections that answer a question, among those the actor may read.
 pub fn recall(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Recalled, RecallError> {
-    if !ask.use_model {
-        return Asking { project, actor, ask, meaning: None }.recall();
-    }
-    // The encoder reads the question while files and words are looked at.
-    std::thread::scope(|threads| {
-        let encoding = threads.spawn(|| Meaning::of(ask.question));
-        let meaning = LazyCell::new(move || encoding.join().ok().flatten());
-        Asking { project, actor, ask, meaning: Some(&|| LazyCell::force(&meaning).clone()) }.recall()
-    })
+    Asking { project, actor, ask }.recall()
 }
 
 /// Who asks what.
@@ -83,8 +74,6 @@ struct Asking<'a> {
     project: &'a Project,
     actor: &'a Actor,
     ask: &'a Ask<'a>,
-    /// Gives the question's meaning, once it is worked out.
-    meaning: Option<&'a dyn Fn() -> Option<Meaning>>,
 }
 
 impl Asking<'_> {
@@ -132,7 +121,7 @@ impl Asking<'_> {
     }
 
     fn answer(&self, up_to_date: UpToDate) -> Result<Recalled, RecallError> {
-        let Self { project, actor, ask, meaning } = *self;
+        let Self { project, actor, ask } = *self;
         let folder = index_folder(project);
         let UpToDate { index, mut fresh, gone, read_anew } = up_to_date;
         let readable = readable(project, actor, &index, &mut fresh)?;
@@ -146,7 +135,7 @@ impl Asking<'_> {
         if ask.use_model && !fresh.is_empty() {
             overlay.encode(ENCODE_AT_ONCE).map_err(|damage| Error::Damaged { folder: folder.clone(), damage })?;
         }
-        let options = Options { k: ask.k, visible: (!all).then_some(&visible), use_model: ask.use_model, meaning };
+        let options = Options { k: ask.k, visible: (!all).then_some(&visible), use_model: ask.use_model };
         let mut answer = index.recall_with(&overlay, ask.question, &options)?;
         // Sections that were indexed by words alone are read by the encoder when it is first wanted.
         if ask.use_model

@@ -168,8 +168,8 @@ proptest! {
             let told = format!("{:?} {:?} {:?}", survey.files, survey.free, survey.strange);
             prop_assert_eq!(store.sight().unwrap(), sight);
             // Two threads see what one sees.
-            let (seen, done) = store.sight_while(|| 7);
-            prop_assert_eq!((seen.unwrap(), done), (sight, 7));
+            let (together, done) = store.sight_while(|| 7);
+            prop_assert_eq!((together.unwrap(), done), (sight, 7));
             let (fresh, fresh_sight) = play.open().survey_and_sight().unwrap();
             prop_assert_eq!(fresh_sight, Some(sight));
             prop_assert_eq!(&format!("{:?} {:?} {:?}", fresh.files, fresh.free, fresh.strange), &told);

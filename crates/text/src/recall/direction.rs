@@ -7,10 +7,10 @@
 use super::Damage;
 use super::bytes::SEAL;
 use super::encoder::{DIMENSIONS, Encoder};
-use super::nearest::{Best, Seek, reach};
+use super::nearest::{Best, Seek};
 use super::pool::top;
 use super::scope::{Scope, Slot};
-use super::vectors::{SIGNS, VECTOR, Vectors, place, signs, split};
+use super::vectors::{SIGNS, VECTOR, Vectors, signs, split};
 use super::wide::{Width, Work, wide};
 
 /// Sections that are all compared; in a larger scope their signs are scanned first.
@@ -21,18 +21,6 @@ const SCANNED: usize = if cfg!(test) { 40 } else { 1_000 };
 /// Sections taken up for their meaning alone.
 const SEEDS: usize = 60;
 const COARSE: f32 = 4096.0;
-
-/// What the encoder makes of a question. It may be worked out ahead, while something else is looked at.
-#[derive(Debug, Clone)]
-pub struct Meaning(Vec<f32>);
-
-impl Meaning {
-    /// The meaning of a question, if this build carries an encoder.
-    #[must_use]
-    pub fn of(question: &str) -> Option<Self> {
-        Encoder::built_in().map(|encoder| Self(encoder.encode(question)))
-    }
-}
 
 /// A question's direction, ready to be compared with the vectors of a scope's segments.
 pub struct Direction<'i> {
@@ -61,8 +49,8 @@ impl Meanings {
 
 impl<'i> Direction<'i> {
     /// The direction of a question.
-    pub fn new(Meaning(exact): Meaning, vectors: Vec<Option<&'i Vectors>>, keep: bool) -> Self {
-        Self { keep, ..Self::of(exact, vectors) }
+    pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>, keep: bool) -> Self {
+        Self { keep, ..Self::of(encoder.encode(question), vectors) }
     }
 
     /// A direction that is known.
@@ -92,18 +80,12 @@ impl<'i> Direction<'i> {
         Ok(top(scope, near, SEEDS).into_iter().map(|(_, slot)| slot).collect())
     }
 
-    /// All sections, compared; or the best of them, where a process is asked again and again.
+    /// The best of all sections, and some that are not.
     fn nearest_of_all(&self, scope: &Scope) -> Result<Vec<(f32, Slot)>, Damage> {
         let mut best = Best::new(SEEDS);
-        let reach = reach(&self.coarse);
         for (at, first, count, slot) in scope.stretches() {
-            let Some(vectors) = self.vectors[at] else { continue };
-            let (direction, whole) = (self, vectors.whole()?);
-            if self.keep {
-                let leads = vectors.leads()?;
-                wide(Seek { direction, leads, whole, reach, first, count, slot, best: &mut best });
-            } else {
-                wide(Compare { direction, vectors, whole, first, count, slot, near: &mut best.found });
+            if let Some(vectors) = self.vectors[at] {
+                wide(Seek { direction: self, vectors, whole: vectors.whole()?, first, count, slot, best: &mut best });
             }
         }
         Ok(best.found)
@@ -196,34 +178,6 @@ impl Direction<'_> {
             }
         }
         wide(One(self, block))
-    }
-}
-
-/// Compares a run of sections.
-struct Compare<'c> {
-    direction: &'c Direction<'c>,
-    vectors: &'c Vectors,
-    whole: &'c [u8],
-    first: u32,
-    count: u32,
-    slot: Slot,
-    near: &'c mut Vec<(f32, Slot)>,
-}
-
-impl Work for Compare<'_> {
-    type Out = ();
-
-    #[inline(always)]
-    fn work<W: Width>(self, lanes: W) {
-        let mut end = self.vectors.start(self.first);
-        for (away, count) in (0..).zip(self.vectors.counts(self.first, self.count)) {
-            let start = end;
-            end += usize::from(*count);
-            if *count > 0 {
-                let block = &self.whole[place(start, self.first + away)..][..usize::from(*count) * VECTOR];
-                self.near.push((self.direction.nearest(lanes, block), self.slot + away));
-            }
-        }
     }
 }
 

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use super::bytes::Source;
-use super::direction::{Direction, Meaning};
+use super::direction::Direction;
+use super::encoder::Encoder;
 use super::manifest::{Catalogue, Covered, Extent, Manifest, Named};
 use super::question::Question;
 use super::rank::{self, Ranked};
@@ -309,8 +310,7 @@ impl Index {
         if all.iter().all(Option::is_none) {
             return None;
         }
-        let ahead = options.meaning.and_then(|ahead| ahead());
-        Some(Direction::new(ahead.or_else(|| Meaning::of(question))?, all, keep))
+        Some(Direction::new(Encoder::built_in()?, question, all, keep))
     }
 
     fn damaged(&self, damage: Damage) -> Error {

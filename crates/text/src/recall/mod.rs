@@ -46,7 +46,6 @@ mod writer;
 
 use std::path::PathBuf;
 
-pub use direction::Meaning;
 pub use index::{Index, Overlay};
 pub use writer::{Receipt, Writer};
 
@@ -107,13 +106,11 @@ pub struct Options<'a> {
     pub visible: Option<Visible<'a>>,
     /// Whether the sentence encoder takes part. Without it, words alone decide.
     pub use_model: bool,
-    /// Gives the question's meaning, where that is worked out elsewhere meanwhile. It is asked for as late as possible.
-    pub meaning: Option<&'a dyn Fn() -> Option<Meaning>>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { k: 10, visible: None, use_model: true, meaning: None }
+        Self { k: 10, visible: None, use_model: true }
     }
 }
 

@@ -1,77 +1,15 @@
-//! The sections nearest to a question among all of a segment, without comparing most of them to the end.
+//! The sections nearest to a question among all of a segment.
 //!
-//! The axes of vectors are sorted by how much they tell, so the first two thirds of a vector nearly decide. What the rest can add
-//! at most is the product of two lengths; where that does not reach the worst of the best so far, the rest is not read. The bound
-//! is taken in whole numbers and rounded up, so the answer is the one of comparing everything, to the last bit.
+//! All of them are compared, four vectors at a time and in the order of memory. What a bound could leave unread would be read
+//! here and there instead, which takes as long as reading everything in its order.
 
-use super::Damage;
 use super::direction::Direction;
-use super::encoder::DIMENSIONS;
 use super::scope::Slot;
 use super::vectors::{VECTOR, Vectors, place, split};
 use super::wide::{Width, Work};
 
-/// Numbers of a vector that are looked at first.
-const LEAD: usize = 128;
-/// Vectors that are looked at together.
-const TOGETHER: usize = 64;
-/// Of them, so many meet the question at a time.
+/// Vectors that meet the question at a time.
 const AT_A_TIME: usize = 4;
-
-/// The leading numbers of all vectors of a segment side by side, and the length of what follows: for a process that is asked
-/// again and again. Where a section has several parts, their mean is left out: it is not compared.
-#[derive(Debug, Default)]
-pub struct Leads {
-    codes: Vec<u8>,
-    scales: Vec<f32>,
-    /// The length of what follows, rounded up.
-    lengths: Vec<i32>,
-    /// Whose vector it is, and which of all it is.
-    sections: Vec<u32>,
-    vectors: Vec<u32>,
-}
-
-impl Leads {
-    /// Takes them from the vectors of a segment.
-    pub fn of(vectors: &Vectors) -> Result<Self, Damage> {
-        let whole = vectors.whole()?;
-        let mut leads = Self::default();
-        let mut end = 0;
-        for (number, count) in (0..).zip(vectors.counts(0, vectors.sections())) {
-            let start = end;
-            end += usize::from(*count);
-            for at in start + usize::from(*count > 1)..end {
-                let (scale, codes) = split(&whole[place(at, number)..][..VECTOR]);
-                let (lead, rest) = codes.split_at(LEAD);
-                leads.codes.extend(lead);
-                leads.scales.push(scale);
-                leads.lengths.push(length(rest.iter().map(|code| f64::from(*code as i8))));
-                leads.sections.push(number);
-                leads.vectors.push(at as u32);
-            }
-        }
-        // The last few are taken as many at a time as all.
-        leads.codes.resize(leads.codes.len() + AT_A_TIME * LEAD, 0);
-        Ok(leads)
-    }
-
-    /// The vectors of a run of sections.
-    fn range(&self, first: u32, count: u32) -> std::ops::Range<usize> {
-        let before = |number: u32| self.sections.partition_point(|section| *section < number);
-        before(first)..before(first + count)
-    }
-}
-
-/// A length, rounded up.
-fn length(values: impl Iterator<Item = f64>) -> i32 {
-    let exact = values.map(|value| value * value).sum::<f64>().sqrt();
-    (exact * (1.0 + 1e-6)).ceil() as i32
-}
-
-/// How far what follows the leading numbers of a direction can reach.
-pub fn reach(coarse: &[i16]) -> i32 {
-    length(coarse[LEAD..].iter().map(|value| f64::from(*value)))
-}
 
 /// The best so far: all of them, and some that were among the best when they came.
 #[derive(Debug)]
@@ -121,13 +59,11 @@ impl Best {
     }
 }
 
-/// Compares a run of sections, as far as each needs it.
+/// Compares a run of sections.
 pub struct Seek<'c> {
     pub direction: &'c Direction<'c>,
-    pub leads: &'c Leads,
+    pub vectors: &'c Vectors,
     pub whole: &'c [u8],
-    /// See [`reach`].
-    pub reach: i32,
     pub first: u32,
     pub count: u32,
     pub slot: Slot,
@@ -139,49 +75,52 @@ impl Work for Seek<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        let Self { direction, leads, whole, reach, best, .. } = self;
-        let (lead, rest) = direction.coarse().split_at(LEAD);
-        let range = leads.range(self.first, self.count);
-        let mut led = [0i32; TOGETHER];
-        let mut most = [0.0f32; TOGETHER];
-        for start in range.clone().step_by(TOGETHER) {
-            let count = TOGETHER.min(range.end - start);
-            for at in (0..count).step_by(AT_A_TIME) {
-                let codes = leads.codes[(start + at) * LEAD..].as_chunks::<LEAD>().0;
-                let [four] = lanes.few_products([lead], [&codes[0], &codes[1], &codes[2], &codes[3]]);
-                led[at..at + AT_A_TIME].copy_from_slice(&four);
-            }
-            let (scales, lengths) = (&leads.scales[start..start + count], &leads.lengths[start..start + count]);
-            let mut highest = f32::NEG_INFINITY;
-            for at in 0..count {
-                // What is below -1 counts as -1.
-                let bound = direction.scaled(led[at] + reach * lengths[at], scales[at]);
-                most[at] = if bound > -1.0 { bound } else { -1.0 };
-                highest = if most[at] > highest { most[at] } else { highest };
-            }
-            // Nearly always none of them comes near, which is told for all at once.
-            if highest < best.least {
-                continue;
-            }
-            for at in 0..count {
-                if most[at] >= best.least {
-                    let section = leads.sections[start + at];
-                    let (_, codes) = split(&whole[place(leads.vectors[start + at] as usize, section)..][..VECTOR]);
-                    let near = direction.scaled(led[at] + lanes.product(&codes[LEAD..], rest), scales[at]);
-                    best.add(near.max(-1.0), self.slot + (section - self.first));
+        let Self { direction, vectors, whole, first, count, slot, best } = self;
+        let coarse = direction.coarse();
+        // Where vectors lie that have not met the question yet, and whose they are.
+        let mut waiting = [(0, slot); AT_A_TIME];
+        let mut many = 0;
+        let mut end = vectors.start(first);
+        for (away, count) in (0..count).zip(vectors.counts(first, count)) {
+            let start = end;
+            end += usize::from(*count);
+            // With several parts, the first vector is their mean and not compared.
+            for at in start + usize::from(*count > 1)..end {
+                waiting[many] = (place(at, first + away), slot + away);
+                many += 1;
+                if many == AT_A_TIME {
+                    many = 0;
+                    let four = [
+                        vector(whole, waiting[0].0),
+                        vector(whole, waiting[1].0),
+                        vector(whole, waiting[2].0),
+                        vector(whole, waiting[3].0),
+                    ];
+                    let [products] = lanes.few_products([coarse], [four[0].1, four[1].1, four[2].1, four[3].1]);
+                    for at in 0..AT_A_TIME {
+                        best.add(direction.scaled(products[at], four[at].0).max(-1.0), waiting[at].1);
+                    }
                 }
             }
+        }
+        for (place, slot) in &waiting[..many] {
+            best.add(direction.nearness_of(lanes, &whole[*place..][..VECTOR]).max(-1.0), *slot);
         }
     }
 }
 
-const _: () = assert!(LEAD.is_multiple_of(16) && LEAD < DIMENSIONS);
+/// The scale and the codes of the vector at a place.
+#[inline(always)]
+fn vector(whole: &[u8], place: usize) -> (f32, &[u8]) {
+    split(&whole[place..place + VECTOR])
+}
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::super::bytes::Source;
+    use super::super::encoder::DIMENSIONS;
     use super::super::vectors::render;
     use super::super::wide::wide;
     use super::*;
@@ -216,7 +155,7 @@ mod tests {
                 let kind = if many_equal { number % 3 } else { roll() as usize };
                 let mut own = kind as u64 ^ 0x9e37;
                 let mut next = || { own = own.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1); (own >> 40) as i64 };
-                let codes: Vec<i8> = (0..DIMENSIONS).map(|at| (next() % 255 - 127) as i8 / if at < LEAD { 1 } else { 3 }).collect();
+                let codes: Vec<i8> = (0..DIMENSIONS).map(|at| (next() % 255 - 127) as i8 / if at < 64 { 1 } else { 3 }).collect();
                 stored(0.001 + (kind % 7) as f32 * 0.0001, codes.into_iter())
             };
             let blocks: Vec<Vec<u8>> = parts.iter().enumerate().map(|(number, count)| {
@@ -235,9 +174,7 @@ mod tests {
             }
             let mut best = Best::new(count);
             for (first, run) in [(0, sections / 2), (sections / 2, sections - sections / 2)] {
-                let leads = vectors.leads().unwrap();
-                let reach = reach(direction.coarse());
-                wide(Seek { direction: &direction, leads, whole, reach, first, count: run, slot: first, best: &mut best });
+                wide(Seek { direction: &direction, vectors: &vectors, whole, first, count: run, slot: first, best: &mut best });
             }
             let order = |a: &(f32, Slot), b: &(f32, Slot)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
             all.sort_by(order);

@@ -15,7 +15,6 @@ use std::sync::OnceLock;
 use super::Damage;
 use super::bytes::{SEAL, Source, open_sealed, seal};
 use super::encoder::{DIMENSIONS, Encoder, Met, identity};
-use super::nearest::Leads;
 use super::parts::parts;
 use super::segment::{Row, Segment};
 use super::wide::{Width, Work, add_share, dot, most, normalise, wide};
@@ -165,9 +164,8 @@ pub struct Vectors {
     body: u64,
     /// Everything, once a question has compared everything.
     whole: OnceLock<Vec<u8>>,
-    /// All signs, or the leading numbers of all vectors, once a running process has scanned them.
+    /// All signs, once a running process has scanned them.
     kept_signs: OnceLock<Vec<u8>>,
-    leads: OnceLock<Leads>,
 }
 
 impl Vectors {
@@ -193,8 +191,8 @@ impl Vectors {
             full &= some.iter().all(|count| *count > 0);
         }
         let sound = start as usize == vectors && end == source.len();
-        let (whole, kept_signs, leads) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        sound.then_some(Self { source, counts, starts, vectors, full, signs, body, whole, kept_signs, leads })
+        let (whole, kept_signs) = (OnceLock::new(), OnceLock::new());
+        sound.then_some(Self { source, counts, starts, vectors, full, signs, body, whole, kept_signs })
     }
 
     /// Whether a section is encoded.
@@ -262,15 +260,6 @@ impl Vectors {
             each(first, counts.len() as u32, start * SIGNS + batch * SEAL, (end - start) * SIGNS + SEAL)?;
         }
         Ok(())
-    }
-
-    /// The leading numbers of all vectors, to find the nearest by.
-    pub fn leads(&self) -> Result<&Leads, Damage> {
-        if let Some(leads) = self.leads.get() {
-            return Ok(leads);
-        }
-        let made = Leads::of(self)?;
-        Ok(self.leads.get_or_init(|| made))
     }
 
     /// Where the block of a section lies, and its length with its seal.

@@ -112,11 +112,17 @@ mod avx2 {
             let (rows, four) = (rows.map(|row| &row[..steps]), four.map(|column| &column[..steps]));
             let mut sums = [[self.avx._mm256_setzero_si256(); 4]; R];
             for step in 0..steps {
-                // One column at a time: all sums and one column are as much as there are registers for.
-                for (at, column) in four.iter().enumerate() {
-                    let column = self.avx2._mm256_cvtepi8_epi16(cast(column[step]));
-                    for (sums, row) in sums.iter_mut().zip(rows) {
-                        sums[at] = self.avx2._mm256_add_epi32(sums[at], self.avx2._mm256_madd_epi16(cast(row[step]), column));
+                // Written out: a closure here would not be compiled for wide registers.
+                let columns = [
+                    self.avx2._mm256_cvtepi8_epi16(cast(four[0][step])),
+                    self.avx2._mm256_cvtepi8_epi16(cast(four[1][step])),
+                    self.avx2._mm256_cvtepi8_epi16(cast(four[2][step])),
+                    self.avx2._mm256_cvtepi8_epi16(cast(four[3][step])),
+                ];
+                for (sums, row) in sums.iter_mut().zip(rows) {
+                    let row: __m256i = cast(row[step]);
+                    for (sum, column) in sums.iter_mut().zip(columns) {
+                        *sum = self.avx2._mm256_add_epi32(*sum, self.avx2._mm256_madd_epi16(row, column));
                     }
                 }
             }
