@@ -51,7 +51,7 @@ impl Passages {
 
     /// The passages nearest to a text, best first, with their scores.
     pub fn nearest(&self, text: &str, k: usize) -> Result<Vec<(&Passage, f32)>, Error> {
-        let answer = self.index.recall_with(&self.overlay, text, &Options { k, visible: None, use_model: false })?;
+        let answer = self.index.recall_with(&self.overlay, text, &Options { k, use_model: false, ..Options::default() })?;
         let found = answer.hits.iter().filter_map(|hit| {
             let file = self.paths.iter().position(|path| *path == hit.path)?;
             Some((self.passages[file].get(hit.ordinal as usize)?, hit.score))

@@ -66,79 +66,87 @@ pub(crate) fn index_folder(project: &Project) -> PathBuf {
 
 /// Finds the sections that answer a question, among those the actor may read.
 pub fn recall(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Recalled, RecallError> {
-    if !ask.complete
-        && let Some(recalled) = recall_as_covered(project, actor, ask)?
-    {
-        return Ok(recalled);
-    }
-    let (current, sight) = current_files(project)?;
-    match answer(project, actor, ask, bring_up_to_date(project, &current, sight, ask, false)?) {
-        // Damage may show only where a question looks.
-        Err(RecallError::Index(error)) if error.needs_rebuild() => {
-            answer(project, actor, ask, bring_up_to_date(project, &current, sight, ask, true)?)
-        }
-        other => other,
-    }
+    Asking { project, actor, ask }.recall()
 }
 
-/// The answer of the index as it is, if it is known to cover exactly the files as they look now.
-fn recall_as_covered(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Option<Recalled>, RecallError> {
-    let folder = index_folder(project);
-    let as_it_is = |index: &Arc<Index>| {
-        let as_it_is = UpToDate { index: Arc::clone(index), fresh: Vec::new(), gone: Vec::new(), read_anew: 0 };
-        answer(project, actor, ask, as_it_is)
-    };
-    let covers = |index: &Index, sight: Sight| project.index.is_complete(&folder, index, sight, project.contract.mark);
-    let answered = if KeptIndex::is_large(&folder) {
-        // Thousands of files: they are looked at while the answer is worked out, and it holds if nothing has changed.
-        let (sight, asked) = std::thread::scope(|threads| {
-            let looking = threads.spawn(|| project.store.sight());
-            let asked = project.index.open(&folder).ok().map(|index| (as_it_is(&index), index));
-            (looking.join(), asked)
-        });
-        let (Ok(sight), Some((answered, index))) = (sight, asked) else { return Ok(None) };
-        if !covers(&index, sight?) {
-            return Ok(None);
-        }
-        answered
-    } else {
-        let Ok(index) = project.index.open(&folder) else { return Ok(None) };
-        if !covers(&index, project.store.sight()?) {
-            return Ok(None);
-        }
-        as_it_is(&index)
-    };
-    match answered {
-        Err(RecallError::Index(error)) if error.needs_rebuild() => Ok(None),
-        other => other.map(Some),
-    }
+/// Who asks what.
+struct Asking<'a> {
+    project: &'a Project,
+    actor: &'a Actor,
+    ask: &'a Ask<'a>,
 }
 
-fn answer(project: &Project, actor: &Actor, ask: &Ask<'_>, up_to_date: UpToDate) -> Result<Recalled, RecallError> {
-    let folder = index_folder(project);
-    let UpToDate { index, mut fresh, gone, read_anew } = up_to_date;
-    let readable = readable(project, actor, &index, &mut fresh)?;
-    let visible = |path: &str, tier: Tier| {
-        readable.as_ref().is_none_or(|readable| readable.contains(path))
-            && ask.tier.is_none_or(|wanted| wanted == tier)
-            && ask.within.as_ref().is_none_or(|pattern| pattern.matches(path).is_some())
-    };
-    let all = readable.is_none() && ask.tier.is_none() && ask.within.is_none();
-    let mut overlay = Overlay::new(&fresh, &gone).map_err(|damage| Error::Damaged { folder: folder.clone(), damage })?;
-    if ask.use_model && !fresh.is_empty() {
-        overlay.encode(ENCODE_AT_ONCE).map_err(|damage| Error::Damaged { folder: folder.clone(), damage })?;
+impl Asking<'_> {
+    fn recall(&self) -> Result<Recalled, RecallError> {
+        let Self { project, ask, .. } = *self;
+        if !ask.complete
+            && let Some(recalled) = self.recall_as_covered()?
+        {
+            return Ok(recalled);
+        }
+        let (current, sight) = current_files(project)?;
+        match self.answer(bring_up_to_date(project, &current, sight, ask, false)?) {
+            // Damage may show only where a question looks.
+            Err(RecallError::Index(error)) if error.needs_rebuild() => self.answer(bring_up_to_date(project, &current, sight, ask, true)?),
+            other => other,
+        }
     }
-    let options = Options { k: ask.k, visible: (!all).then_some(&visible), use_model: ask.use_model };
-    let mut answer = index.recall_with(&overlay, ask.question, &options)?;
-    // Sections that were indexed by words alone are read by the encoder when it is first wanted.
-    if ask.use_model
-        && answer.encoded < answer.sections
-        && read_anew == 0
-        && let Ok(index) = write(project, &folder, &[], &[], ask, false)
-    {
-        answer = index.recall_with(&overlay, ask.question, &options)?;
+
+    /// The answer of the index as it is, if it is known to cover exactly the files as they look now.
+    fn recall_as_covered(&self) -> Result<Option<Recalled>, RecallError> {
+        let project = self.project;
+        let folder = index_folder(project);
+        let as_it_is =
+            |index: &Arc<Index>| self.answer(UpToDate { index: Arc::clone(index), fresh: Vec::new(), gone: Vec::new(), read_anew: 0 });
+        let covers = |index: &Index, sight: Sight| project.index.is_complete(&folder, index, sight, project.contract.mark);
+        let answered = if KeptIndex::is_large(&folder) {
+            // Thousands of files: they are looked at while the answer is worked out, and it holds if nothing has changed.
+            let (sight, asked) = project.store.sight_while(|| project.index.open(&folder).ok().map(|index| (as_it_is(&index), index)));
+            let Some((answered, index)) = asked else { return Ok(None) };
+            if !covers(&index, sight?) {
+                return Ok(None);
+            }
+            answered
+        } else {
+            let Ok(index) = project.index.open(&folder) else { return Ok(None) };
+            if !covers(&index, project.store.sight()?) {
+                return Ok(None);
+            }
+            as_it_is(&index)
+        };
+        match answered {
+            Err(RecallError::Index(error)) if error.needs_rebuild() => Ok(None),
+            other => other.map(Some),
+        }
     }
-    Ok(Recalled { answer, read_anew })
+
+    fn answer(&self, up_to_date: UpToDate) -> Result<Recalled, RecallError> {
+        let Self { project, actor, ask } = *self;
+        let folder = index_folder(project);
+        let UpToDate { index, mut fresh, gone, read_anew } = up_to_date;
+        let readable = readable(project, actor, &index, &mut fresh)?;
+        let visible = |path: &str, tier: Tier| {
+            readable.as_ref().is_none_or(|readable| readable.contains(path))
+                && ask.tier.is_none_or(|wanted| wanted == tier)
+                && ask.within.as_ref().is_none_or(|pattern| pattern.matches(path).is_some())
+        };
+        let all = readable.is_none() && ask.tier.is_none() && ask.within.is_none();
+        let mut overlay = Overlay::new(&fresh, &gone).map_err(|damage| Error::Damaged { folder: folder.clone(), damage })?;
+        if ask.use_model && !fresh.is_empty() {
+            overlay.encode(ENCODE_AT_ONCE).map_err(|damage| Error::Damaged { folder: folder.clone(), damage })?;
+        }
+        let options = Options { k: ask.k, visible: (!all).then_some(&visible), use_model: ask.use_model };
+        let mut answer = index.recall_with(&overlay, ask.question, &options)?;
+        // Sections that were indexed by words alone are read by the encoder when it is first wanted.
+        if ask.use_model
+            && answer.encoded < answer.sections
+            && read_anew == 0
+            && let Ok(index) = write(project, &folder, &[], &[], ask, false)
+        {
+            answer = index.recall_with(&overlay, ask.question, &options)?;
+        }
+        Ok(Recalled { answer, read_anew })
+    }
 }
 
 /// The files an actor may read; none if that is no question. Where a role reads only a section of a file, only that

@@ -8,6 +8,7 @@ use std::ffi::CStr;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use quipu_contract::{CACHE_MARKS, ProjectPath, RESERVED};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
@@ -111,6 +112,69 @@ impl Visit for Gathering {
     }
 }
 
+/// The folders that are still to be looked at, by one thread or two.
+#[derive(Default)]
+struct Folders {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// With each folder: whether only known files of it are seen.
+    folders: Vec<(String, bool)>,
+    /// How many are being looked at: more may come from these.
+    held: usize,
+}
+
+impl Folders {
+    fn from_the_root() -> Self {
+        let folders = Self::default();
+        folders.add(String::new(), false);
+        folders
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, folder: String, only_known: bool) {
+        self.waiting().folders.push((folder, only_known));
+        self.changed.notify_one();
+    }
+
+    /// As long as this is held, more may come.
+    fn hold(&self) -> Held<'_> {
+        self.waiting().held += 1;
+        Held(self)
+    }
+
+    /// The next folder. None if all have been looked at.
+    fn take(&self) -> Option<(String, bool, Held<'_>)> {
+        let mut waiting = self.waiting();
+        loop {
+            if let Some((folder, only_known)) = waiting.folders.pop() {
+                waiting.held += 1;
+                return Some((folder, only_known, Held(self)));
+            }
+            if waiting.held == 0 {
+                return None;
+            }
+            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Folders may still come.
+struct Held<'f>(&'f Folders);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.waiting().held -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
 /// The entries of one folder. Kept from folder to folder, so that no name costs an allocation.
 #[derive(Default)]
 struct Names {
@@ -148,18 +212,51 @@ impl Store {
     pub fn sight(&self) -> Result<Sight> {
         self.with_sound_heads(|| {
             self.settle()?;
-            let mut summing = Summing::default();
-            self.pass(&mut summing)?;
-            self.forget_deleted_heads();
-            let applied = self.heads()?.applied()?;
-            Ok(Sight::of(summing.sum, &applied))
+            let sum = self.sum_of(&Folders::from_the_root())?;
+            self.sight_of(sum)
         })
+    }
+
+    /// The same, found while something else is done: a second thread looks at the files, and this one helps when it is done.
+    pub fn sight_while<T>(&self, work: impl FnOnce() -> T) -> (Result<Sight>, T) {
+        let folders = Folders::default();
+        let begin = folders.hold();
+        let (looked, helped, done) = std::thread::scope(|threads| {
+            let looking = threads.spawn(|| {
+                // Nothing is looked at before the journal is settled; whatever happens, nobody waits for it any longer.
+                let begin = begin;
+                self.settle()?;
+                folders.add(String::new(), false);
+                drop(begin);
+                self.sum_of(&folders)
+            });
+            let done = work();
+            let helped = self.sum_of(&folders);
+            (looking.join(), helped, done)
+        });
+        match (looked, helped) {
+            (Ok(Ok(Sum(looked))), Ok(Sum(helped))) => (self.sight_of(Sum(looked.wrapping_add(helped))), done),
+            // Heads that are damaged are made anew.
+            _ => (self.sight(), done),
+        }
+    }
+
+    fn sum_of(&self, folders: &Folders) -> Result<Sum> {
+        let mut summing = Summing::default();
+        self.pass(folders, &mut summing)?;
+        Ok(summing.sum)
+    }
+
+    fn sight_of(&self, sum: Sum) -> Result<Sight> {
+        self.forget_deleted_heads();
+        let applied = self.heads()?.applied()?;
+        Ok(Sight::of(sum, &applied))
     }
 
     /// Every regular file below the root with its stamp, except in reserved folders and what is left out.
     pub(crate) fn look_through(&self) -> Result<Found> {
         let mut gathering = Gathering::default();
-        self.pass(&mut gathering)?;
+        self.pass(&Folders::from_the_root(), &mut gathering)?;
         let Gathering { mut found, summing } = gathering;
         found.sum = summing.sum;
         found.odd.sort_unstable();
@@ -167,13 +264,12 @@ impl Store {
         Ok(found)
     }
 
-    fn pass(&self, visit: &mut impl Visit) -> Result<()> {
+    /// Looks at folders until there are no more, here or in another thread that takes from the same.
+    fn pass(&self, folders: &Folders, visit: &mut impl Visit) -> Result<()> {
         let mut buffer = vec![MaybeUninit::uninit(); AT_ONCE];
         let mut names = Names::default();
         let names_files = !self.contract.ignore.is_empty();
-        // With each folder: whether only known files of it are seen.
-        let mut folders = vec![(String::new(), false)];
-        while let Some((folder, mut only_known)) = folders.pop() {
+        while let Some((folder, mut only_known, _held)) = folders.take() {
             let opened = if folder.is_empty() { "." } else { &folder };
             let fd = match self.tree.open_at(opened, OFlags::DIRECTORY | OFlags::RDONLY) {
                 Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::PermissionDenied => continue,
@@ -199,7 +295,7 @@ impl Store {
                     let path = join(&folder, name);
                     let known_only = only_known || self.contract.ignores_folder(&path);
                     if !RESERVED.contains(&name) && (!known_only || self.knows_below(&path)?) {
-                        folders.push((path, known_only));
+                        folders.add(path, known_only);
                     }
                     continue;
                 }

@@ -167,6 +167,9 @@ proptest! {
             let Some(sight) = sight else { continue };
             let told = format!("{:?} {:?} {:?}", survey.files, survey.free, survey.strange);
             prop_assert_eq!(store.sight().unwrap(), sight);
+            // Two threads see what one sees.
+            let (together, done) = store.sight_while(|| 7);
+            prop_assert_eq!((together.unwrap(), done), (sight, 7));
             let (fresh, fresh_sight) = play.open().survey_and_sight().unwrap();
             prop_assert_eq!(fresh_sight, Some(sight));
             prop_assert_eq!(&format!("{:?} {:?} {:?}", fresh.files, fresh.free, fresh.strange), &told);

@@ -5,12 +5,13 @@
 //! neither depends on how the index came about.
 
 use super::Damage;
+use super::bytes::SEAL;
 use super::encoder::{DIMENSIONS, Encoder};
-use super::nearest::{Best, Seek, reach};
+use super::nearest::{Best, Seek};
 use super::pool::top;
 use super::scope::{Scope, Slot};
-use super::vectors::{SIGNS, Start, VECTOR, Vectors, place, signs, split};
-use super::wide::{Width, Work, dot, wide};
+use super::vectors::{SIGNS, VECTOR, Vectors, signs, split};
+use super::wide::{Width, Work, wide};
 
 /// Sections that are all compared; in a larger scope their signs are scanned first.
 /// In a test of this crate both ways must be gone with few sections.
@@ -64,7 +65,7 @@ impl<'i> Direction<'i> {
             return scope.sections() as usize;
         }
         let encoded = |(at, first, count, _): (usize, u32, u32, Slot)| self.vectors[at].map_or(0, |vectors| vectors.encoded(first, count));
-        scope.runs().map(encoded).sum()
+        scope.stretches().into_iter().map(encoded).sum()
     }
 
     /// The best sections by meaning alone.
@@ -79,18 +80,12 @@ impl<'i> Direction<'i> {
         Ok(top(scope, near, SEEDS).into_iter().map(|(_, slot)| slot).collect())
     }
 
-    /// All sections, compared; or the best of them, where a process is asked again and again.
+    /// The best of all sections, and some that are not.
     fn nearest_of_all(&self, scope: &Scope) -> Result<Vec<(f32, Slot)>, Damage> {
         let mut best = Best::new(SEEDS);
-        let reach = reach(&self.coarse);
-        for (at, first, count, slot) in scope.runs() {
-            let Some(vectors) = self.vectors[at] else { continue };
-            let (direction, whole) = (self, vectors.whole()?);
-            if self.keep {
-                let leads = vectors.leads()?;
-                wide(Seek { direction, vectors, leads, whole, reach, first, count, slot, best: &mut best });
-            } else {
-                wide(Compare { direction, vectors, whole, first, count, slot, near: &mut best.found });
+        for (at, first, count, slot) in scope.stretches() {
+            if let Some(vectors) = self.vectors[at] {
+                wide(Seek { direction: self, vectors, whole: vectors.whole()?, first, count, slot, best: &mut best });
             }
         }
         Ok(best.found)
@@ -99,31 +94,18 @@ impl<'i> Direction<'i> {
     /// The sections whose signs agree best with the question's, in the order of slots.
     fn scan(&self, scope: &Scope) -> Result<Vec<Slot>, Damage> {
         let own = words(&signs(self.exact.iter().map(|value| *value > 0.0)));
-        let mut apart = vec![u8::MAX; scope.slots()];
-        let mut counts = [0usize; DIMENSIONS + 1];
-        let mut buffer = Vec::new();
+        let mut close = Close::default();
+        let whole = scope.is_whole();
         for (at, vectors) in self.vectors.iter().enumerate() {
-            if let Some(vectors) = vectors {
-                let apart = &mut apart[scope.slots_of(at)];
-                let living = (!scope.is_whole()).then(|| &scope.owners()[scope.slots_of(at)]);
-                let signs = vectors.signs(self.keep, &mut buffer)?;
-                wide(Scan { own, signs, starts: vectors.starts(), living, apart, counts: &mut counts });
-            }
+            let Some(vectors) = vectors else { continue };
+            let base = scope.base(at);
+            vectors.each_signs(self.keep, |first, count, signs| {
+                let living = |number: u32| whole || scope.is_alive(base + number);
+                wide(Scan { own, signs, first, counts: vectors.counts(first, count), slot: base + first, living, close: &mut close });
+            })?;
         }
-        let mut limit = 0;
-        let mut within = counts[0];
-        while within < SCANNED && limit < DIMENSIONS {
-            limit += 1;
-            within += counts[limit];
-        }
-        let mut close = Vec::with_capacity(within);
-        for (first, some) in (0..).step_by(64).zip(apart.chunks(64)) {
-            // Nearly always none of them is close, which is told for all at once.
-            if usize::from(some.iter().fold(u8::MAX, |least, apart| least.min(*apart))) <= limit {
-                let found = (first..).zip(some).filter(|(_, apart)| usize::from(**apart) <= limit);
-                close.extend(found.map(|(slot, apart)| (-f32::from(*apart), slot)));
-            }
-        }
+        let close = close.found.into_iter().filter(|(apart, _)| *apart <= close.limit);
+        let close = close.map(|(apart, slot)| (-(apart as f32), slot)).collect();
         let mut slots: Vec<Slot> = top(scope, close, SCANNED).into_iter().map(|(_, slot)| slot).collect();
         slots.sort_unstable();
         Ok(slots)
@@ -136,9 +118,10 @@ impl<'i> Direction<'i> {
         for run in slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
             let (at, _, first) = scope.place(run[0]);
             if let Some(vectors) = self.vectors[at] {
-                let (blocks, start) = vectors.blocks(first, run.len() as u32)?;
+                let count = run.len() as u32;
+                let (blocks, counts) = (vectors.blocks(first, count)?, vectors.counts(first, count));
                 let nearest = &mut meanings.nearest[done..done + run.len()];
-                wide(Read { direction: self, vectors, blocks: &blocks, start, first, nearest, wholes: &mut meanings.wholes });
+                wide(Read { direction: self, counts, blocks: &blocks, nearest, wholes: &mut meanings.wholes });
             }
             done += run.len();
             meanings.wholes.resize(done * VECTOR, 0);
@@ -146,17 +129,17 @@ impl<'i> Direction<'i> {
         Ok(meanings)
     }
 
-    /// How near a vector lies, of whatever length it is.
-    #[inline(always)]
-    pub fn nearness(&self, vector: &[f32]) -> f32 {
-        dot(&self.exact, vector)
-    }
-
     /// How near a stored vector lies.
     #[inline(always)]
     pub fn nearness_of<W: Width>(&self, lanes: W, vector: &[u8]) -> f32 {
         let (scale, codes) = split(vector);
         self.scaled(lanes.product(codes, &self.coarse), scale)
+    }
+
+    /// The direction itself.
+    #[inline(always)]
+    pub fn exact(&self) -> &[f32] {
+        &self.exact
     }
 
     /// The direction in whole numbers.
@@ -198,39 +181,11 @@ impl Direction<'_> {
     }
 }
 
-/// Compares a run of sections.
-struct Compare<'c> {
-    direction: &'c Direction<'c>,
-    vectors: &'c Vectors,
-    whole: &'c [u8],
-    first: u32,
-    count: u32,
-    slot: Slot,
-    near: &'c mut Vec<(f32, Slot)>,
-}
-
-impl Work for Compare<'_> {
-    type Out = ();
-
-    #[inline(always)]
-    fn work<W: Width>(self, lanes: W) {
-        for away in 0..self.count {
-            let number = self.first + away;
-            if self.vectors.has(number) {
-                let block = self.vectors.within(self.whole, 0, number);
-                self.near.push((self.direction.nearest(lanes, block), self.slot + away));
-            }
-        }
-    }
-}
-
 /// Reads the vectors of a run of sections that lie side by side.
 struct Read<'r> {
     direction: &'r Direction<'r>,
-    vectors: &'r Vectors,
+    counts: &'r [u8],
     blocks: &'r [u8],
-    start: usize,
-    first: u32,
     nearest: &'r mut [Option<f32>],
     wholes: &'r mut Vec<u8>,
 }
@@ -240,9 +195,11 @@ impl Work for Read<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        for (number, nearest) in (self.first..).zip(self.nearest) {
-            if self.vectors.has(number) {
-                let block = self.vectors.within(self.blocks, self.start, number);
+        let mut rest = self.blocks;
+        for (count, nearest) in self.counts.iter().zip(self.nearest) {
+            let (block, others) = rest.split_at(usize::from(*count) * VECTOR);
+            rest = &others[SEAL..];
+            if *count > 0 {
                 *nearest = Some(self.direction.nearest(lanes, block));
                 self.wholes.extend_from_slice(&block[..VECTOR]);
             } else {
@@ -259,34 +216,98 @@ fn words(signs: &[u8]) -> SignWords {
     std::array::from_fn(|at| u64::from_le_bytes(signs[8 * at..8 * at + 8].try_into().expect("eight")))
 }
 
-/// Counts, for every living section of a segment, the signs that differ.
-struct Scan<'s> {
-    own: SignWords,
-    signs: &'s [u8],
-    starts: &'s [Start],
-    /// The owners of the sections, where some are dead or hidden.
-    living: Option<&'s [u32]>,
-    apart: &'s mut [u8],
-    counts: &'s mut [usize; DIMENSIONS + 1],
+/// The sections whose signs differ least, as far as they are known.
+struct Close {
+    /// More signs than these differ in none that is wanted.
+    limit: u32,
+    /// How many sections differ in so many signs, and in no more than the limit.
+    counts: [usize; DIMENSIONS + 1],
+    within: usize,
+    /// All that were within the limit when they came.
+    found: Vec<(u32, Slot)>,
 }
 
-impl Work for Scan<'_> {
+impl Default for Close {
+    fn default() -> Self {
+        Self { limit: DIMENSIONS as u32, counts: [0; DIMENSIONS + 1], within: 0, found: Vec::with_capacity(4 * SCANNED) }
+    }
+}
+
+impl Close {
+    #[inline(never)]
+    fn add(&mut self, apart: u32, slot: Slot) {
+        self.found.push((apart, slot));
+        self.counts[apart as usize] += 1;
+        self.within += 1;
+        while self.within - self.counts[self.limit as usize] >= SCANNED {
+            self.within -= self.counts[self.limit as usize];
+            self.limit -= 1;
+        }
+        if self.found.len() >= 4 * self.within.max(SCANNED) {
+            self.found.retain(|(apart, _)| *apart <= self.limit);
+        }
+    }
+}
+
+/// Counts, for every living section of a batch, the signs that differ.
+struct Scan<'s, L> {
+    own: SignWords,
+    signs: &'s [u8],
+    first: u32,
+    counts: &'s [u8],
+    slot: Slot,
+    living: L,
+    close: &'s mut Close,
+}
+
+impl<L: Fn(u32) -> bool> Work for Scan<'_, L> {
     type Out = ();
 
     #[inline(always)]
     fn work<W: Width>(self, _: W) {
-        for ((number, ends), apart) in self.starts.windows(2).enumerate().zip(self.apart) {
-            let all = &self.signs[place(ends[0]) * SIGNS..place(ends[1]) * SIGNS];
-            if all.is_empty() || self.living.is_some_and(|owners| owners[number] == super::scope::NOBODY) {
-                continue;
-            }
+        let mut rest = self.signs;
+        for (away, count) in (0..).zip(self.counts) {
+            let (all, others) = rest.split_at(usize::from(*count) * SIGNS);
+            rest = others;
             let mut least = u32::MAX;
-            for signs in all.chunks_exact(SIGNS) {
-                let differ = words(signs).iter().zip(&self.own).map(|(a, b)| (a ^ b).count_ones()).sum();
+            for signs in all.as_chunks::<SIGNS>().0 {
+                let words = words(signs);
+                let mut differ = 0;
+                for at in 0..words.len() {
+                    differ += (words[at] ^ self.own[at]).count_ones();
+                }
                 least = least.min(differ);
             }
-            *apart = least as u8;
-            self.counts[least as usize] += 1;
+            if least <= self.close.limit && (self.living)(self.first + away) {
+                self.close.add(least, self.slot + away);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Of whatever came, in whatever order: those within the limit are the wanted number and their equals.
+        #[test]
+        fn the_closest_are_kept(apart in prop::collection::vec(0u32..=DIMENSIONS as u32, 0..600), few in 1u32..=DIMENSIONS as u32) {
+            let apart: Vec<u32> = apart.into_iter().map(|apart| apart % few).collect();
+            let mut close = Close::default();
+            for (slot, apart) in (0..).zip(&apart) {
+                if *apart <= close.limit {
+                    close.add(*apart, slot);
+                }
+            }
+            close.found.retain(|(apart, _)| *apart <= close.limit);
+            let mut sorted = apart.clone();
+            sorted.sort_unstable();
+            let limit = sorted.get(SCANNED - 1).copied().unwrap_or(u32::MAX);
+            let wanted: Vec<(u32, Slot)> = apart.into_iter().zip(0..).filter(|(apart, _)| *apart <= limit).collect();
+            prop_assert_eq!(close.found, wanted);
         }
     }
 }

@@ -16,6 +16,7 @@ use super::bytes::Source;
 use super::direction::Direction;
 use super::encoder::Encoder;
 use super::manifest::{Catalogue, Covered, Extent, Manifest, Named};
+use super::question::Question;
 use super::rank::{self, Ranked};
 use super::scope::{Layer, Layout, Scope};
 use super::segment::{Builder, Segment, TermSet};
@@ -142,21 +143,10 @@ pub struct Index {
     vectors: OnceLock<Vec<Option<Vectors>>>,
     /// Where everything is, for questions over all files.
     layout: OnceLock<Layout>,
-    /// What questions leave for the next.
-    desk: Mutex<Desk>,
+    /// Stems of words that questions have met.
+    reader: Mutex<Reader>,
     /// Whether a question was asked before: then more are likely to come.
     asked: AtomicBool,
-}
-
-/// What one question leaves for the next: memory that is made already, and nothing that shows in an answer.
-#[derive(Debug, Default)]
-pub(super) struct Desk {
-    /// Stems of words that were met.
-    pub reader: Reader,
-    /// A score for each slot; all zero between questions.
-    pub scores: Vec<f32>,
-    /// Room for the surroundings of candidates.
-    pub contexts: Vec<f32>,
 }
 
 impl Index {
@@ -224,13 +214,17 @@ impl Index {
             self.settle_in()?;
         }
         let scope = self.scope(overlay, options)?;
-        // Two questions at once: the second brings a desk of its own.
-        let mut own = Desk::default();
-        let mut shared = self.desk.try_lock();
-        let desk = shared.as_deref_mut().unwrap_or(&mut own);
+        // Two questions at once: the second brings a reader of its own.
+        let mut own = None;
+        let mut shared = self.reader.try_lock().ok();
+        let reader = match shared.as_deref_mut() {
+            Some(reader) => reader,
+            None => own.insert(Reader::new()),
+        };
+        let asked = Question::read(question, &scope, reader)?;
+        let first = asked.first_scores(&scope);
         let direction = self.direction(overlay, question, options, again);
-        let ranked = rank::rank(&scope, question, desk, direction.as_ref())?;
-        let reader = &mut desk.reader;
+        let ranked = rank::rank(&scope, &asked, first, reader, direction.as_ref())?;
         let weights = if direction.is_some() { &weights::MEANING } else { &weights::WORDS };
         let mut said = TermSet::default();
         reader.read(question, |term, _| {
@@ -263,8 +257,11 @@ impl Index {
         let overlay = Overlay::default();
         let explained = || {
             let scope = self.scope(&overlay, options)?;
+            let mut reader = Reader::new();
+            let asked = Question::read(question, &scope, &mut reader)?;
+            let first = asked.first_scores(&scope);
             let direction = self.direction(&overlay, question, options, false);
-            let Ranked { candidates } = rank::rank(&scope, question, &mut Desk::default(), direction.as_ref())?;
+            let Ranked { candidates } = rank::rank(&scope, &asked, first, &mut reader, direction.as_ref())?;
             let mut out = Vec::new();
             for (slot, row, features) in candidates {
                 let file = scope.file(slot).ok_or(Damage::Short)?;

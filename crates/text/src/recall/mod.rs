@@ -13,7 +13,7 @@
 //! | `index`, `writer` | reading and changing it |
 //! | `scope`, `question`, `pool` | which sections a question may mean |
 //! | `rank`, `weights` | their order |
-//! | `encoder`, `parts`, `vectors`, `direction`, `nearest` | meaning beyond words |
+//! | `encoder`, `parts`, `vectors`, `direction`, `nearest`, `meaning` | meaning beyond words |
 //! | `wide` | arithmetic on many numbers |
 
 mod background;
@@ -26,6 +26,7 @@ mod encoder;
 mod encoder;
 mod index;
 mod manifest;
+mod meaning;
 mod nearest;
 mod parts;
 mod pool;

@@ -1,55 +1,15 @@
-//! The sections nearest to a question among all of a segment, without comparing most of them to the end.
+//! The sections nearest to a question among all of a segment.
 //!
-//! The axes of vectors are sorted by how much they tell, so the first third of a vector nearly decides. What the rest can add
-//! at most is the product of two lengths; where that does not reach the worst of the best so far, the rest is not read. The bound
-//! is taken in whole numbers and rounded up, so the answer is the one of comparing everything, to the last bit.
+//! All of them are compared, four vectors at a time and in the order of memory. What a bound could leave unread would be read
+//! here and there instead, which takes as long as reading everything in its order.
 
-use super::Damage;
 use super::direction::Direction;
-use super::encoder::DIMENSIONS;
 use super::scope::Slot;
 use super::vectors::{VECTOR, Vectors, place, split};
 use super::wide::{Width, Work};
 
-/// Numbers of a vector that are looked at first.
-const LEAD: usize = 64;
-
-/// The leading numbers of all vectors of a segment side by side, and the length of what follows: for a process that is asked
-/// again and again.
-#[derive(Debug, Default)]
-pub struct Leads {
-    codes: Vec<u8>,
-    /// Of each vector: its scale, and the length of what follows.
-    scales: Vec<(f32, f32)>,
-}
-
-impl Leads {
-    /// Takes them from the vectors of a segment.
-    pub fn of(vectors: &Vectors) -> Result<Self, Damage> {
-        let whole = vectors.whole()?;
-        let mut leads = Self::default();
-        for number in 0..vectors.sections() {
-            for vector in vectors.within(whole, 0, number).chunks_exact(VECTOR) {
-                let (scale, codes) = split(vector);
-                let (lead, rest) = codes.split_at(LEAD);
-                leads.codes.extend(lead);
-                leads.scales.push((scale, length(rest.iter().map(|code| f64::from(*code as i8)))));
-            }
-        }
-        Ok(leads)
-    }
-}
-
-/// A length, rounded up.
-fn length(values: impl Iterator<Item = f64>) -> f32 {
-    let exact = values.map(|value| value * value).sum::<f64>().sqrt();
-    (exact * (1.0 + 1e-6)) as f32
-}
-
-/// How far what follows the leading numbers of a direction can reach.
-pub fn reach(coarse: &[i16]) -> f32 {
-    length(coarse[LEAD..].iter().map(|value| f64::from(*value)))
-}
+/// Vectors that meet the question at a time.
+const AT_A_TIME: usize = 4;
 
 /// The best so far: all of them, and some that were among the best when they came.
 #[derive(Debug)]
@@ -66,13 +26,24 @@ impl Best {
         Self { count, least: f32::NEG_INFINITY, found: Vec::with_capacity(4 * count) }
     }
 
+    /// What a section must reach at least to be among them.
     #[inline(always)]
-    fn add(&mut self, near: f32, slot: Slot) {
-        if near >= self.least {
-            self.found.push((near, slot));
-            if self.found.len() == 4 * self.count {
-                self.tighten();
-            }
+    pub fn least(&self) -> f32 {
+        self.least
+    }
+
+    /// Takes up a section, if it may be among them. Of several parts that come one after the other, the best counts.
+    #[inline(always)]
+    pub fn add(&mut self, near: f32, slot: Slot) {
+        if near < self.least {
+            return;
+        }
+        match self.found.last_mut() {
+            Some((known, last)) if *last == slot => *known = known.max(near),
+            _ => self.found.push((near, slot)),
+        }
+        if self.found.len() == 4 * self.count {
+            self.tighten();
         }
     }
 
@@ -88,14 +59,11 @@ impl Best {
     }
 }
 
-/// Compares a run of sections, as far as each needs it.
+/// Compares a run of sections.
 pub struct Seek<'c> {
     pub direction: &'c Direction<'c>,
     pub vectors: &'c Vectors,
-    pub leads: &'c Leads,
     pub whole: &'c [u8],
-    /// See [`reach`].
-    pub reach: f32,
     pub first: u32,
     pub count: u32,
     pub slot: Slot,
@@ -107,37 +75,52 @@ impl Work for Seek<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        let (lead, rest) = self.direction.coarse().split_at(LEAD);
-        let starts = &self.vectors.starts()[self.first as usize..=(self.first + self.count) as usize];
-        for (away, ends) in (0..).zip(starts.windows(2)) {
-            let (start, end) = (place(ends[0]), place(ends[1]));
+        let Self { direction, vectors, whole, first, count, slot, best } = self;
+        let coarse = direction.coarse();
+        // Where vectors lie that have not met the question yet, and whose they are.
+        let mut waiting = [(0, slot); AT_A_TIME];
+        let mut many = 0;
+        let mut end = vectors.start(first);
+        for (away, count) in (0..count).zip(vectors.counts(first, count)) {
+            let start = end;
+            end += usize::from(*count);
             // With several parts, the first vector is their mean and not compared.
-            let parts = if end - start > 1 { start + 1..end } else { start..end };
-            let mut near = f32::NEG_INFINITY;
-            for at in parts {
-                let (scale, length) = self.leads.scales[at];
-                let led = lanes.product(&self.leads.codes[at * LEAD..(at + 1) * LEAD], lead);
-                let most = led + (self.reach * length).ceil() as i32 + 1;
-                if self.direction.scaled(most, scale).max(-1.0) >= self.best.least {
-                    let block = self.vectors.within(self.whole, 0, self.first + away);
-                    let (_, codes) = split(&block[(at - start) * VECTOR..][..VECTOR]);
-                    near = near.max(self.direction.scaled(led + lanes.product(&codes[LEAD..], rest), scale));
+            for at in start + usize::from(*count > 1)..end {
+                waiting[many] = (place(at, first + away), slot + away);
+                many += 1;
+                if many == AT_A_TIME {
+                    many = 0;
+                    let four = [
+                        vector(whole, waiting[0].0),
+                        vector(whole, waiting[1].0),
+                        vector(whole, waiting[2].0),
+                        vector(whole, waiting[3].0),
+                    ];
+                    let [products] = lanes.few_products([coarse], [four[0].1, four[1].1, four[2].1, four[3].1]);
+                    for at in 0..AT_A_TIME {
+                        best.add(direction.scaled(products[at], four[at].0).max(-1.0), waiting[at].1);
+                    }
                 }
             }
-            if near > f32::NEG_INFINITY {
-                self.best.add(near.max(-1.0), self.slot + away);
-            }
+        }
+        for (place, slot) in &waiting[..many] {
+            best.add(direction.nearness_of(lanes, &whole[*place..][..VECTOR]).max(-1.0), *slot);
         }
     }
 }
 
-const _: () = assert!(LEAD.is_multiple_of(16) && LEAD < DIMENSIONS);
+/// The scale and the codes of the vector at a place.
+#[inline(always)]
+fn vector(whole: &[u8], place: usize) -> (f32, &[u8]) {
+    split(&whole[place..place + VECTOR])
+}
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::super::bytes::Source;
+    use super::super::encoder::DIMENSIONS;
     use super::super::vectors::render;
     use super::super::wide::wide;
     use super::*;
@@ -172,7 +155,7 @@ mod tests {
                 let kind = if many_equal { number % 3 } else { roll() as usize };
                 let mut own = kind as u64 ^ 0x9e37;
                 let mut next = || { own = own.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1); (own >> 40) as i64 };
-                let codes: Vec<i8> = (0..DIMENSIONS).map(|at| (next() % 255 - 127) as i8 / if at < LEAD { 1 } else { 3 }).collect();
+                let codes: Vec<i8> = (0..DIMENSIONS).map(|at| (next() % 255 - 127) as i8 / if at < 64 { 1 } else { 3 }).collect();
                 stored(0.001 + (kind % 7) as f32 * 0.0001, codes.into_iter())
             };
             let blocks: Vec<Vec<u8>> = parts.iter().enumerate().map(|(number, count)| {
@@ -187,13 +170,11 @@ mod tests {
             let sections = blocks.len() as u32;
             let mut all = Vec::new();
             for number in (0..sections).filter(|number| vectors.has(*number)) {
-                all.push((direction.nearest_in(vectors.within(whole, 0, number)), number));
+                all.push((direction.nearest_in(&vectors.block(number).unwrap()), number));
             }
             let mut best = Best::new(count);
             for (first, run) in [(0, sections / 2), (sections / 2, sections - sections / 2)] {
-                let leads = vectors.leads().unwrap();
-                let reach = reach(direction.coarse());
-                wide(Seek { direction: &direction, vectors: &vectors, leads, whole, reach, first, count: run, slot: first, best: &mut best });
+                wide(Seek { direction: &direction, vectors: &vectors, whole, first, count: run, slot: first, best: &mut best });
             }
             let order = |a: &(f32, Slot), b: &(f32, Slot)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
             all.sort_by(order);

@@ -10,9 +10,8 @@ use super::scope::{Posting, Scope, Slot};
 /// Neighbours on each side that count as context.
 pub const REACH: usize = 2;
 /// Where neighbours stand, and how much of their words counts for a section.
-pub const NEIGHBOURS: [(i64, f32); 2 * REACH] = [(-2, 0.25), (-1, 0.5), (1, 0.5), (2, 0.25)];
-/// How many sections are taken up for their words.
-pub const SEEDS: usize = 120;
+pub const NEIGHBOURS: [(i32, f32); 2 * REACH] = [(-2, 0.25), (-1, 0.5), (1, 0.5), (2, 0.25)];
+const AWAY: [i32; 2 * REACH] = [NEIGHBOURS[0].0, NEIGHBOURS[1].0, NEIGHBOURS[2].0, NEIGHBOURS[3].0];
 
 /// Orders slots by score, best first; equals by path and ordinal, never by slot.
 pub fn best_first(scope: &Scope, a: (f32, Slot), b: (f32, Slot)) -> Ordering {
@@ -39,7 +38,7 @@ pub fn top(scope: &Scope, mut slots: Vec<(f32, Slot)>, count: usize) -> Vec<(f32
 fn spread(scope: &Scope, slots: &[Slot], marked: &mut [u64]) {
     for slot in slots {
         marked[*slot as usize / 64] |= 1 << (slot % 64);
-        for there in NEIGHBOURS.iter().filter_map(|(away, _)| scope.neighbour(*slot, *away)) {
+        for there in scope.neighbours(*slot, AWAY).into_iter().flatten() {
             marked[there as usize / 64] |= 1 << (there % 64);
         }
     }
@@ -89,12 +88,7 @@ impl Pool {
         let before = member.iter().map(count).collect();
         let mut pool = Self { slots, near: Vec::new(), candidates: Vec::new(), member, before };
         pool.candidates = inner.iter().filter_map(|slot| pool.index(*slot)).collect();
-        let near = |slot: &Slot| {
-            NEIGHBOURS.map(|(away, _)| {
-                let there = scope.neighbour(*slot, away)?;
-                pool.index(there).map(|index| index as u32)
-            })
-        };
+        let near = |slot: &Slot| scope.neighbours(*slot, AWAY).map(|there| pool.index(there?).map(|index| index as u32));
         pool.near = pool.slots.iter().map(near).collect();
         pool
     }
@@ -118,6 +112,21 @@ impl Pool {
         near.filter_map(|(there, (_, share))| there.map(|there| (there as usize, share)))
     }
 
+    /// A member and its neighbours, in the order of the file.
+    #[inline(always)]
+    pub fn around(&self, index: usize) -> [Option<usize>; 2 * REACH + 1] {
+        let [second_before, before, after, second_after] = self.near[index].map(|there| there.map(|there| there as usize));
+        [second_before, before, Some(index), after, second_after]
+    }
+
+    /// The members one to four places after a member, as far as the pool leads to them.
+    #[inline(always)]
+    pub fn after(&self, index: usize) -> [Option<usize>; 2 * REACH] {
+        let [_, _, _, one, two] = self.around(index);
+        let [_, _, _, three, four] = two.map_or([None; 2 * REACH + 1], |two| self.around(two));
+        [one, two, three, four]
+    }
+
     /// The member just before, if any.
     pub fn before(&self, index: usize) -> Option<usize> {
         self.near[index][REACH - 1].map(|there| there as usize)
@@ -127,10 +136,4 @@ impl Pool {
     pub fn second_before(&self, index: usize) -> Option<usize> {
         self.near[index][0].map(|there| there as usize)
     }
-}
-
-/// The sections that share most with a question by their words.
-pub fn seeds(scope: &Scope, scores: &[f32], touched: &[Slot]) -> Vec<Slot> {
-    let scored = touched.iter().map(|slot| (scores[*slot as usize], *slot)).collect();
-    top(scope, scored, SEEDS).into_iter().map(|(_, slot)| slot).collect()
 }

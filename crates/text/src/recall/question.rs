@@ -5,13 +5,20 @@
 
 use super::Damage;
 use super::background::share;
+use super::nearest::Best;
+use super::pool::top;
 use super::scope::{Posting, Scope, Slot};
 use super::signs::{self, Day};
 use super::terms::{Reader, Term};
+use super::wide::most;
 
 /// How fast repetition stops to count, and how much long sections are held back (BM25).
 const SATURATION: f32 = 0.9;
 const LENGTH: f32 = 0.3;
+/// How many sections are taken up for their words.
+const SEEDS: usize = 120;
+/// Scores that are added up at a time; in a test of this crate, few.
+const WINDOW: usize = if cfg!(test) { 64 } else { 4096 };
 
 /// One term of the question that occurs in the scope.
 #[derive(Debug)]
@@ -64,24 +71,55 @@ impl Question {
         Ok(Self { terms, said, mass: mass.max(1e-6), asks_when: signs::asks_when(text), dates: signs::dates(text) })
     }
 
-    /// Adds a first score for every section that shares a term with the question, by text and heading; says which those are.
-    pub fn first_scores(&self, scope: &Scope, scores: &mut [f32]) -> Vec<Slot> {
+    /// A first score for every section that shares a term with the question, by text and heading.
+    ///
+    /// Scores are added up window by window, in memory that stays in the nearest cache. Each section's are added in the
+    /// order of the question, so the windows show in no bit.
+    pub fn first_scores(&self, scope: &Scope) -> FirstScores {
         let mean = scope.mean_length();
-        let mut touched = Vec::with_capacity(self.terms.iter().map(|term| term.postings.len()).sum());
-        for term in &self.terms {
-            for posting in &term.postings {
-                let score = &mut scores[posting.slot as usize];
-                if *score == 0.0 {
-                    touched.push(posting.slot);
+        let mut best = Best::new(SEEDS);
+        let mut files = vec![0.0f32; scope.files()];
+        let mut scores = vec![0.0f32; WINDOW.min(scope.slots())];
+        let mut rests: Vec<(f32, &[Posting])> = self.terms.iter().map(|term| (term.weight, &term.postings[..])).collect();
+        let mut runs = scope.runs();
+        while let Some(next) = rests.iter().filter_map(|(_, rest)| rest.first()).map(|posting| posting.slot).min() {
+            let window = next..next.saturating_add(scores.len() as Slot);
+            for (weight, rest) in &mut rests {
+                while let Some((posting, tail)) = rest.split_first().filter(|(posting, _)| posting.slot < window.end) {
+                    *rest = tail;
+                    let held = saturate(f32::from(posting.times), f32::from(posting.length), mean);
+                    let heading = if posting.in_heading { 0.5 } else { 0.0 };
+                    // Tiny but never zero: zero means untouched.
+                    scores[(posting.slot - window.start) as usize] += (*weight * (held + heading)).max(f32::MIN_POSITIVE);
                 }
-                let held = saturate(f32::from(posting.times), f32::from(posting.length), mean);
-                let heading = if posting.in_heading { 0.5 } else { 0.0 };
-                // Tiny but never zero: zero means untouched.
-                *score += (term.weight * (held + heading)).max(f32::MIN_POSITIVE);
+            }
+            runs = &runs[runs.partition_point(|run| run.end() <= window.start)..];
+            for run in runs.iter().take_while(|run| run.start < window.end) {
+                let start = run.start.max(window.start);
+                let own = &mut scores[(start - window.start) as usize..(run.end().min(window.end) - window.start) as usize];
+                let most = most(own, 0.0);
+                if most > 0.0 {
+                    let file = &mut files[run.owner as usize];
+                    *file = file.max(most);
+                    if most >= best.least() {
+                        let touched = (start..).zip(own.iter()).filter(|(_, score)| **score > 0.0);
+                        touched.for_each(|(slot, score)| best.add(*score, slot));
+                    }
+                    own.fill(0.0);
+                }
             }
         }
-        touched
+        FirstScores { seeds: top(scope, best.found, SEEDS).into_iter().map(|(_, slot)| slot).collect(), files }
     }
+}
+
+/// What the question's words alone say.
+#[derive(Debug)]
+pub struct FirstScores {
+    /// The sections that share most with the question, best first.
+    pub seeds: Vec<Slot>,
+    /// The best score of any section of each file.
+    pub files: Vec<f32>,
 }
 
 /// How rare a term is: sections in all against sections that hold it in text or heading.

@@ -5,21 +5,17 @@
 //! encoder makes of it. `weights` says how much each counts. Nothing here depends on when or in
 //! which order sections were indexed.
 
-use std::collections::HashMap;
-
 use super::Damage;
 use super::background::share;
-use super::direction::{Direction, Meanings};
-use super::encoder::DIMENSIONS;
-use super::index::Desk;
-use super::pool::{Pool, REACH, best_first, seeds, top};
-use super::question::{Question, rarity, saturate};
+use super::direction::Direction;
+use super::meaning::AddMeaning;
+use super::pool::{Pool, top};
+use super::question::{FirstScores, Question, rarity, saturate};
 use super::scope::{Scope, Slot};
 use super::segment::{Row, TermMap};
 use super::signs::Signs;
 use super::terms::Reader;
-use super::vectors::{add_stored, read_stored};
-use super::wide::{Width, Work, add_share, dot, wide};
+use super::wide::wide;
 
 /// The reasons, in the order of the weights.
 pub const FEATURES: [&str; 16] = [
@@ -38,8 +34,6 @@ const WIDEN_BY: usize = 15;
 const WIDEN_READ: usize = 50_000;
 /// In larger projects enough sections share the question's own words.
 const WIDEN_UNDER: u32 = 200_000;
-/// Sections that others are compared with.
-const ALIKE_TO: usize = 5;
 
 /// The candidates of one question.
 #[derive(Debug)]
@@ -58,29 +52,14 @@ impl Ranked {
 }
 
 /// Finds and describes the candidates for a question.
-pub fn rank(scope: &Scope, text: &str, desk: &mut Desk, direction: Option<&Direction>) -> Result<Ranked, Damage> {
-    let Desk { reader, scores, contexts } = desk;
-    let question = Question::read(text, scope, reader)?;
-    if scores.len() < scope.slots() {
-        *scores = vec![0.0; scope.slots()];
-    }
-    let touched = question.first_scores(scope, scores);
-    let ranked = rank_from(scope, &question, reader, scores, &touched, direction, contexts);
-    touched.iter().for_each(|slot| scores[*slot as usize] = 0.0);
-    ranked
-}
-
-/// The rest, from the first scores.
-fn rank_from(
+pub fn rank(
     scope: &Scope,
     question: &Question,
+    first: FirstScores,
     reader: &mut Reader,
-    scores: &[f32],
-    touched: &[Slot],
     direction: Option<&Direction>,
-    contexts: &mut Vec<f32>,
 ) -> Result<Ranked, Damage> {
-    let mut starts = seeds(scope, scores, touched);
+    let FirstScores { seeds: mut starts, files } = first;
     if let Some(direction) = direction {
         starts.extend(direction.seeds(scope)?);
     }
@@ -91,13 +70,6 @@ fn rank_from(
         segment.add_rows(number, run.len() as u32, &mut rows)?;
     }
     let words = Words::new(scope, question, &pool, &rows);
-    let mut best_in_file: HashMap<usize, f32> = HashMap::new();
-    let mut best_of = |owner: usize| {
-        *best_in_file.entry(owner).or_insert_with(|| {
-            let runs = scope.runs_of(owner).iter();
-            runs.flat_map(|(start, count)| &scores[*start as usize..(start + count) as usize]).fold(0.0, |best, score| score.max(best))
-        })
-    };
     // What the encoder says makes widening superfluous, and it is the costliest of the features.
     let widened = match direction {
         None if scope.sections() <= WIDEN_UNDER => widen(scope, question, &pool, &rows, &words, reader)?,
@@ -109,7 +81,7 @@ fn rank_from(
         let before = pool.before(*index);
         let asked = before.filter(|before| rows[*before].signs.has(Signs::ASKS));
         let near_dates = question.dates.iter().map(|date| date.nearness(row.day));
-        let file = scope.owner(slot).map_or(0.0, &mut best_of);
+        let file = scope.owner(slot).map_or(0.0, |owner| files[owner]);
         let own = |index: Option<usize>| index.map_or(0.0, |index| words.own[index]);
         let mut features = [0.0; FEATURES.len()];
         features[0] = words.plain[*index];
@@ -129,7 +101,7 @@ fn rank_from(
     let mut ranked = Ranked { candidates };
     if let Some(direction) = direction {
         let meanings = direction.meanings(scope, &pool.slots)?;
-        wide(AddMeaning { scope, pool: &pool, direction, meanings: &meanings, ranked: &mut ranked, contexts });
+        wide(AddMeaning { scope, pool: &pool, direction, meanings: &meanings, ranked: &mut ranked });
     }
     Ok(ranked)
 }
@@ -249,85 +221,4 @@ fn widen(scope: &Scope, question: &Question, pool: &Pool, rows: &[Row], words: &
         own[index] + near.map(|(there, share)| share * own[there]).sum::<f32>()
     };
     Ok((0..own.len()).map(around).collect())
-}
-
-/// Adds what the encoder says: nearest part, surroundings, likeness to the best, whole section.
-struct AddMeaning<'a, 'i> {
-    scope: &'a Scope<'i>,
-    pool: &'a Pool,
-    direction: &'a Direction<'a>,
-    meanings: &'a Meanings,
-    ranked: &'a mut Ranked,
-    contexts: &'a mut Vec<f32>,
-}
-
-impl Work for AddMeaning<'_, '_> {
-    type Out = ();
-
-    #[inline(always)]
-    fn work<W: Width>(self, lanes: W) {
-        let Self { scope, pool, direction, meanings, ranked, contexts } = self;
-        // Surroundings are kept as they add up, and one over their length beside them.
-        // Those of sections that are not encoded are never looked at, so what an earlier question left there does no harm.
-        if contexts.len() < pool.candidates.len() * DIMENSIONS {
-            contexts.resize(pool.candidates.len() * DIMENSIONS, 0.0);
-        }
-        let mut scales = vec![0.0f32; pool.candidates.len()];
-        let places = pool.candidates.iter().zip(&mut ranked.candidates);
-        for (((index, (_, _, features)), context), scale) in places.zip(contexts.chunks_exact_mut(DIMENSIONS)).zip(&mut scales) {
-            let Some(nearest) = meanings.nearest[*index] else { continue };
-            let own = meanings.whole(*index);
-            read_stored(context, own);
-            // A neighbour that is not encoded is all zeros.
-            for (there, share) in pool.neighbours(*index) {
-                add_stored(context, meanings.whole(there), share * 1.2);
-            }
-            *scale = 1.0 / dot(context, context).sqrt().max(1e-9);
-            features[12] = nearest;
-            features[13] = direction.nearness(context) * *scale;
-            features[15] = direction.nearness_of(lanes, own);
-        }
-        let mut order: Vec<(f32, Slot, usize)> = Vec::with_capacity(ranked.candidates.len());
-        for (index, (slot, _, features)) in ranked.candidates.iter().enumerate() {
-            order.push((features[1] + 2.0 * features[12] + features[13], *slot, index));
-        }
-        if order.len() > ALIKE_TO {
-            order.select_nth_unstable_by(ALIKE_TO - 1, |a, b| best_first(scope, (a.0, a.1), (b.0, b.1)));
-            order.truncate(ALIKE_TO);
-        }
-        order.sort_by(|a, b| best_first(scope, (a.0, a.1), (b.0, b.1)));
-        let lead = order.first().map_or(0.0, |(score, ..)| *score);
-        let leaders: Vec<_> = order
-            .iter()
-            .filter(|(_, _, index)| meanings.nearest[pool.candidates[*index]].is_some())
-            .map(|(score, slot, index)| ((2.0 * (score - lead)).exp(), scope.position(*slot), *index))
-            .collect();
-        // Likeness to all leaders is likeness to their weighted sum.
-        let mut sum_of_all = vec![0.0f32; DIMENSIONS];
-        let mut weight_of_all = 0.0;
-        for (weight, _, leader) in &leaders {
-            add_share(&mut sum_of_all, &contexts[leader * DIMENSIONS..(leader + 1) * DIMENSIONS], weight * scales[*leader]);
-            weight_of_all += weight;
-        }
-        for (at, (slot, _, features)) in ranked.candidates.iter_mut().enumerate() {
-            if meanings.nearest[pool.candidates[at]].is_none() {
-                continue;
-            }
-            let context = &contexts[at * DIMENSIONS..(at + 1) * DIMENSIONS];
-            let (file, ordinal) = scope.position(*slot);
-            // Sections so near that they share surroundings are alike for no good reason.
-            let too_near = |(other_file, other): (usize, u32)| file == other_file && ordinal.abs_diff(other) <= 2 * REACH as u32;
-            let (mut sum, mut total) = (0.0, 0.0);
-            if leaders.iter().any(|(_, position, _)| too_near(*position)) {
-                for (weight, _, leader) in leaders.iter().filter(|(_, position, _)| !too_near(*position)) {
-                    total += weight;
-                    sum += weight * scales[*leader] * dot(context, &contexts[leader * DIMENSIONS..(leader + 1) * DIMENSIONS]);
-                }
-            } else {
-                total = weight_of_all;
-                sum = dot(context, &sum_of_all);
-            }
-            features[14] = if total > 0.0 { sum / total * scales[at] } else { 0.0 };
-        }
-    }
 }

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::manifest::{Catalogue, Entry};
+use super::manifest::{Catalogue, Entry, Extent};
 use super::segment::Segment;
 use super::terms::Term;
 use super::{Damage, Visible};
@@ -14,20 +14,46 @@ use super::{Damage, Visible};
 /// The number of a section within one scope.
 pub type Slot = u32;
 
-/// The owner of a slot that is dead or hidden.
-pub const NOBODY: u32 = u32::MAX;
+/// Slots that share an entry in the table that leads to their runs.
+const STRIDE: usize = 32;
+
+/// Sections of one file that lie side by side.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// The slot of the first.
+    pub start: Slot,
+    /// How many.
+    pub count: u32,
+    /// The number of their file.
+    pub owner: u32,
+    /// Which section of the file the first is.
+    ordinal: u32,
+}
+
+impl Run {
+    /// The first slot behind.
+    #[inline(always)]
+    pub fn end(&self) -> Slot {
+        self.start + self.count
+    }
+}
 
 /// Which sections are where: all that a scope knows besides the files' bytes. One over all files is kept with the index.
+///
+/// It holds something for each run and nothing for each section: memory that a fresh process touches for the first time
+/// costs more than what is done with it.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
-    /// The first slot of each segment.
+    /// The first slot of each segment, and the end.
     bases: Vec<Slot>,
     /// Layer and number of each file, in the order of paths.
     files: Vec<(u8, u32)>,
-    /// Runs of slots of all files, each file's in its own order, and where those of each file begin.
-    runs: Vec<(Slot, u32)>,
+    /// All runs in the order of slots, and for every `STRIDE` slots how many of them start before.
+    runs: Vec<Run>,
+    before: Vec<u32>,
+    /// The runs of all files, each file's in its own order, and where those of each file begin.
+    order: Vec<u32>,
     starts: Vec<u32>,
-    owners: Vec<u32>,
     sections: u32,
     terms: u64,
 }
@@ -54,30 +80,72 @@ impl Layout {
                 }
             }
         }
+        layout.bases.push(end);
         // Each layer is in order already.
         if layers.iter().filter(|(catalogue, _)| catalogue.len() > 0).count() > 1 {
             let path = |(layer, at): &(u8, u32)| layers[usize::from(*layer)].0.entry(*at as usize).path;
             layout.files.sort_by(|a, b| path(a).cmp(path(b)));
         }
-        layout.owners = vec![NOBODY; end as usize];
         layout.starts.reserve(layout.files.len() + 1);
+        layout.runs.reserve(layout.files.len());
         for (owner, (layer, at)) in (0..).zip(&layout.files) {
-            let (catalogue, _) = layers[usize::from(*layer)];
+            let (catalogue, segments) = layers[usize::from(*layer)];
             let entry = catalogue.entry(*at as usize);
             layout.starts.push(layout.runs.len() as u32);
             layout.terms += entry.terms;
-            for extent in entry.extents {
-                let position = catalogue.segments.iter().position(|named| named.id == extent.segment);
-                let base = layout.bases[first[usize::from(*layer)] + position.ok_or(Damage::Short)?];
-                let start = base + extent.first;
-                layout.sections += extent.count;
-                layout.runs.push((start, extent.count));
-                let run = start as usize..start as usize + extent.count as usize;
-                layout.owners.get_mut(run).ok_or(Damage::Short)?.fill(owner);
+            let mut ordinal = 0;
+            for Extent { segment, first: number, count } in entry.extents.iter().filter(|extent| extent.count > 0) {
+                let position = catalogue.segments.iter().position(|named| named.id == *segment).ok_or(Damage::Short)?;
+                if number.checked_add(*count).is_none_or(|end| end > segments[position].sections()) {
+                    return Err(Damage::Short);
+                }
+                let start = layout.bases[first[usize::from(*layer)] + position] + number;
+                layout.runs.push(Run { start, count: *count, owner, ordinal });
+                ordinal += count;
+                layout.sections += count;
             }
         }
         layout.starts.push(layout.runs.len() as u32);
+        layout.sort_runs(end as usize);
         Ok(layout)
+    }
+
+    /// Brings the runs into the order of slots.
+    fn sort_runs(&mut self, slots: usize) {
+        if self.runs.is_sorted_by_key(|run| run.start) {
+            self.order = (0..self.runs.len() as u32).collect();
+        } else {
+            let mut places: Vec<u32> = (0..self.runs.len() as u32).collect();
+            places.sort_unstable_by_key(|place| self.runs[*place as usize].start);
+            self.order = vec![0; places.len()];
+            for (sorted, place) in (0..).zip(&places) {
+                self.order[*place as usize] = sorted;
+            }
+            self.runs = places.iter().map(|place| self.runs[*place as usize]).collect();
+        }
+        let mut so_far = 0;
+        self.before.reserve(slots / STRIDE + 2);
+        for first in (0..).step_by(STRIDE).take(slots / STRIDE + 2) {
+            while self.runs.get(so_far).is_some_and(|run| run.start < first) {
+                so_far += 1;
+            }
+            self.before.push(so_far as u32);
+        }
+    }
+
+    /// The run of a slot, if it is alive and visible.
+    #[inline(always)]
+    fn run(&self, slot: Slot) -> Option<&Run> {
+        let block = slot as usize / STRIDE;
+        let (from, to) = (self.before[block] as usize, self.before[block + 1] as usize);
+        let behind = from + self.runs[from..to].partition_point(|run| run.start <= slot);
+        self.runs[..behind].last().filter(|run| slot < run.end())
+    }
+
+    /// The runs of a file, in its order.
+    fn runs_of(&self, owner: u32) -> impl Iterator<Item = &Run> {
+        let places = &self.order[self.starts[owner as usize] as usize..self.starts[owner as usize + 1] as usize];
+        places.iter().map(|place| &self.runs[*place as usize])
     }
 }
 
@@ -121,7 +189,7 @@ impl<'i> Scope<'i> {
 
     /// How many slots there are, dead and hidden ones included.
     pub fn slots(&self) -> usize {
-        self.layout.owners.len()
+        self.layout.bases.last().map_or(0, |end| *end as usize)
     }
 
     /// Whether every slot is alive and visible.
@@ -129,9 +197,15 @@ impl<'i> Scope<'i> {
         self.sections() as usize == self.slots()
     }
 
-    /// The runs of slots of a file, in its order.
-    pub fn runs_of(&self, owner: usize) -> &[(Slot, u32)] {
-        &self.layout.runs[self.layout.starts[owner] as usize..self.layout.starts[owner + 1] as usize]
+    /// Whether a slot is alive and visible.
+    #[inline(always)]
+    pub fn is_alive(&self, slot: Slot) -> bool {
+        self.layout.run(slot).is_some()
+    }
+
+    /// All runs, in the order of slots.
+    pub fn runs(&self) -> &[Run] {
+        &self.layout.runs
     }
 
     /// The mean number of terms of a section.
@@ -141,7 +215,7 @@ impl<'i> Scope<'i> {
 
     /// The number of the file that a living slot belongs to; numbers follow the order of paths.
     pub fn owner(&self, slot: Slot) -> Option<usize> {
-        Some(self.layout.owners[slot as usize]).filter(|owner| *owner != NOBODY).map(|owner| owner as usize)
+        self.layout.run(slot).map(|run| run.owner as usize)
     }
 
     /// The file of a living slot.
@@ -152,41 +226,34 @@ impl<'i> Scope<'i> {
 
     /// File number and ordinal of a slot: an order that does not depend on how it was indexed.
     pub fn position(&self, slot: Slot) -> (usize, u32) {
-        let Some(owner) = self.owner(slot) else {
-            return (usize::MAX, slot);
-        };
-        let mut before = 0;
-        for (start, count) in self.runs_of(owner) {
-            if (*start..*start + *count).contains(&slot) {
-                return (owner, before + slot - start);
-            }
-            before += count;
+        match self.layout.run(slot) {
+            Some(run) => (run.owner as usize, run.ordinal + slot - run.start),
+            None => (usize::MAX, slot),
         }
-        (owner, before)
     }
 
-    /// The section so many places away in the same file.
-    pub fn neighbour(&self, slot: Slot, away: i64) -> Option<Slot> {
-        let owner = self.owner(slot)?;
-        // Sections of one run lie side by side, which is nearly always all there is to know.
-        if self.layout.starts[owner + 1] - self.layout.starts[owner] == 1 {
-            let there = u32::try_from(i64::from(slot) + away).ok()?;
-            return self.layout.owners.get(there as usize).filter(|other| **other as usize == owner).map(|_| there);
-        }
-        let mut ordinal = i64::from(self.position(slot).1) + away;
-        for (start, count) in self.runs_of(owner) {
-            if (0..i64::from(*count)).contains(&ordinal) {
-                return Some(start + ordinal as u32);
+    /// The sections at some distances in the same file.
+    pub fn neighbours<const N: usize>(&self, slot: Slot, away: [i32; N]) -> [Option<Slot>; N] {
+        let Some(own) = self.layout.run(slot) else { return [None; N] };
+        away.map(|away| {
+            // Sections of one run lie side by side, which is nearly always all there is to know.
+            let beside = slot.checked_add_signed(away).filter(|there| (own.start..own.end()).contains(there));
+            if beside.is_some() {
+                return beside;
             }
-            ordinal -= i64::from(*count);
-        }
-        None
+            let ordinal = (own.ordinal + slot - own.start).checked_add_signed(away)?;
+            let mut runs = self.layout.runs_of(own.owner);
+            let run = runs.find(|run| (run.ordinal..run.ordinal + run.count).contains(&ordinal))?;
+            Some(run.start + ordinal - run.ordinal)
+        })
     }
 
     /// The segment of a slot and the section's number there.
     pub fn place(&self, slot: Slot) -> (usize, &'i Segment, u32) {
-        let at = self.layout.bases.partition_point(|base| *base <= slot) - 1;
-        (at, self.segments[at], slot - self.layout.bases[at])
+        // There are few segments; those without a section share their base with the next.
+        let bases = &self.layout.bases[..self.segments.len()];
+        let at = bases.iter().take_while(|base| **base <= slot).count() - 1;
+        (at, self.segments[at], slot - bases[at])
     }
 
     /// Whether two slots lie in one segment.
@@ -202,7 +269,7 @@ impl<'i> Scope<'i> {
             let lengths = segment.lengths();
             segment.find(term, |number, times, in_heading| {
                 let slot = base + number;
-                if whole || self.layout.owners[slot as usize] != NOBODY {
+                if whole || self.is_alive(slot) {
                     let length = u16::from_le_bytes(lengths[number as usize]);
                     found.push(Posting { slot, length, times, in_heading });
                 }
@@ -211,22 +278,21 @@ impl<'i> Scope<'i> {
         Ok(found)
     }
 
-    /// The owners of all slots.
-    pub fn owners(&self) -> &[u32] {
-        &self.layout.owners
+    /// The first slot of a segment.
+    pub fn base(&self, segment: usize) -> Slot {
+        self.layout.bases[segment]
     }
 
-    /// The slots of one segment.
-    pub fn slots_of(&self, segment: usize) -> std::ops::Range<usize> {
-        let start = self.layout.bases[segment] as usize;
-        start..start + self.segments[segment].sections() as usize
-    }
-
-    /// Every run of living sections: segment, first section there, count, first slot.
-    pub fn runs(&self) -> impl Iterator<Item = (usize, u32, u32, Slot)> {
-        self.layout.runs.iter().filter(|(_, count)| *count > 0).map(|(start, count)| {
-            let (at, _, number) = self.place(*start);
-            (at, number, *count, *start)
-        })
+    /// All living sections in as few pieces as they lie in: segment, first section there, count, first slot.
+    pub fn stretches(&self) -> Vec<(usize, u32, u32, Slot)> {
+        let mut stretches: Vec<(usize, u32, u32, Slot)> = Vec::new();
+        for run in self.runs() {
+            let (at, _, number) = self.place(run.start);
+            match stretches.last_mut() {
+                Some((last, _, count, start)) if *last == at && *start + *count == run.start => *count += run.count,
+                _ => stretches.push((at, number, run.count, run.start)),
+            }
+        }
+        stretches
     }
 }

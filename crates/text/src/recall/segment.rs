@@ -474,11 +474,11 @@ impl Segment {
         while let [step, tail @ ..] = rest {
             rest = tail;
             if *step < 0x80 {
-                number = number.wrapping_add(u32::from(*step));
+                number = number.saturating_add(u32::from(*step));
             } else {
                 let mut cursor = Cursor(rest);
                 let more = cursor.number()? as u32;
-                number = number.wrapping_add(more << 7 | u32::from(step & 0x7f));
+                number = number.saturating_add(more << 7 | u32::from(step & 0x7f));
                 rest = cursor.0;
             }
             let [seen, tail @ ..] = rest else {

@@ -254,6 +254,68 @@ fn a_rebuilt_index_answers_the_same_with_the_encoder() {
     }
 }
 
+/// What is worked out from products of neighbours is what sums of vectors give, but for the 8 bits that vectors are kept in.
+#[test]
+fn surroundings_are_sums_of_neighbours() {
+    const TEXTS: [&str; 12] = [
+        "The feline is asleep.",
+        "Shares fell.",
+        "铁路从广州通到茂名。",
+        "Who fed the cat?",
+        "Grandmother did.",
+        "租约会自己结束。",
+        "The bridge was repaired.",
+        "A lease ends by itself.",
+        "猫在石头上睡觉。",
+        "Rain came in the night.",
+        "He sold the boat.",
+        "茶凉了。",
+    ];
+    let home = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(home.path()).unwrap();
+    writer.replace(&file("a.md", "1", &TEXTS)).unwrap();
+    writer.publish().unwrap();
+    let question = "Where does the cat sleep?";
+    let encoder = encoder::Encoder::built_in().unwrap();
+    let asked = encoder.encode(question);
+    let texts: Vec<Vec<f32>> = TEXTS.iter().map(|text| encoder.encode(text)).collect();
+    let surroundings: Vec<Vec<f32>> = (0..TEXTS.len())
+        .map(|at| {
+            let mut sum = texts[at].clone();
+            for (away, share) in pool::NEIGHBOURS {
+                if let Some(there) = at.checked_add_signed(away as isize).and_then(|there| texts.get(there)) {
+                    wide::add_share(&mut sum, there, 1.2 * share);
+                }
+            }
+            wide::normalise(&mut sum);
+            sum
+        })
+        .collect();
+    let explained = Index::open(home.path()).unwrap().explain(question, &Options::default()).unwrap();
+    assert_eq!(explained.len(), TEXTS.len());
+    let mut leaders: Vec<(f32, usize)> =
+        explained.iter().map(|(_, line, reasons)| (reasons[1] + 2.0 * reasons[12] + reasons[13], *line as usize - 1)).collect();
+    leaders.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    leaders.truncate(5);
+    for (_, line, reasons) in &explained {
+        let at = *line as usize - 1;
+        let close = |name: &str, value: f32| {
+            let number = rank::FEATURES.iter().position(|feature| *feature == name).unwrap();
+            assert!((reasons[number] - value).abs() < 0.01, "{name} of {at}: {} for {value}", reasons[number]);
+        };
+        close("meaning", wide::dot(&asked, &texts[at]));
+        close("whole", wide::dot(&asked, &texts[at]));
+        close("context", wide::dot(&asked, &surroundings[at]));
+        let (mut sum, mut total) = (0.0, 0.0);
+        for (score, other) in leaders.iter().filter(|(_, other)| other.abs_diff(at) > 4) {
+            let weight = (2.0 * (score - leaders[0].0)).exp();
+            sum += weight * wide::dot(&surroundings[at], &surroundings[*other]);
+            total += weight;
+        }
+        close("alike", if total > 0.0 { sum / total } else { 0.0 });
+    }
+}
+
 #[test]
 fn damaged_vectors_are_noticed_or_harmless() {
     let home = tempfile::tempdir().unwrap();
@@ -307,7 +369,7 @@ fn an_index_that_was_asked_before_answers_as_one_just_opened() {
     for question in ["Where does the cat sleep?", "猫", "when was the bridge mended?", "Grandmother's train", "租约 lease", "xyzzy"] {
         for use_model in [true, false] {
             for visible in [None, Some(&visible as Visible)] {
-                let options = Options { k: 20, visible, use_model };
+                let options = Options { k: 20, visible, use_model, ..Options::default() };
                 let fresh = Index::open(home.path()).unwrap().recall(question, &options).unwrap();
                 assert_eq!(running.recall(question, &options).unwrap(), fresh, "{question}");
                 assert_eq!(running.recall(question, &options).unwrap(), fresh, "{question}, again");

@@ -1,11 +1,11 @@
 //! What the encoder made of each section, kept beside its segment.
 //!
 //! ```text
-//! header │ where each section starts │ signs of all vectors │ a block for each section
+//! header │ how many vectors each section has │ signs of all vectors, in batches │ a block for each section
 //! ```
 //! A section has one vector for each of its parts and, if there are several, their mean first. A
 //! vector is a scale and a byte for each dimension; its signs, a bit for each, are kept apart so that
-//! a huge project can be scanned. The file names the model and the segment it belongs to; a file of
+//! a huge project can be scanned, batch by batch in little memory. The file names the model and the segment it belongs to; a file of
 //! another model counts as absent. It may cover only some sections: encoding may be spread.
 
 use std::borrow::Cow;
@@ -15,12 +15,11 @@ use std::sync::OnceLock;
 use super::Damage;
 use super::bytes::{SEAL, Source, open_sealed, seal};
 use super::encoder::{DIMENSIONS, Encoder, Met, identity};
-use super::nearest::Leads;
 use super::parts::parts;
 use super::segment::{Row, Segment};
-use super::wide::{Width, Work, add_share, most, normalise, wide};
+use super::wide::{Width, Work, add_share, dot, most, normalise, wide};
 
-const MAGIC: &[u8; 8] = b"QUIPUVE3";
+const MAGIC: &[u8; 8] = b"QUIPUVE4";
 const HEADER: usize = 8 + 16 + 8 + 4 + 4 + SEAL;
 /// One vector: a scale and a byte for each dimension.
 pub const VECTOR: usize = 4 + DIMENSIONS;
@@ -32,14 +31,11 @@ const TOGETHER: usize = 64;
 /// The vectors of one section as they are stored.
 pub type Block = Vec<u8>;
 
-/// Where vectors start, as it is stored: millions of them are read by every fresh process.
-pub type Start = [u8; 4];
-
-/// The number that a start stands for.
-#[inline(always)]
-pub fn place(start: Start) -> usize {
-    u32::from_le_bytes(start) as usize
-}
+/// For every so many sections it is kept where their vectors start; in between, it is counted.
+const STRIDE: usize = 32;
+/// Sections whose signs are read and checked together: as much as stays in a processor's second cache.
+const BATCH: usize = if cfg!(test) { 2 * STRIDE } else { 2048 };
+const _: () = assert!(BATCH.is_multiple_of(STRIDE));
 
 /// The scale of a stored vector and its codes.
 #[inline(always)]
@@ -48,11 +44,13 @@ pub fn split(vector: &[u8]) -> (f32, &[u8]) {
     (f32::from_le_bytes([scale[0], scale[1], scale[2], scale[3]]), codes)
 }
 
-/// Reads a stored vector.
+/// The inner product with a stored vector.
 #[inline(always)]
-pub fn read_stored(out: &mut [f32], vector: &[u8]) {
+pub fn dot_stored(values: &[f32], vector: &[u8]) -> f32 {
     let (scale, codes) = split(vector);
-    out.iter_mut().zip(codes).for_each(|(out, code)| *out = f32::from(*code as i8) * scale);
+    let mut wide = [0.0f32; DIMENSIONS];
+    wide.iter_mut().zip(codes).for_each(|(wide, code)| *wide = f32::from(*code as i8));
+    dot(values, &wide) * scale
 }
 
 /// Adds a share of a stored vector to a sum.
@@ -117,18 +115,15 @@ pub fn render(stamp: u64, blocks: &[Block]) -> Vec<u8> {
     out.extend((vectors as u32).to_le_bytes());
     seal(&mut out, 0);
     let from = out.len();
-    let mut start = 0u32;
-    for block in blocks {
-        out.extend(start.to_le_bytes());
-        start += (block.len() / VECTOR) as u32;
-    }
-    out.extend(start.to_le_bytes());
+    out.extend(blocks.iter().map(|block| (block.len() / VECTOR) as u8));
     seal(&mut out, from);
-    let from = out.len();
-    for vector in blocks.iter().flat_map(|block| block.chunks_exact(VECTOR)) {
-        out.extend(signs(split(vector).1.iter().map(|code| *code as i8 > 0)));
+    for batch in blocks.chunks(BATCH) {
+        let from = out.len();
+        for vector in batch.iter().flat_map(|block| block.chunks_exact(VECTOR)) {
+            out.extend(signs(split(vector).1.iter().map(|code| *code as i8 > 0)));
+        }
+        seal(&mut out, from);
     }
-    seal(&mut out, from);
     for block in blocks {
         let from = out.len();
         out.extend(block);
@@ -146,12 +141,22 @@ pub fn signs(positive: impl Iterator<Item = bool>) -> [u8; SIGNS] {
     bits
 }
 
+/// Where the block of a section lies whose first vector is `start`.
+#[inline(always)]
+pub fn place(start: usize, number: u32) -> usize {
+    start * VECTOR + number as usize * SEAL
+}
+
 /// An opened vector file.
 #[derive(Debug)]
 pub struct Vectors {
     source: Source,
-    /// The first vector of each section, and the end.
-    starts: Vec<u8>,
+    /// How many vectors each section has.
+    counts: Vec<u8>,
+    /// The first vector of every section whose number is a multiple of `STRIDE`.
+    starts: Vec<u32>,
+    /// How many vectors there are.
+    vectors: usize,
     /// Whether every section is encoded.
     full: bool,
     /// Where the signs are, and where the blocks.
@@ -159,9 +164,8 @@ pub struct Vectors {
     body: u64,
     /// Everything, once a question has compared everything.
     whole: OnceLock<Vec<u8>>,
-    /// All signs, or the leading numbers of all vectors, once a running process has scanned them.
+    /// All signs, once a running process has scanned them.
     kept_signs: OnceLock<Vec<u8>>,
-    leads: OnceLock<Leads>,
 }
 
 impl Vectors {
@@ -175,36 +179,26 @@ impl Vectors {
         }
         let (sections, vectors) = (four(32) as usize, four(36) as usize);
         drop(header);
-        let size = 4 * (sections + 1) + SEAL;
-        let starts = source.read_sealed(HEADER as u64, size).ok()?.into_owned();
+        let size = sections + SEAL;
+        let counts = source.read_sealed(HEADER as u64, size).ok()?.into_owned();
         let signs = (HEADER + size) as u64;
-        let body = signs + (vectors * SIGNS + SEAL) as u64;
+        let body = signs + (vectors * SIGNS + sections.div_ceil(BATCH) * SEAL) as u64;
         let end = body + (vectors * VECTOR + sections * SEAL) as u64;
-        // One look tells whether they rise, and whether each is above the one before.
-        let (mut last, mut rising, mut full) = (0, true, true);
-        for (at, start) in starts.as_chunks().0.iter().map(|start| place(*start)).enumerate() {
-            rising &= last <= start;
-            full &= at == 0 || last < start;
-            last = start;
+        let (mut start, mut starts, mut full) = (0u32, Vec::with_capacity(sections / STRIDE + 1), true);
+        for some in counts.chunks(STRIDE) {
+            starts.push(start);
+            start += some.iter().map(|count| u32::from(*count)).sum::<u32>();
+            full &= some.iter().all(|count| *count > 0);
         }
-        let sound = rising && last == vectors && end == source.len();
-        sound.then(|| Self {
-            source,
-            starts,
-            full,
-            signs,
-            body,
-            whole: OnceLock::new(),
-            kept_signs: OnceLock::new(),
-            leads: OnceLock::new(),
-        })
+        let sound = start as usize == vectors && end == source.len();
+        let (whole, kept_signs) = (OnceLock::new(), OnceLock::new());
+        sound.then_some(Self { source, counts, starts, vectors, full, signs, body, whole, kept_signs })
     }
 
     /// Whether a section is encoded.
     #[inline(always)]
     pub fn has(&self, number: u32) -> bool {
-        let (start, end) = self.span(number);
-        start < end
+        self.counts[number as usize] > 0
     }
 
     /// How many sections of a run are encoded.
@@ -212,21 +206,24 @@ impl Vectors {
         if self.full { count as usize } else { (first..first + count).filter(|number| self.has(*number)).count() }
     }
 
-    /// Where each section's vectors start, and the end.
-    pub fn starts(&self) -> &[Start] {
-        self.starts.as_chunks().0
+    /// How many vectors each of some sections has.
+    #[inline(always)]
+    pub fn counts(&self, first: u32, count: u32) -> &[u8] {
+        &self.counts[first as usize..(first + count) as usize]
     }
 
     /// How many sections there are.
     pub fn sections(&self) -> u32 {
-        self.starts().len() as u32 - 1
+        self.counts.len() as u32
     }
 
-    /// The first vector of a section, and the first behind.
+    /// The first vector of a section, or of those behind the last.
     #[inline(always)]
-    fn span(&self, number: u32) -> (usize, usize) {
-        let starts = &self.starts()[number as usize..number as usize + 2];
-        (place(starts[0]), place(starts[1]))
+    pub fn start(&self, number: u32) -> usize {
+        let at = number as usize;
+        let Some(start) = self.starts.get(at / STRIDE) else { return self.vectors };
+        let between = &self.counts[at / STRIDE * STRIDE..at];
+        *start as usize + between.iter().map(|count| usize::from(*count)).sum::<usize>()
     }
 
     /// Whether every section is encoded.
@@ -234,41 +231,41 @@ impl Vectors {
         self.full
     }
 
-    /// The signs of all vectors, read and checked: into a buffer, or once for all if more questions are to come.
-    pub fn signs<'v>(&'v self, keep: bool, buffer: &'v mut Vec<u8>) -> Result<&'v [u8], Damage> {
-        if let Some(kept) = self.kept_signs.get() {
-            return Ok(kept);
+    /// Calls `each(first section, count, signs)` with the signs of all vectors, batch by batch, read and checked. They are kept if more
+    /// questions are to come.
+    pub fn each_signs(&self, keep: bool, mut each: impl FnMut(u32, u32, &[u8])) -> Result<(), Damage> {
+        if keep && self.kept_signs.get().is_none() {
+            let size = (self.body - self.signs) as usize;
+            let read = self.source.read(self.signs, size)?.into_owned();
+            self.each_batch(|_, _, start, len| open_sealed(&read[start..start + len]).map(drop))?;
+            // Another thread may be first; its bytes are the same.
+            let _ = self.kept_signs.set(read);
         }
-        let size = (self.body - self.signs) as usize;
-        if keep {
-            let read = self.source.read_sealed(self.signs, size)?.into_owned();
-            return Ok(self.kept_signs.get_or_init(|| read));
-        }
-        self.source.read_sealed_into(self.signs, size, buffer)
+        let mut buffer = Vec::new();
+        self.each_batch(|first, count, start, len| {
+            let signs = match self.kept_signs.get() {
+                Some(kept) => &kept[start..start + len - SEAL],
+                None => self.source.read_sealed_into(self.signs + start as u64, len, &mut buffer)?,
+            };
+            each(first, count, signs);
+            Ok(())
+        })
     }
 
-    /// The leading numbers of all vectors, to find the nearest by.
-    pub fn leads(&self) -> Result<&Leads, Damage> {
-        if let Some(leads) = self.leads.get() {
-            return Ok(leads);
+    /// Calls `each(first section, count, place, length)` for every batch of signs, seal included.
+    fn each_batch(&self, mut each: impl FnMut(u32, u32, usize, usize) -> Result<(), Damage>) -> Result<(), Damage> {
+        for (batch, counts) in self.counts.chunks(BATCH).enumerate() {
+            let first = (batch * BATCH) as u32;
+            let (start, end) = (self.start(first), self.start(first + counts.len() as u32));
+            each(first, counts.len() as u32, start * SIGNS + batch * SEAL, (end - start) * SIGNS + SEAL)?;
         }
-        let made = Leads::of(self)?;
-        Ok(self.leads.get_or_init(|| made))
+        Ok(())
     }
 
     /// Where the block of a section lies, and its length with its seal.
     #[inline(always)]
     fn range(&self, number: u32) -> (usize, usize) {
-        let at = number as usize;
-        let (start, end) = self.span(number);
-        (start * VECTOR + at * SEAL, (end - start) * VECTOR + SEAL)
-    }
-
-    /// The block of a section within bytes that begin at `start`.
-    #[inline(always)]
-    pub fn within<'b>(&self, bytes: &'b [u8], start: usize, number: u32) -> &'b [u8] {
-        let (from, len) = self.range(number);
-        &bytes[from - start..from - start + len - SEAL]
+        (place(self.start(number), number), usize::from(self.counts[number as usize]) * VECTOR + SEAL)
     }
 
     /// The block of one section.
@@ -280,19 +277,26 @@ impl Vectors {
         Ok(self.source.read_sealed(self.body + start as u64, len)?.into_owned())
     }
 
-    /// The blocks of a run of sections as they lie, checked, and where they begin.
-    pub fn blocks(&self, first: u32, count: u32) -> Result<(Cow<'_, [u8]>, usize), Damage> {
-        let (start, (last, len)) = (self.range(first).0, self.range(first + count - 1));
-        let end = last + len;
+    /// The blocks of a run of sections as they lie, checked.
+    pub fn blocks(&self, first: u32, count: u32) -> Result<Cow<'_, [u8]>, Damage> {
+        let (from, behind) = (self.start(first), self.start(first + count));
+        let (start, end) = (place(from, first), place(behind, first + count));
         if let Some(whole) = self.whole.get() {
-            return Ok((Cow::Borrowed(&whole[start..end]), start));
+            return Ok(Cow::Borrowed(&whole[start..end]));
         }
         let bytes = self.source.read(self.body + start as u64, end - start)?;
-        for number in first..first + count {
-            let (from, len) = self.range(number);
-            open_sealed(&bytes[from - start..from - start + len])?;
+        self.check(&bytes, first, count)?;
+        Ok(bytes)
+    }
+
+    /// Checks the blocks of a run of sections.
+    fn check(&self, mut bytes: &[u8], first: u32, count: u32) -> Result<(), Damage> {
+        for vectors in self.counts(first, count) {
+            let (block, rest) = bytes.split_at_checked(usize::from(*vectors) * VECTOR + SEAL).ok_or(Damage::Short)?;
+            open_sealed(block)?;
+            bytes = rest;
         }
-        Ok((bytes, start))
+        Ok(())
     }
 
     /// Reads and checks everything once, and gives it.
@@ -302,10 +306,7 @@ impl Vectors {
         }
         let len = usize::try_from(self.source.len() - self.body).map_err(|_| Damage::Short)?;
         let whole = self.source.read(self.body, len)?.into_owned();
-        for number in 0..self.sections() {
-            let (start, len) = self.range(number);
-            open_sealed(&whole[start..start + len])?;
-        }
+        self.check(&whole, 0, self.sections())?;
         // Another thread may be first; its bytes are the same.
         Ok(self.whole.get_or_init(|| whole))
     }
