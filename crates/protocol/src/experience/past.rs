@@ -88,19 +88,30 @@ fn sort_as_committed(project: &Project, group: &mut [PastSession]) -> Result<(),
 /// the rules are asked, only their names are looked at.
 pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Result<Vec<PastSession>, StoreError> {
     let wanted = words(description);
-    let shared = |name: &str| {
+    let mut small = String::new();
+    let mut shared = |name: &str| {
         if wanted.is_empty() {
             return 0;
         }
-        let name = name.to_lowercase();
-        wanted.iter().filter(|word| name.contains(word.as_str())).count()
+        small.clear();
+        small.extend(name.chars().flat_map(char::to_lowercase));
+        wanted.iter().filter(|word| small.contains(word.as_str())).count()
     };
-    // Names begin with their date. Of thousands only the newest are kept, and those that share a word; the others cost a comparison.
+    let allowed = |name: &str, folder: &str| session_path(project, &joined(folder, name)).filter(|path| may_read(project, actor, path));
+    // Names begin with their date. Of thousands only the newest are kept, and those that share most words; the others cost a comparison.
     let mut newest: BinaryHeap<Reverse<(String, String)>> = BinaryHeap::new();
-    let mut by_name: Vec<(usize, String, String)> = Vec::new();
+    let mut by_name: BinaryHeap<Reverse<(usize, String, ProjectPath)>> = BinaryHeap::new();
     let mut pass_over = |name: &str, folder: &str| {
-        if let shared @ 1.. = shared(name) {
-            by_name.push((shared, name.to_owned(), folder.to_owned()));
+        let shared = shared(name);
+        let is_less = |Reverse((least, oldest, _)): &Reverse<(usize, String, ProjectPath)>| (shared, name) <= (*least, oldest.as_str());
+        if shared > 0
+            && (by_name.len() < BY_NAME || !by_name.peek().is_some_and(is_less))
+            && let Some(path) = allowed(name, folder)
+        {
+            by_name.push(Reverse((shared, name.to_owned(), path)));
+            if by_name.len() > BY_NAME {
+                by_name.pop();
+            }
         }
     };
     each_session_file(project, &mut |folder, name| {
@@ -114,11 +125,8 @@ pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Res
             pass_over(&name, &folder);
         }
     })?;
-    by_name.sort_by(|(a, x, _), (b, y, _)| b.cmp(a).then_with(|| y.cmp(x)));
-    let allowed =
-        |(name, folder): (&String, &String)| session_path(project, &joined(folder, name)).filter(|path| may_read(project, actor, path));
-    let mut paths: Vec<ProjectPath> = newest.iter().map(|Reverse((name, folder))| (name, folder)).filter_map(allowed).collect();
-    paths.extend(by_name.iter().map(|(_, name, folder)| (name, folder)).filter_map(allowed).take(BY_NAME));
+    let mut paths: Vec<ProjectPath> = newest.iter().filter_map(|Reverse((name, folder))| allowed(name, folder)).collect();
+    paths.extend(by_name.into_iter().map(|Reverse((_, _, path))| path));
     let read = read(project, &paths)?;
     let mut sessions: Vec<PastSession> = read.into_iter().filter_map(|(path, session)| Some((path, session?))).collect();
     sort_by_time(project, &mut sessions)?;

@@ -271,11 +271,7 @@ impl<L: Fn(u32) -> bool> Work for Scan<'_, L> {
             rest = others;
             let mut least = u32::MAX;
             for signs in all.as_chunks::<SIGNS>().0 {
-                let words = words(signs);
-                let mut differ = 0;
-                for at in 0..words.len() {
-                    differ += (words[at] ^ self.own[at]).count_ones();
-                }
+                let differ = words(signs).iter().zip(&self.own).map(|(word, own)| (word ^ own).count_ones()).sum();
                 least = least.min(differ);
             }
             if least <= self.close.limit && (self.living)(self.first + away) {

@@ -369,7 +369,7 @@ fn an_index_that_was_asked_before_answers_as_one_just_opened() {
     for question in ["Where does the cat sleep?", "猫", "when was the bridge mended?", "Grandmother's train", "租约 lease", "xyzzy"] {
         for use_model in [true, false] {
             for visible in [None, Some(&visible as Visible)] {
-                let options = Options { k: 20, visible, use_model, ..Options::default() };
+                let options = Options { k: 20, visible, use_model };
                 let fresh = Index::open(home.path()).unwrap().recall(question, &options).unwrap();
                 assert_eq!(running.recall(question, &options).unwrap(), fresh, "{question}");
                 assert_eq!(running.recall(question, &options).unwrap(), fresh, "{question}, again");
