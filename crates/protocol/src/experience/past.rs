@@ -94,7 +94,12 @@ pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Res
             return 0;
         }
         small.clear();
-        small.extend(name.chars().flat_map(char::to_lowercase));
+        if name.is_ascii() {
+            small.push_str(name);
+            small.make_ascii_lowercase();
+        } else {
+            small.extend(name.chars().flat_map(char::to_lowercase));
+        }
         wanted.iter().filter(|word| small.contains(word.as_str())).count()
     };
     let allowed = |name: &str, folder: &str| session_path(project, &joined(folder, name)).filter(|path| may_read(project, actor, path));
