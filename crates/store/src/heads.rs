@@ -5,7 +5,7 @@
 //! applied, and the rest is read from the journal. A short log stays when a command ends: folding it
 //! in and deleting it is three syncs and an unlink, more than the command itself costs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use quipu_contract::Class;
 use rusqlite::config::DbConfig;
@@ -44,8 +44,6 @@ pub(crate) struct Head {
 
 pub(crate) struct Heads {
     db: Connection,
-    /// Where SQLite writes before it writes into the database.
-    log: Option<PathBuf>,
     /// The file they are in; zero for none.
     pub inode: u64,
 }
@@ -54,12 +52,12 @@ impl Heads {
     pub fn open(path: &Path) -> Result<Heads> {
         let db = Connection::open(path)?;
         db.execute_batch("PRAGMA busy_timeout=10000; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=2000;")?;
-        Heads { db, log: Some(path.with_extension("db-wal")), inode: crate::store::inode(path) }.prepared()
+        Heads { db, inode: crate::store::inode(path) }.prepared()
     }
 
     /// Heads that live as long as this process: for a project that cannot be written.
     pub fn in_memory() -> Result<Heads> {
-        Heads { db: Connection::open_in_memory()?, log: None, inode: 0 }.prepared()
+        Heads { db: Connection::open_in_memory()?, inode: 0 }.prepared()
     }
 
     fn prepared(self) -> Result<Heads> {
@@ -304,8 +302,9 @@ impl Heads {
 
 impl Drop for Heads {
     fn drop(&mut self) {
-        let short = |log: &PathBuf| log.metadata().is_ok_and(|found| found.len() <= SHORT_LOG);
-        if self.log.as_ref().is_some_and(short) {
+        let file = self.db.path().filter(|path| !path.is_empty());
+        let log = file.and_then(|path| std::fs::metadata(format!("{path}-wal")).ok());
+        if log.is_some_and(|log| log.len() <= SHORT_LOG) {
             // If it cannot be left, it is folded in.
             let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }

@@ -19,17 +19,20 @@ impl Store {
 
     /// The names in one folder, in no order; none if it is not there. However many there are, none of them is kept.
     pub fn each_name(&self, folder: &str, tell: &mut dyn FnMut(&str)) -> Result<()> {
-        let unreadable = |error: std::io::Error| StoreError::io(format!("cannot read the folder `{folder}`"))(error);
         let folder = if folder.is_empty() { "." } else { folder };
+        let what = || format!("cannot read the folder `{folder}`");
         let opened = match self.tree.open_at(folder, OFlags::DIRECTORY | OFlags::RDONLY) {
             Err(error) if is_absent(&error) => return Ok(()),
-            other => other.map_err(unreadable)?,
+            other => other.map_err(StoreError::io_at(what))?,
         };
         let mut buffer = [MaybeUninit::uninit(); AT_ONCE];
         let mut entries = RawDir::new(opened, &mut buffer);
         while let Some(entry) = entries.next() {
-            let entry = entry.map_err(|error| unreadable(error.into()))?;
-            if let Ok(name) = entry.file_name().to_str() {
+            let entry = entry.map_err(std::io::Error::from).map_err(StoreError::io_at(what))?;
+            if let Ok(name) = entry.file_name().to_str()
+                && name != "."
+                && name != ".."
+            {
                 tell(name);
             }
         }

@@ -60,9 +60,7 @@ impl Live {
     fn of(file: File, boot: String) -> Live {
         Live { file, boot, seen: Mutex::new(Seen { bytes: [0; LINE * LINES], known: Known::default() }) }
     }
-}
 
-impl Live {
     pub fn open(path: &Path, boot: String) -> Result<Live> {
         let file = File::options().create(true).truncate(false).read(true).write(true).open(path);
         Ok(Live::of(file.map_err(StoreError::io("cannot open `.quipu/live`"))?, boot))

@@ -97,7 +97,7 @@ pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     Ok(Some(block))
 }
 
-/// Sessions that wrote nothing, one line for each agent: a host that starts again and again must not fill the text.
+/// Sessions that wrote nothing, oldest first, in one line for each agent: a host that starts again and again must not fill the text.
 fn tell_silent(waking: &Waking<'_>, silent: &[&OpenSession]) -> Vec<String> {
     let mut agents: Vec<(&Who, Vec<&OpenSession>)> = Vec::new();
     for session in silent {
@@ -107,7 +107,7 @@ fn tell_silent(waking: &Waking<'_>, silent: &[&OpenSession]) -> Vec<String> {
         }
     }
     let line = |(who, of_one): (&Who, Vec<&OpenSession>)| {
-        let newest = of_one.iter().max_by_key(|session| session.seq)?;
+        let newest = of_one.last()?;
         let since = newest.since.get(..19).unwrap_or(&newest.since);
         let ids = of_one.iter().rev().take(SILENT_NAMED).map(|session| session.id.as_str()).collect::<Vec<_>>().join(", ");
         let more = of_one.len().saturating_sub(SILENT_NAMED);
