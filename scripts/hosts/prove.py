@@ -7,6 +7,9 @@
 For each host, in a fresh project: the cold start and the skill reach the model; an append over MCP lands; a write to a sealed file is
 denied and the model hears why; a write that the hook cannot see is found afterwards; the stop gate holds once, then lets go
 and the journal says so. Then two hosts at once append to one file. What a host cannot do (its table says so) is printed.
+
+Cursor's agent talks to its vendor's servers in a language of its own, for which nothing is scripted here. Of it is shown what comes
+before: it reads the rules and the skill, starts the MCP server, and calls the hooks of a session's start and of a stop.
 """
 import json
 import os
@@ -71,6 +74,12 @@ def goose(base, home):
             "OPENAI_HOST": base, "OPENAI_API_KEY": "dummy"}
 
 
+def cursor(base, home):
+    # It runs hooks with the PATH of a login shell.
+    put(home, ".profile", f"PATH={os.path.dirname(QUIPU)}:$PATH\n")
+    return {"CURSOR_API_KEY": "dummy", "CURSOR_BACKEND_URL": base, "NODE_PATH": os.path.join(FOLDER, "node_modules")}
+
+
 # How each is called where nobody sits before it.
 CALLS = {
     "claude": ["claude", "-p", TASK, "--output-format", "stream-json", "--verbose", "--mcp-config", ".mcp.json",
@@ -88,6 +97,8 @@ CALLS = {
 # goose shows its model nothing of what a hook prints at a session's start. `opencode run` ends before a plugin can go on.
 HOSTS = {"claude": (claude, set()), "codex": (codex, set()), "gemini": (gemini, set()), "qwen": (qwen, set()),
          "opencode": (opencode, {"stop gate"}), "goose": (goose, {"cold start"})}
+# Prepared like the others, but without a model to talk to.
+SPEECHLESS = {"cursor": cursor}
 
 
 def put(folder, path, value):
@@ -128,7 +139,8 @@ class Running:
         home = tempfile.mkdtemp(prefix=f"quipu-{host}-")
         path = os.pathsep.join([os.path.dirname(QUIPU), BIN, os.environ["PATH"]])
         keep = {k: v for k, v in os.environ.items() if k in ("LANG", "TMPDIR", "TERM")}
-        own = HOSTS[host][0](self.model.base, home) if host in HOSTS else {}
+        prepare = SPEECHLESS.get(host) or HOSTS.get(host, [None])[0]
+        own = prepare(self.model.base, home) if prepare else {}
         env = {**keep, "PATH": path, "HOME": home, "XDG_CONFIG_HOME": f"{home}/.config", "NO_PROXY": "127.0.0.1", **own}
         words = words or CALLS[host]
         # A group of its own, so that nothing of it is left behind.
@@ -195,6 +207,33 @@ def alone(host):
     return [(name, "no place for it" if name in lacks and not good else "yes" if good else "NO") for name, good in checks], failed + [f"{s}: it can" for s in surprises]
 
 
+def speechless():
+    """What Cursor's own agent does in an integrated project before it needs its vendor."""
+    folder = project("cursor")
+    # A `quipu` that tells what it was called with, before the real one.
+    calls = os.path.join(folder, "../calls.txt")
+    put(folder, "../bin/quipu", f'#!/bin/sh\necho "$@" >> {calls}\nexec {QUIPU} "$@"\n')
+    os.chmod(os.path.join(folder, "../bin/quipu"), 0o755)
+    ask = [line for line in open(os.path.join(ROOT, "docs/guide/hosts/cursor.md")).read().splitlines() if line.startswith("node -e ")]
+    run = Running("cursor", folder, lambda *_: "ok", ["bash", "-c", f"PATH={folder}/../bin:$PATH; {ask[0]}"])
+    called = open(calls).read().splitlines() if os.path.exists(calls) else []
+    journal = quipu(folder, "log", "--json").stdout
+    checks = [
+        ("rules and skill read", "ruleCount: 1, skillCount: 1" in run.out),
+        ("MCP server started", "mcp --agent cursor" in called),
+        ("session begun by its hook", "begins" in journal),
+        ("stop heard, let go with a record", journal.count("stopped without a finish") == 1),
+        ("removed", quipu(folder, "integrate", "cursor", "--remove").returncode == 0 and not os.path.exists(os.path.join(folder, ".cursor"))),
+    ]
+    failed = [name for name, good in checks if not good]
+    if failed:
+        put(folder, "../said.txt", run.out)
+        print(f"  cursor: exit {run.exit}; called {called}; see {os.path.dirname(folder)}", file=sys.stderr)
+    else:
+        shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
+    return [(name, "yes" if good else "NO") for name, good in checks], failed
+
+
 def plugin(folder_of_plugins):
     """The plugin of the release instead of `integrate`: Claude Code's own validator, then a cold start and a denial."""
     path = os.pathsep.join([BIN, os.environ["PATH"]])
@@ -234,12 +273,12 @@ def followed(host):
     lacks = HOSTS[host][1] if host in HOSTS else {"cold start"}
     # What a host keeps in the project for itself is its own affair.
     ours = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".mcp.json", ".claude/settings.json", ".codex/config.toml", ".codex/hooks.json",
-            ".gemini/settings.json", ".qwen/settings.json", "opencode.json", ".opencode/plugin/quipu.js", ".cursor/mcp.json",
+            ".gemini/settings.json", ".qwen/settings.json", "opencode.json", ".opencode/plugin/quipu.js", ".cursor/mcp.json", ".cursor/hooks.json",
             ".claude/skills/quipu/SKILL.md", ".agents/skills/quipu/SKILL.md", ".agents/plugins/quipu/hooks/hooks.json"]
     there = [os.path.join(folder, path) for path in ours]
     left = [path for path in there if os.path.exists(path) and "quipu" in open(path).read()]
-    began = f"{host}  session" in run.out or "begins" in run.out or host == "cursor"
-    good = run.exit == 0 and began and ("cold start" in lacks or run.model.heard(SECRET)) and not left
+    began = f"{host}  session" in run.out or "begins" in run.out
+    good = run.exit == 0 and began and (host == "cursor" or "cold start" in lacks or run.model.heard(SECRET)) and not left
     if host in HOSTS:
         good = good and "- seen" in open(os.path.join(folder, "decisions.md")).read()
     if good:
@@ -272,18 +311,23 @@ def together(one, other, entries=8):
 
 
 def main():
-    named = sys.argv[3:] or list(HOSTS)
+    named = sys.argv[3:] or [*HOSTS, *SPEECHLESS]
     path = os.pathsep.join([BIN, os.environ["PATH"]])
-    there = [host for host in named if shutil.which(host, path=path)]
+    there = [host for host in named if host in HOSTS and shutil.which(host, path=path)]
+    has_cursor = "cursor" in named and os.path.isdir(os.path.join(FOLDER, "node_modules/@cursor/sdk"))
     for host in named:
-        if host not in there:
+        if host not in there and not (host == "cursor" and has_cursor):
             print(f"SKIPPED {host}: the program is not in {BIN} nor on PATH")
     failed = []
     for host in there:
         rows, wrong = alone(host)
         print(f"{host:<9} " + ", ".join(f"{name}: {word}" for name, word in rows), flush=True)
         failed += [f"{host}: {what}" for what in wrong]
-    for host in [*there, *([] if sys.argv[3:] else ["cursor", "agents-md"])]:
+    if has_cursor:
+        rows, wrong = speechless()
+        print("cursor    " + ", ".join(f"{name}: {word}" for name, word in rows), flush=True)
+        failed += [f"cursor: {what}" for what in wrong]
+    for host in [*there, *(["cursor"] if has_cursor else []), *([] if sys.argv[3:] else ["agents-md"])]:
         fine = followed(host)
         print(f"{host:<9} its page, followed word for word: {'yes' if fine else 'NO'}", flush=True)
         failed += [] if fine else [f"{host}: its page"]

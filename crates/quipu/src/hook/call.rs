@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::edit::Replacement;
+use super::manner::Manner;
 use super::{patch, shell};
 
 /// A host's call of a hook.
@@ -66,15 +67,21 @@ impl Call {
         }
         let text = |names: &[&str]| names.iter().find_map(|n| value.get(*n)?.as_str()).map(str::to_owned);
         let input = ["tool_input", "toolInput", "args", "input", "arguments"].iter().find_map(|n| value.get(*n));
+        let root = || value.get("workspace_roots")?.get(0)?.as_str().map(str::to_owned);
         Ok(Call {
             event: text(&["hook_event_name", "hookEventName"]),
             source: text(&["source", "trigger"]),
-            cwd: text(&["cwd", "directory", "workspace"]).map(PathBuf::from),
-            again: ["stop_hook_active", "stopHookActive"].iter().find_map(|n| value.get(*n)?.as_bool()),
+            cwd: text(&["cwd", "directory", "workspace"]).or_else(root).map(PathBuf::from),
+            again: ["stop_hook_active", "stopHookActive"].iter().find_map(|n| value.get(*n)?.as_bool()).or_else(|| held_before(&value)),
             tool: text(&["tool_name", "toolName", "tool"]).unwrap_or_default(),
             // Some hosts put a shell command beside the event itself.
-            input: input.unwrap_or(&value).clone(),
+            input: input.map_or_else(|| value.clone(), unwrapped),
         })
+    }
+
+    /// How this host wants to be answered.
+    pub fn manner(&self) -> Manner {
+        Manner::of(self.event.as_deref())
     }
 
     /// Everything the tool would plainly do to files, in order. Quipu's own tools are judged when they act.
@@ -117,7 +124,7 @@ impl Call {
         if let Some(text) = text(&["content", "contents", "file_text", "fileText"]) {
             return vec![Deed::Put { path, text }];
         }
-        if ["new_source", "insert_text", "insert_line", "patch", "diff"].iter().any(|n| input.get(*n).is_some()) {
+        if ["new_source", "insert_text", "insert_line", "patch", "diff", "code_edit"].iter().any(|n| input.get(*n).is_some()) {
             return vec![Deed::Change { path }];
         }
         let tool = self.tool.to_lowercase();
@@ -126,6 +133,18 @@ impl Call {
             false => Vec::new(),
         }
     }
+}
+
+/// A tool's input; some hosts send it as JSON within a text.
+fn unwrapped(input: &Value) -> Value {
+    input.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| input.clone())
+}
+
+/// Some hosts count how often a stop was answered with more work. An agent that was broken off is not sent on either.
+fn held_before(value: &Value) -> Option<bool> {
+    let held = value.get("loop_count")?.as_u64()? > 0;
+    let broken_off = value.get("status").and_then(Value::as_str).is_some_and(|status| status != "completed");
+    Some(held || broken_off)
 }
 
 fn replacement(value: &Value) -> Option<Replacement> {
@@ -154,6 +173,7 @@ mod tests {
             r#"{"tool":"edit","args":{"filePath":"a.md","oldString":"x","newString":"y"}}"#,
             r#"{"tool_name":"developer__text_editor","tool_input":{"command":"str_replace","path":"a.md","old_str":"x","new_str":"y"}}"#,
             r#"{"tool_name":"mcp__fs__edit_file","tool_input":{"path":"a.md","edits":[{"oldText":"x","newText":"y"}]}}"#,
+            r#"{"hook_event_name":"preToolUse","tool_name":"MCP:edit_file","tool_input":"{\"path\":\"a.md\",\"edits\":[{\"oldText\":\"x\",\"newText\":\"y\"}]}"}"#,
         ] {
             assert_eq!(deeds(json), wanted, "{json}");
         }

@@ -11,9 +11,10 @@ use quipu_store::{Change, OpenSession, Options, Who};
 use quipu_text::Counter;
 use serde_json::json;
 
+use super::UNJUDGED;
 use super::call::Call;
+use super::manner::Manner;
 use super::verdict::Judge;
-use super::{DENIED, UNJUDGED};
 use crate::answer::{Answer, Failure};
 use crate::ops::finish::listed;
 use crate::session::Session;
@@ -35,6 +36,7 @@ pub fn hear(event: Event, said: Result<String, String>, budget: u64, session: &S
     let call = said.and_then(|text| Call::parse(&text));
     let cwd = call.as_ref().ok().and_then(|c| c.cwd.clone()).filter(|c| c.is_dir()).unwrap_or_else(|| session.folder.clone());
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
+    let manner = call.as_ref().map_or(Manner::Plain, Call::manner);
     let heard = call.map_err(|what| Failure::usage(what, "")).and_then(|call| match event {
         Event::SessionStart => session_start(&call, &cwd, budget, session),
         Event::PreTool => pre_tool(&call, &cwd, session),
@@ -42,13 +44,12 @@ pub fn hear(event: Event, said: Result<String, String>, budget: u64, session: &S
         Event::Stop => stop(&call, &cwd, session),
     });
     heard.unwrap_or_else(|failure| {
-        let denies = event == Event::PreTool && fail_of(&cwd) == Fail::Closed;
+        if event == Event::PreTool && fail_of(&cwd) == Fail::Closed {
+            return manner.denied(&failure).say("quipu could not judge this edit, and the contract says: hooks fail = \"closed\"");
+        }
         let mut answer = Answer::new(failure.json(), "").say(failure.render());
-        answer.exit = if denies { DENIED } else { UNJUDGED };
-        answer.say(match denies {
-            true => "quipu could not judge this edit, and the contract says: hooks fail = \"closed\"",
-            false => "quipu could not do its part of this; the host goes on",
-        })
+        answer.exit = UNJUDGED;
+        answer.say("quipu could not do its part of this; the host goes on")
     })
 }
 
@@ -69,17 +70,13 @@ fn project_at(cwd: &Path) -> Result<Option<Project>, Failure> {
     }
 }
 
-fn nothing() -> Answer {
-    Answer::new(json!({}), "")
-}
-
 fn newest_session(project: &Project, actor: &Actor) -> Result<Option<OpenSession>, Failure> {
     let mine = Who::from(actor);
     Ok(project.store.sessions()?.into_iter().rfind(|s| s.who == mine && !s.over))
 }
 
 fn session_start(call: &Call, cwd: &Path, budget: u64, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd)? else { return Ok(nothing()) };
+    let Some(project) = project_at(cwd)? else { return Ok(call.manner().nothing()) };
     let actor = &session.actor;
     // After a compaction the same session goes on; it is told again, not begun again.
     let goes_on = call.source.as_deref().is_some_and(|source| source != "startup");
@@ -90,13 +87,7 @@ fn session_start(call: &Call, cwd: &Path, budget: u64, session: &Session) -> Res
     let awake = start(&project, actor, &StartRequest { budget: Tokens(left), scene: None, delegation: None, task: None, peek })?;
     let text = task + &awake.text + &calling(&project, actor);
     remember_name(actor);
-    Ok(match &call.event {
-        Some(name) => {
-            let told = json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}});
-            Answer::new(told.clone(), format!("{told}\n"))
-        }
-        None => Answer::new(json!({"text": text}), text),
-    })
+    Ok(call.manner().told(call.event.as_deref(), text))
 }
 
 /// The task process, if one is under way: what an agent must not lose.
@@ -151,19 +142,16 @@ fn pre_tool(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failur
     let mut judge = Judge::new(session);
     for deed in call.deeds() {
         if let Some(refusal) = judge.refusal(cwd, &deed)? {
-            let mut answer = Answer::new(refusal.json(), "").say(refusal.render());
-            answer.json["exit"] = json!(DENIED);
-            answer.exit = DENIED;
-            return Ok(answer);
+            return Ok(call.manner().denied(&refusal));
         }
     }
-    Ok(nothing())
+    Ok(call.manner().nothing())
 }
 
 fn pre_compact(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd)? else { return Ok(nothing()) };
+    let Some(project) = project_at(cwd)? else { return Ok(call.manner().nothing()) };
     if project.store.is_read_only() {
-        return Ok(nothing());
+        return Ok(call.manner().nothing());
     }
     // What an agent wrote with its own tools becomes part of the journal while someone still knows why.
     let survey = project.store.survey()?;
@@ -171,7 +159,8 @@ fn pre_compact(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Fai
     let kept = task.as_ref().and_then(|path| survey.files.iter().find(|f| f.path == path.as_str()));
     let note = json!({"hook": "pre-compact", "trigger": call.source, "task": kept.map(|f| json!({"path": f.path, "version": f.version}))});
     let receipt = project.judge(Change::by(&session.actor).why("the context is compacted").note(note.clone()))?.publish()?;
-    let mut answer = Answer::new(note, "").say(format!("commit {}", receipt.seq));
+    let mut answer = call.manner().nothing().say(format!("commit {}", receipt.seq));
+    answer.json = note;
     for file in survey.flagged() {
         answer = answer.say(format!("flagged: {}; quipu status", file.path));
     }
@@ -179,9 +168,9 @@ fn pre_compact(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Fai
 }
 
 fn stop(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd)? else { return Ok(nothing()) };
+    let Some(project) = project_at(cwd)? else { return Ok(call.manner().nothing()) };
     let actor = &session.actor;
-    let Some(open) = newest_session(&project, actor)? else { return Ok(nothing()) };
+    let Some(open) = newest_session(&project, actor)? else { return Ok(call.manner().nothing()) };
     let asked = Finish { dry_run: true, session: Some(open.id.clone()), ..Finish::default() };
     let missing = match finish(&project, actor, &asked)? {
         Closed::Would { missing, .. } | Closed::Missing(missing) => missing,
@@ -189,7 +178,7 @@ fn stop(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     };
     let is_let_go = |note: &serde_json::Value| note["hook"] == "stop" && note["session"] == json!(open.id);
     if missing.is_empty() || project.store.noted(open.seq)?.iter().any(|n| is_let_go(&n.note)) {
-        return Ok(nothing());
+        return Ok(call.manner().nothing());
     }
     let names: Vec<&str> = missing.iter().map(|m| m.name.as_str()).collect();
     // Whoever was held once is let go, and so is whoever cannot be asked whether it was.
@@ -199,14 +188,12 @@ fn stop(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
         project.judge(Change::by(actor).why(why).note(note))?.publish()?;
     }
     if call.again == Some(true) {
-        return Ok(nothing().say(format!("let go without a finish; missing: {}", names.join(", "))));
+        return Ok(call.manner().nothing().say(format!("let go without a finish; missing: {}", names.join(", "))));
     }
     let asks = match project.contract.language {
         Language::En => "This session is not finished. Before you stop: quipu finish, with what is missing:",
         Language::Zh => "本次会话尚未收尾。停下之前请执行 quipu finish，并补上：",
     };
     let told = format!("{asks}\n{}{}", listed(&missing), calling(&project, actor).trim_start());
-    let mut answer = Answer::new(json!({"missing": missing}), "").say(told.trim_end());
-    answer.exit = DENIED;
-    Ok(answer)
+    Ok(call.manner().held(json!(missing), told.trim_end()))
 }

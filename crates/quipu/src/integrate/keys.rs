@@ -39,14 +39,23 @@ pub fn part(text: &str, ours: &Value) -> Result<String, JsonError> {
 fn part_at(text: String, pointer: &JsonPointer, ours: &Value) -> Result<String, JsonError> {
     let text = match (ours, value_at(&text, pointer)?) {
         (_, None) => return Ok(text),
-        (Value::Object(keys), Some(Value::Object(_))) => keys.iter().try_fold(text, |text, (key, value)| {
-            let pointer = pointer.child(key);
-            if key == "quipu" { remove_value(&text, &pointer) } else { part_at(text, &pointer, value) }
-        })?,
+        (Value::Object(keys), Some(Value::Object(_))) => {
+            let (plain, nested): (Vec<_>, Vec<_>) = keys.iter().partition(|(_, value)| !value.is_object() && !value.is_array());
+            let text = nested.into_iter().try_fold(text, |text, (key, value)| {
+                let pointer = pointer.child(key);
+                if key == "quipu" { remove_value(&text, &pointer) } else { part_at(text, &pointer, value) }
+            })?;
+            // A plain value, such as the version of the file, goes with the last of what it is said of.
+            let left = value_at(&text, pointer)?;
+            let is_last = |there: &serde_json::Map<String, Value>| there.iter().all(|(key, value)| plain.contains(&(key, value)));
+            match left.as_ref().and_then(Value::as_object).is_some_and(is_last) {
+                true => plain.iter().try_fold(text, |text, (key, _)| remove_value(&text, &pointer.child(*key)))?,
+                false => text,
+            }
+        }
         (Value::Array(items), Some(Value::Array(there))) => {
             without_items(text, pointer, &there, |item| is_ours(item) || items.contains(item))?
         }
-        (ours, Some(there)) if *ours == there => return remove_value(&text, pointer),
         _ => return Ok(text),
     };
     let is_empty = match value_at(&text, pointer)? {
@@ -87,6 +96,15 @@ mod tests {
         assert_eq!(serde_json::from_str::<Value>(&join(&older, &ours).unwrap()).unwrap(), value);
         let without: Value = serde_json::from_str(&part(&with, &ours).unwrap()).unwrap();
         assert_eq!(without, serde_json::from_str::<Value>(text).unwrap());
+        assert_eq!(part(&join("", &ours).unwrap(), &ours).unwrap().trim(), "{}");
+    }
+
+    #[test]
+    fn a_version_stays_with_what_others_wrote_under_it() {
+        let ours = json!({"version": 1, "hooks": {"stop": [{"command": "quipu hook stop --agent a"}]}});
+        let text = "{\n  \"version\": 1,\n  \"hooks\": {\n    \"stop\": [{\"command\": \"beep\"}]\n  }\n}\n";
+        let with = join(text, &ours).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&part(&with, &ours).unwrap()).unwrap(), serde_json::from_str::<Value>(text).unwrap());
         assert_eq!(part(&join("", &ours).unwrap(), &ours).unwrap().trim(), "{}");
     }
 }
