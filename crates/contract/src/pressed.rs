@@ -1,22 +1,43 @@
-//! A contract file that was parsed when the program was built: its values in a row, each with its place in the text.
+//! What a contract file says, read from its row of values (`press.rs`) into the types of `manifest.rs`.
 //!
-//! Every command resolves the contract, so it must cost next to nothing; parsing a built-in profile's TOML was most of it. The row is
-//! written by the build script of the crate that holds the profiles. A value is a tag, where it begins and ends in the text, and what it
-//! holds; numbers are little-endian, `u32` unless said otherwise:
-//!
-//! `s` length, UTF-8 · `i` i64 · `f` f64 · `b` u8 · `a` count, values · `t` count, pairs of (length, UTF-8) and a value
+//! Every command resolves the contract, so it must cost next to nothing: the built-in profiles are pressed when the program is built, and
+//! only a project's own files are when it runs. Both come this way, so there is one reader for them.
 
 use std::ops::Range;
 
-use serde::de::value::{BorrowedStrDeserializer, Error};
+use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use serde_spanned::de::{SpannedDeserializer, is_spanned};
 
+use crate::press::Misread;
+
+impl Misread {
+    /// The innermost place is the one to look at.
+    fn at(mut self, span: Range<usize>) -> Misread {
+        self.span.get_or_insert(span);
+        self
+    }
+}
+
+impl std::fmt::Display for Misread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Misread {}
+
+impl serde::de::Error for Misread {
+    fn custom<T: std::fmt::Display>(message: T) -> Misread {
+        Misread { message: message.to_string(), span: None }
+    }
+}
+
 /// What a pressed file says.
-pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Misread> {
     let mut rest = Rest(bytes);
     T::deserialize(rest.value()?)
 }
@@ -25,32 +46,37 @@ pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
 struct Rest<'de>(&'de [u8]);
 
 impl<'de> Rest<'de> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Misread> {
         let (taken, rest) = self.0.split_first_chunk::<N>().ok_or_else(cut_off)?;
         self.0 = rest;
         Ok(*taken)
     }
 
-    fn number(&mut self) -> Result<usize, Error> {
+    fn number(&mut self) -> Result<usize, Misread> {
         Ok(u32::from_le_bytes(self.take()?) as usize)
     }
 
-    fn text(&mut self) -> Result<&'de str, Error> {
+    fn text(&mut self) -> Result<&'de str, Misread> {
         let length = self.number()?;
         let (text, rest) = self.0.split_at_checked(length).ok_or_else(cut_off)?;
         self.0 = rest;
-        std::str::from_utf8(text).map_err(Error::custom)
+        std::str::from_utf8(text).map_err(Misread::custom)
     }
 
-    fn value(&mut self) -> Result<Value<'de, '_>, Error> {
+    fn key(&mut self) -> Result<(&'de str, Range<usize>), Misread> {
+        let span = self.number()?..self.number()?;
+        Ok((self.text()?, span))
+    }
+
+    fn value(&mut self) -> Result<Value<'de, '_>, Misread> {
         let [tag] = self.take()?;
         let span = self.number()?..self.number()?;
         Ok(Value { tag, span, rest: self })
     }
 }
 
-fn cut_off() -> Error {
-    Error::custom("a pressed file that is cut off")
+fn cut_off() -> Misread {
+    Misread::custom("a pressed file that is cut off")
 }
 
 /// A value whose head was read.
@@ -61,43 +87,49 @@ struct Value<'de, 'r> {
 }
 
 impl<'de> Deserializer<'de> for Value<'de, '_> {
-    type Error = Error;
+    type Error = Misread;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.tag {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misread> {
+        let read = match self.tag {
             b's' => visitor.visit_borrowed_str(self.rest.text()?),
             b'i' => visitor.visit_i64(i64::from_le_bytes(self.rest.take()?)),
             b'f' => visitor.visit_f64(f64::from_le_bytes(self.rest.take()?)),
             b'b' => visitor.visit_bool(self.rest.take::<1>()? == [1]),
             b'a' => visitor.visit_seq(Many { left: self.rest.number()?, rest: self.rest }),
             b't' => visitor.visit_map(Many { left: self.rest.number()?, rest: self.rest }),
-            tag => Err(Error::custom(format!("a pressed file with a value of kind {tag}"))),
-        }
+            tag => Err(Misread::custom(format!("a pressed file with a value of kind {tag}"))),
+        };
+        read.map_err(|error| error.at(self.span))
     }
 
-    fn deserialize_struct<V: Visitor<'de>>(self, name: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_struct<V: Visitor<'de>>(self, name: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value, Misread> {
         match is_spanned(name) {
             true => visitor.visit_map(SpannedDeserializer::new(Value { span: self.span.clone(), ..self }, self.span)),
             false => self.deserialize_any(visitor),
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misread> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misread> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_enum<V: Visitor<'de>>(self, _: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
-        match self.tag {
-            b't' => {
-                self.rest.number()?;
-                visitor.visit_enum(Variant { name: self.rest.text()?, rest: self.rest })
-            }
-            _ => visitor.visit_enum(self.rest.text()?.into_deserializer()),
-        }
+    fn deserialize_enum<V: Visitor<'de>>(self, _: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value, Misread> {
+        let read = match self.tag {
+            b's' => visitor.visit_enum(self.rest.text()?.into_deserializer()),
+            b't' => match self.rest.number()? {
+                1 => {
+                    let (name, _) = self.rest.key()?;
+                    visitor.visit_enum(Variant { name, rest: self.rest })
+                }
+                _ => Err(Misread::custom("wanted exactly 1 element, more than 1 element")),
+            },
+            _ => Err(Misread::custom("wanted string or table")),
+        };
+        read.map_err(|error| error.at(self.span))
     }
 
     forward_to_deserialize_any! {
@@ -106,7 +138,7 @@ impl<'de> Deserializer<'de> for Value<'de, '_> {
     }
 }
 
-impl<'de> IntoDeserializer<'de, Error> for Value<'de, '_> {
+impl<'de> IntoDeserializer<'de, Misread> for Value<'de, '_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -121,9 +153,9 @@ struct Many<'de, 'r> {
 }
 
 impl<'de> SeqAccess<'de> for Many<'de, '_> {
-    type Error = Error;
+    type Error = Misread;
 
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Misread> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
         seed.deserialize(self.rest.value()?).map(Some)
@@ -135,15 +167,16 @@ impl<'de> SeqAccess<'de> for Many<'de, '_> {
 }
 
 impl<'de> MapAccess<'de> for Many<'de, '_> {
-    type Error = Error;
+    type Error = Misread;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misread> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
-        seed.deserialize(BorrowedStrDeserializer::new(self.rest.text()?)).map(Some)
+        let (key, span) = self.rest.key()?;
+        seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some).map_err(|error: Misread| error.at(span))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misread> {
         seed.deserialize(self.rest.value()?)
     }
 }
@@ -155,31 +188,68 @@ struct Variant<'de, 'r> {
 }
 
 impl<'de, 'r> EnumAccess<'de> for Variant<'de, 'r> {
-    type Error = Error;
+    type Error = Misread;
     type Variant = Value<'de, 'r>;
 
-    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Value<'de, 'r>), Error> {
-        let name = seed.deserialize(BorrowedStrDeserializer::<Error>::new(self.name))?;
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Value<'de, 'r>), Misread> {
+        let name = seed.deserialize(BorrowedStrDeserializer::<Misread>::new(self.name))?;
         Ok((name, self.rest.value()?))
     }
 }
 
 impl<'de> VariantAccess<'de> for Value<'de, '_> {
-    type Error = Error;
+    type Error = Misread;
 
-    fn unit_variant(self) -> Result<(), Error> {
-        Err(Error::custom("a pressed file with a variant that holds nothing"))
+    fn unit_variant(self) -> Result<(), Misread> {
+        Err(Misread::custom("a pressed file with a variant that holds nothing"))
     }
 
-    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Error> {
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Misread> {
         seed.deserialize(self)
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Misread> {
         self.deserialize_any(visitor)
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
+    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Misread> {
         self.deserialize_any(visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::manifest::Manifest;
+    use crate::press::press;
+
+    fn fault(text: &str) -> (String, String) {
+        let error = press(text).and_then(|row| super::read::<Manifest>(&row)).unwrap_err();
+        let span = error.span.unwrap();
+        (error.message, text[span].to_owned())
+    }
+
+    /// TOML's own reader is the judge of what is said of a fault.
+    fn as_toml_says(text: &str) -> (String, String) {
+        let error = toml::from_str::<Manifest>(text).unwrap_err();
+        (error.message().to_owned(), text[error.span().unwrap()].to_owned())
+    }
+
+    #[test]
+    fn a_fault_has_its_words_and_its_place() {
+        for text in [
+            "quipu = 1\nprofilez = []\n",
+            "quipu = \"one\"\n",
+            "quipu = -1\n",
+            "quipu = 1\nlanguage = \"de\"\n",
+            "quipu = 1\n[[files]]\npath = \"a.md\"\nclass = \"sealed\"\nkind = 1\n",
+            "quipu = 1\n[units.ch01]\ntitel = \"x\"\n",
+            "quipu = 1\n[hooks]\nfail = 3\n",
+            "quipu = 1\nquipu = 2\n",
+            "quipu = 1\n[vars\n",
+        ] {
+            assert_eq!(fault(text), as_toml_says(text), "{text}");
+        }
+        assert_eq!(fault("quipu = 1\n[vars]\nday = 2026-01-01\n").1, "2026-01-01");
+        assert_eq!(fault("quipu = 99999999999999999999\n").1, "99999999999999999999");
     }
 }

@@ -22,6 +22,7 @@ use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable
 use crate::order::{check_steps, check_units};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::{Need, Pointer, Shrink, WritePointer};
+use crate::press::{Misread, press};
 use crate::rehearsal::Rehearsed;
 use crate::role::{AgentKind, Role};
 use crate::tokens::Tokens;
@@ -42,10 +43,10 @@ impl Source {
     }
 
     /// What a file says: from its text, if it was not parsed before.
-    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, toml::de::Error> {
+    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, Misread> {
         match self.pressed.and_then(|bytes| crate::pressed::read(bytes).ok()) {
             Some(parsed) => Ok(parsed),
-            None => toml::from_str(&self.text),
+            None => crate::pressed::read(&press(&self.text)?),
         }
     }
 }
@@ -106,14 +107,9 @@ impl Resolver {
         match source.parse() {
             Ok(parsed) => Some(parsed),
             Err(error) => {
-                let span = error.span().unwrap_or(0..0);
+                let span = error.span.unwrap_or(0..0);
                 // serde says "expected one of …" itself; that is the list of allowed values.
-                self.fault(
-                    source,
-                    span,
-                    error.message().to_owned(),
-                    "quipu contract schema     (every key and value that is allowed)".into(),
-                );
+                self.fault(source, span, error.message, "quipu contract schema     (every key and value that is allowed)".into());
                 None
             }
         }
