@@ -10,18 +10,19 @@ pub enum Manner {
     /// Text on stdout; exit 2 denies, with the reason on stderr. Whoever names no event.
     #[default]
     Plain,
-    /// The same, but text comes as `{"hookSpecificOutput": …}`. Whoever names its events like `PreToolUse`.
+    /// The same, but text comes as `{"hookSpecificOutput": …}`. Whoever names its events.
     Nested,
-    /// Everything in fields of one object, denials too. Whoever names its events like `preToolUse`.
+    /// Everything in fields of one object, denials too: Cursor, which tells its version with every call. Nobody else is
+    /// taken for it, since every other host known reads a denial from the exit code.
     Flat,
 }
 
 impl Manner {
-    pub fn of(event: Option<&str>) -> Manner {
-        match event.and_then(|name| name.chars().next()) {
-            None => Manner::Plain,
-            Some(first) if first.is_lowercase() => Manner::Flat,
+    pub fn of(said: &Value, event: Option<&str>) -> Manner {
+        match event {
+            _ if said.get("cursor_version").is_some() => Manner::Flat,
             Some(_) => Manner::Nested,
+            None => Manner::Plain,
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! No rule lives here. An edit becomes a change that the store judges and nobody publishes; a stop is a finish that
 //! nobody carries out. Exit 2 with the reason on stderr is a denial, and nothing else ever exits so; a host that reads
-//! denials from fields of JSON gets them there.
+//! denials from fields of JSON (`manner.rs`) gets them there.
 
 mod call;
 mod edit;
