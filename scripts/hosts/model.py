@@ -120,7 +120,7 @@ class Model:
                 pass
 
             def do_GET(self):
-                self.send(json.dumps({"data": [], "models": [], "items": [{"id": "mock-model", "displayName": "mock"}]}))
+                self.send(json.dumps({"data": [], "models": [], "items": [{"id": "composer-2", "displayName": "Composer"}]}))
 
             def do_POST(self):
                 text = self.rfile.read(int(self.headers.get("content-length") or 0))
