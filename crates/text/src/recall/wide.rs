@@ -392,13 +392,15 @@ mod tests {
     struct Products<'v>(&'v [i16], &'v [u8]);
 
     impl Work for Products<'_> {
-        type Out = ([[i32; 4]; 2], [[i32; 4]; 3], i32);
+        type Out = ([[i32; 4]; 2], [[i32; 4]; 3], i32, u32);
         #[inline(always)]
         fn work<W: Width>(self, width: W) -> Self::Out {
             let row = |at: usize| &self.0[64 * at..64 * at + 64];
             let codes = |at: usize| &self.1[64 * at..64 * at + 64];
             let few = width.few_products([row(0), row(1), row(2)], [codes(0), codes(1), codes(2), codes(3)]);
-            (width.products([row(0), row(1), row(2), row(3)], [row(4), row(5)]), few, width.product(codes(0), row(1)))
+            let fractions: Vec<f32> = row(2).iter().map(|number| f32::from(*number) * 0.37).collect();
+            let dot = width.dot_codes(&fractions, codes(3)).to_bits();
+            (width.products([row(0), row(1), row(2), row(3)], [row(4), row(5)]), few, width.product(codes(0), row(1)), dot)
         }
     }
 
@@ -411,7 +413,13 @@ mod tests {
         assert_eq!(most(&a, 0.0), a.iter().fold(0.0, |most, value| value.abs().max(most)));
         let numbers: Vec<i16> = (0..384).map(|at| (at * 89 % 16381) as i16 - 8190).collect();
         let codes: Vec<u8> = (0..256).map(|at| (at * 37) as u8).collect();
-        assert_eq!(wide(Products(&numbers, &codes)), Products(&numbers, &codes).work(Plain));
+        let plain = Products(&numbers, &codes).work(Plain);
+        assert_eq!(wide(Products(&numbers, &codes)), plain);
+        // Where registers are wider, those of 256 bits are still tried.
+        #[cfg(all(feature = "model", target_arch = "x86_64"))]
+        if let Some(v3) = pulp::x86::V3::try_new() {
+            assert_eq!(v3.vectorize(x86::With(Products(&numbers, &codes), v3)), plain);
+        }
         assert!((sum(&a) - a.iter().sum::<f32>()).abs() < 1e-4);
     }
 }
