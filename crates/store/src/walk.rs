@@ -178,31 +178,40 @@ impl Drop for Held<'_> {
 /// The entries of one folder. Kept from folder to folder, so that no name costs an allocation.
 #[derive(Default)]
 struct Names {
-    bytes: Vec<u8>,
-    entries: Vec<(usize, FileType)>,
+    /// All names, each with the zero that the kernel wants behind it.
+    text: String,
+    /// Where each begins and ends, and what it is.
+    entries: Vec<(usize, usize, FileType)>,
 }
 
 impl Names {
     fn read(&mut self, folder: &OwnedFd, buffer: &mut [MaybeUninit<u8>]) -> io::Result<()> {
-        self.bytes.clear();
+        self.text.clear();
         self.entries.clear();
         let mut entries = RawDir::new(folder, buffer);
         while let Some(entry) = entries.next() {
             let entry = entry?;
-            let name = entry.file_name();
-            if name.to_str().is_ok_and(|name| name != "." && name != "..") {
-                self.entries.push((self.bytes.len(), entry.file_type()));
-                self.bytes.extend(name.to_bytes_with_nul());
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if name != "." && name != ".." {
+                let start = self.text.len();
+                self.text.push_str(name);
+                self.entries.push((start, self.text.len(), entry.file_type()));
+                self.text.push('\0');
             }
         }
         Ok(())
     }
 
+    /// Each name as text.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(start, end, _)| &self.text[*start..*end])
+    }
+
     /// Each name, as the kernel wants it and as text.
     fn iter(&self) -> impl Iterator<Item = (&CStr, &str, FileType)> {
-        self.entries.iter().filter_map(|(start, kind)| {
-            let name = CStr::from_bytes_until_nul(&self.bytes[*start..]).ok()?;
-            Some((name, name.to_str().ok()?, *kind))
+        self.entries.iter().filter_map(|(start, end, kind)| {
+            let name = CStr::from_bytes_with_nul(&self.text.as_bytes()[*start..=*end]).ok()?;
+            Some((name, &self.text[*start..*end], *kind))
         })
     }
 }
@@ -276,7 +285,7 @@ impl Store {
                 other => other.map_err(StoreError::io("cannot walk the project"))?,
             };
             names.read(&fd, &mut buffer).map_err(StoreError::io("cannot walk the project"))?;
-            if !only_known && !folder.is_empty() && names.iter().any(|(_, name, _)| marks_cache(&fd, name)) {
+            if !only_known && !folder.is_empty() && names.texts().any(|name| marks_cache(&fd, name)) {
                 if !self.knows_below(&folder)? {
                     continue;
                 }

@@ -176,10 +176,15 @@ impl<'b> Cursor<'b> {
         Ok(taken)
     }
 
+    /// The next counted bytes.
+    pub fn bytes(&mut self) -> Result<&'b [u8], Damage> {
+        let len = self.size()?;
+        self.take(len)
+    }
+
     /// The next counted bytes, as text.
     pub fn text(&mut self) -> Result<&'b str, Damage> {
-        let len = self.size()?;
-        std::str::from_utf8(self.take(len)?).map_err(|_| Damage::Short)
+        std::str::from_utf8(self.bytes()?).map_err(|_| Damage::Short)
     }
 }
 

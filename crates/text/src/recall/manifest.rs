@@ -164,16 +164,16 @@ impl Catalogue {
             catalogue.segments.push(Named { id, stamp: u64::from_le_bytes(stamp) });
         }
         let small = |value| u32::try_from(value).map_err(|_| Damage::Short);
-        catalogue.texts.reserve(inside.len());
+        let mut texts = Vec::with_capacity(inside.len());
         let count = cursor.size()?;
         catalogue.files.reserve(count.min(inside.len()));
         catalogue.extents.reserve(count.min(inside.len()));
         for _ in 0..count {
-            let path = small(catalogue.texts.len() as u64)?;
-            catalogue.texts.push_str(cursor.text()?);
-            let version = catalogue.texts.len() as u32;
-            catalogue.texts.push_str(cursor.text()?);
-            let end = catalogue.texts.len() as u32;
+            let path = small(texts.len() as u64)?;
+            texts.extend(cursor.bytes()?);
+            let version = texts.len() as u32;
+            texts.extend(cursor.bytes()?);
+            let end = texts.len() as u32;
             let tier = Tier::of_number(cursor.take(1)?[0]).ok_or(Damage::Format)?;
             let terms = cursor.number()?;
             let first = catalogue.extents.len() as u32;
@@ -184,7 +184,11 @@ impl Catalogue {
             }
             catalogue.files.push(Listed { path, version, end, tier, terms, first, count });
         }
-        Ok(catalogue)
+        // All of it is checked at once, which is much faster, and then that no text begins or ends within a letter.
+        catalogue.texts = String::from_utf8(texts).map_err(|_| Damage::Short)?;
+        let begins = |at: u32| catalogue.texts.is_char_boundary(at as usize);
+        let whole = catalogue.files.iter().all(|file| begins(file.path) && begins(file.version));
+        if whole { Ok(catalogue) } else { Err(Damage::Short) }
     }
 
     /// How many files there are.

@@ -41,7 +41,7 @@ impl Work for AddMeaning<'_, '_> {
         let mut own_codes = [0i16; DIMENSIONS];
         for index in (0..size).filter(|index| meanings.nearest[*index].is_some()) {
             let own = meanings.whole(index);
-            near[index] = dot_stored(direction.exact(), own);
+            near[index] = dot_stored(lanes, direction.exact(), own);
             let (scale, codes) = split(own);
             own_codes.iter_mut().zip(codes).for_each(|(wide, code)| *wide = i16::from(*code as i8));
             let after = pool.after(index).map(|there| split(meanings.whole(there.unwrap_or(index))));
@@ -74,7 +74,7 @@ impl Work for AddMeaning<'_, '_> {
         let weight_of_all: f32 = leaders.iter().map(|leader| leader.weight).sum();
         // Likeness to all leaders is likeness to their weighted sum.
         for index in (0..size).filter(|index| meanings.nearest[*index].is_some()) {
-            near[index] = dot_stored(&sum_of_all, meanings.whole(index));
+            near[index] = dot_stored(lanes, &sum_of_all, meanings.whole(index));
         }
         for (at, (slot, _, features)) in ranked.candidates.iter_mut().enumerate() {
             let index = pool.candidates[at];
@@ -90,7 +90,7 @@ impl Work for AddMeaning<'_, '_> {
                 others.clone().for_each(|leader| add_share(&mut sum_of_others, &leader.context, 1.0));
                 total = others.map(|leader| leader.weight).sum();
                 for (place, there) in members(&around) {
-                    sum += SHARES[place] * dot_stored(&sum_of_others, meanings.whole(there));
+                    sum += SHARES[place] * dot_stored(lanes, &sum_of_others, meanings.whole(there));
                 }
             } else {
                 sum = sum_around(&around, &near);

@@ -3,6 +3,7 @@
 //! All of them are compared, four vectors at a time and in the order of memory. What a bound could leave unread would be read
 //! here and there instead, which takes as long as reading everything in its order.
 
+use super::bytes::SEAL;
 use super::direction::Direction;
 use super::scope::Slot;
 use super::vectors::{VECTOR, Vectors, place, split};
@@ -10,6 +11,8 @@ use super::wide::{Width, Work};
 
 /// Vectors that meet the question at a time.
 const AT_A_TIME: usize = 4;
+/// So many bytes before they are needed, vectors are fetched.
+const AHEAD: usize = 16 * (VECTOR + SEAL);
 
 /// The best so far: all of them, and some that were among the best when they came.
 #[derive(Debug)]
@@ -96,6 +99,8 @@ impl Work for Seek<'_> {
                         vector(whole, waiting[2].0),
                         vector(whole, waiting[3].0),
                     ];
+                    let ahead = waiting[0].0 + AHEAD;
+                    lanes.fetch(whole.get(ahead..ahead + AT_A_TIME * (VECTOR + SEAL)).unwrap_or_default());
                     let [products] = lanes.few_products([coarse], [four[0].1, four[1].1, four[2].1, four[3].1]);
                     for at in 0..AT_A_TIME {
                         best.add(direction.scaled(products[at], four[at].0).max(-1.0), waiting[at].1);

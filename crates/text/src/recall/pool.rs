@@ -88,8 +88,15 @@ impl Pool {
         let before = member.iter().map(count).collect();
         let mut pool = Self { slots, near: Vec::new(), candidates: Vec::new(), member, before };
         pool.candidates = inner.iter().filter_map(|slot| pool.index(*slot)).collect();
-        let near = |slot: &Slot| scope.neighbours(*slot, AWAY).map(|there| pool.index(there?).map(|index| index as u32));
-        pool.near = pool.slots.iter().map(near).collect();
+        let mut near = Vec::with_capacity(pool.slots.len());
+        for slot in &pool.slots {
+            let mut places = [None; 2 * REACH];
+            for (place, there) in places.iter_mut().zip(scope.neighbours(*slot, AWAY)) {
+                *place = there.and_then(|there| pool.index(there)).map(|index| index as u32);
+            }
+            near.push(places);
+        }
+        pool.near = near;
         pool
     }
 

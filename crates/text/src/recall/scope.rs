@@ -235,17 +235,22 @@ impl<'i> Scope<'i> {
     /// The sections at some distances in the same file.
     pub fn neighbours<const N: usize>(&self, slot: Slot, away: [i32; N]) -> [Option<Slot>; N] {
         let Some(own) = self.layout.run(slot) else { return [None; N] };
-        away.map(|away| {
+        let mut found = [None; N];
+        for (found, away) in found.iter_mut().zip(away) {
             // Sections of one run lie side by side, which is nearly always all there is to know.
-            let beside = slot.checked_add_signed(away).filter(|there| (own.start..own.end()).contains(there));
-            if beside.is_some() {
-                return beside;
-            }
-            let ordinal = (own.ordinal + slot - own.start).checked_add_signed(away)?;
-            let mut runs = self.layout.runs_of(own.owner);
-            let run = runs.find(|run| (run.ordinal..run.ordinal + run.count).contains(&ordinal))?;
-            Some(run.start + ordinal - run.ordinal)
-        })
+            let beside = slot.wrapping_add_signed(away);
+            *found = if (own.start..own.end()).contains(&beside) { Some(beside) } else { self.beyond(own, slot, away) };
+        }
+        found
+    }
+
+    /// The section at some distance from another, in another run of the same file.
+    #[cold]
+    fn beyond(&self, own: &Run, slot: Slot, away: i32) -> Option<Slot> {
+        let ordinal = (own.ordinal + slot - own.start).checked_add_signed(away)?;
+        let mut runs = self.layout.runs_of(own.owner);
+        let run = runs.find(|run| (run.ordinal..run.ordinal + run.count).contains(&ordinal))?;
+        Some(run.start + ordinal - run.ordinal)
     }
 
     /// The segment of a slot and the section's number there.

@@ -17,7 +17,7 @@ use super::bytes::{SEAL, Source, open_sealed, seal};
 use super::encoder::{DIMENSIONS, Encoder, Met, identity};
 use super::parts::parts;
 use super::segment::{Row, Segment};
-use super::wide::{Width, Work, add_share, dot, most, normalise, wide};
+use super::wide::{Width, Work, add_share, most, normalise, wide};
 
 const MAGIC: &[u8; 8] = b"QUIPUVE4";
 const HEADER: usize = 8 + 16 + 8 + 4 + 4 + SEAL;
@@ -46,11 +46,9 @@ pub fn split(vector: &[u8]) -> (f32, &[u8]) {
 
 /// The inner product with a stored vector.
 #[inline(always)]
-pub fn dot_stored(values: &[f32], vector: &[u8]) -> f32 {
+pub fn dot_stored<W: Width>(lanes: W, values: &[f32], vector: &[u8]) -> f32 {
     let (scale, codes) = split(vector);
-    let mut wide = [0.0f32; DIMENSIONS];
-    wide.iter_mut().zip(codes).for_each(|(wide, code)| *wide = f32::from(*code as i8));
-    dot(values, &wide) * scale
+    lanes.dot_codes(values, codes) * scale
 }
 
 /// Adds a share of a stored vector to a sum.
@@ -188,7 +186,7 @@ impl Vectors {
         for some in counts.chunks(STRIDE) {
             starts.push(start);
             start += some.iter().map(|count| u32::from(*count)).sum::<u32>();
-            full &= some.iter().all(|count| *count > 0);
+            full &= some.iter().fold(1, |least: u8, count| least.min(*count)) > 0;
         }
         let sound = start as usize == vectors && end == source.len();
         let (whole, kept_signs) = (OnceLock::new(), OnceLock::new());

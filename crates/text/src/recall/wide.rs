@@ -14,13 +14,21 @@ pub trait Work {
 }
 
 /// Inner products of whole numbers, as a kind of processor does them best.
+///
+/// Of whatever is multiplied, the length is a multiple of 32.
 pub trait Width: Copy {
+    /// So many of the few rows at a time keep all sums in registers; at most four.
+    const ROWS: usize;
     /// Four rows with each of some columns.
     fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C];
     /// A few rows with each of four columns of 8 bits.
     fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4]) -> [[i32; 4]; R];
     /// Numbers of 8 bits with numbers of 16 bits.
     fn product(self, small: &[u8], large: &[i16]) -> i32;
+    /// Fractions with numbers of 8 bits, summed up in the order of `dot`.
+    fn dot_codes(self, values: &[f32], codes: &[u8]) -> f32;
+    /// Lets the processor fetch bytes that are soon read. Nothing depends on it but time.
+    fn fetch(self, bytes: &[u8]);
 }
 
 /// Whatever the compiler makes of it.
@@ -28,6 +36,8 @@ pub trait Width: Copy {
 struct Plain;
 
 impl Width for Plain {
+    const ROWS: usize = 4;
+
     #[inline(always)]
     fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C] {
         columns.map(|column| four.map(|row| row.iter().zip(column).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()))
@@ -42,13 +52,28 @@ impl Width for Plain {
     fn product(self, small: &[u8], large: &[i16]) -> i32 {
         small.iter().zip(large).map(|(a, b)| i32::from(*a as i8) * i32::from(*b)).sum()
     }
+
+    #[inline(always)]
+    fn dot_codes(self, values: &[f32], codes: &[u8]) -> f32 {
+        let mut lanes = [0.0f32; LANES];
+        for (values, codes) in values.as_chunks::<LANES>().0.iter().zip(codes.as_chunks::<LANES>().0) {
+            for lane in 0..LANES {
+                lanes[lane] += values[lane] * f32::from(codes[lane] as i8);
+            }
+        }
+        gather(lanes)
+    }
+
+    #[inline(always)]
+    fn fetch(self, _: &[u8]) {}
 }
 
 /// Does some work with the widest registers of this processor.
 #[cfg(all(feature = "model", target_arch = "x86_64"))]
 pub fn wide<W: Work>(work: W) -> W::Out {
     match pulp::Arch::new() {
-        pulp::Arch::V3(v3) => v3.vectorize(avx2::With(work, v3)),
+        pulp::Arch::V4(v4) => v4.vectorize(x86::With(work, v4)),
+        pulp::Arch::V3(v3) => v3.vectorize(x86::With(work, v3)),
         _ => work.work(Plain),
     }
 }
@@ -59,19 +84,22 @@ pub fn wide<W: Work>(work: W) -> W::Out {
     work.work(Plain)
 }
 
-/// Processors with registers of 256 bits, which nearly all are.
+/// Processors with registers of 256 bits, which nearly all are, and of 512 bits.
+///
+/// Loops are written out where a closure would be shorter: a closure that is not inlined is not compiled for wide registers.
 #[cfg(all(feature = "model", target_arch = "x86_64"))]
-mod avx2 {
-    use std::arch::x86_64::{__m128i, __m256i};
+mod x86 {
+    use std::arch::x86_64::{__m128i, __m256, __m256i, __m512i, _MM_HINT_T0};
 
-    use pulp::x86::V3;
+    use pulp::core_arch::x86::Sse;
+    use pulp::x86::{V3, V4};
     use pulp::{NullaryFnOnce, cast};
 
-    use super::{Width, Work};
+    use super::{LANES, Width, Work, gather};
 
-    pub struct With<W>(pub W, pub V3);
+    pub struct With<W, T>(pub W, pub T);
 
-    impl<W: Work> NullaryFnOnce for With<W> {
+    impl<W: Work, T: Width> NullaryFnOnce for With<W, T> {
         type Output = W::Out;
 
         #[inline(always)]
@@ -80,57 +108,86 @@ mod avx2 {
         }
     }
 
+    /// Slices in chunks of a register, each as many as the first has.
+    #[inline(always)]
+    fn chunks<T, const N: usize, const S: usize>(slices: [&[T]; S], count: usize) -> [&[[T; N]]; S] {
+        let mut chunks: [&[[T; N]]; S] = [&[]; S];
+        for at in 0..S {
+            chunks[at] = &slices[at].as_chunks::<N>().0[..count];
+        }
+        chunks
+    }
+
+    /// Fetches line by line, each of 64 bytes.
+    #[inline(always)]
+    fn fetch(sse: Sse, bytes: &[u8]) {
+        for line in bytes.as_chunks::<64>().0 {
+            sse._mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+        }
+    }
+
+    /// The sum of each of four registers.
+    #[inline(always)]
+    fn sums_256(v3: V3, [a, b, c, d]: [__m256i; 4]) -> [i32; 4] {
+        let pairs = v3.avx2._mm256_hadd_epi32(v3.avx2._mm256_hadd_epi32(a, b), v3.avx2._mm256_hadd_epi32(c, d));
+        let [low, high]: [__m128i; 2] = cast(pairs);
+        cast(v3.sse2._mm_add_epi32(low, high))
+    }
+
+    #[inline(always)]
+    fn sums_512(v4: V4, [a, b, c, d]: [__m512i; 4]) -> [i32; 4] {
+        let f = v4.avx512f;
+        let ab = f._mm512_add_epi32(f._mm512_unpacklo_epi32(a, b), f._mm512_unpackhi_epi32(a, b));
+        let cd = f._mm512_add_epi32(f._mm512_unpacklo_epi32(c, d), f._mm512_unpackhi_epi32(c, d));
+        let all = f._mm512_add_epi32(f._mm512_unpacklo_epi64(ab, cd), f._mm512_unpackhi_epi64(ab, cd));
+        let [low, high]: [__m256i; 2] = cast(all);
+        let [low, high]: [__m128i; 2] = cast(v4.avx2._mm256_add_epi32(low, high));
+        cast(v4.sse2._mm_add_epi32(low, high))
+    }
+
     impl Width for V3 {
+        const ROWS: usize = 3;
+
         #[inline(always)]
         fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C] {
-            let four = four.map(|row| row.as_chunks::<16>().0);
-            let columns = columns.map(|column| column.as_chunks::<16>().0);
-            let steps = columns[0].len();
-            let (four, columns) = (four.map(|row| &row[..steps]), columns.map(|column| &column[..steps]));
+            let steps = four[0].len() / 16;
+            let (four, columns) = (chunks::<_, 16, 4>(four, steps), chunks::<_, 16, C>(columns, steps));
             let mut sums = [[self.avx._mm256_setzero_si256(); 4]; C];
             for step in 0..steps {
-                let row: [__m256i; 4] = std::array::from_fn(|at| cast(four[at][step]));
-                for (sums, column) in sums.iter_mut().zip(columns) {
-                    let column: __m256i = cast(column[step]);
-                    for (sum, row) in sums.iter_mut().zip(row) {
-                        *sum = self.avx2._mm256_add_epi32(*sum, self.avx2._mm256_madd_epi16(row, column));
+                let rows: [__m256i; 4] = [cast(four[0][step]), cast(four[1][step]), cast(four[2][step]), cast(four[3][step])];
+                for at in 0..C {
+                    let column: __m256i = cast(columns[at][step]);
+                    for row in 0..4 {
+                        sums[at][row] = self.avx2._mm256_add_epi32(sums[at][row], self.avx2._mm256_madd_epi16(rows[row], column));
                     }
                 }
             }
-            sums.map(|[a, b, c, d]| {
-                let pairs = self.avx2._mm256_hadd_epi32(self.avx2._mm256_hadd_epi32(a, b), self.avx2._mm256_hadd_epi32(c, d));
-                let [low, high]: [__m128i; 2] = cast(pairs);
-                cast(self.sse2._mm_add_epi32(low, high))
-            })
+            let mut out = [[0; 4]; C];
+            for at in 0..C {
+                out[at] = sums_256(self, sums[at]);
+            }
+            out
         }
 
         #[inline(always)]
         fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4]) -> [[i32; 4]; R] {
-            let rows = rows.map(|row| row.as_chunks::<16>().0);
-            let four = four.map(|column| column.as_chunks::<16>().0);
-            let steps = rows[0].len();
-            let (rows, four) = (rows.map(|row| &row[..steps]), four.map(|column| &column[..steps]));
+            let steps = rows[0].len() / 16;
+            let (rows, four) = (chunks::<_, 16, R>(rows, steps), chunks::<_, 16, 4>(four, steps));
             let mut sums = [[self.avx._mm256_setzero_si256(); 4]; R];
             for step in 0..steps {
-                // Written out: a closure here would not be compiled for wide registers.
-                let columns = [
-                    self.avx2._mm256_cvtepi8_epi16(cast(four[0][step])),
-                    self.avx2._mm256_cvtepi8_epi16(cast(four[1][step])),
-                    self.avx2._mm256_cvtepi8_epi16(cast(four[2][step])),
-                    self.avx2._mm256_cvtepi8_epi16(cast(four[3][step])),
-                ];
-                for (sums, row) in sums.iter_mut().zip(rows) {
-                    let row: __m256i = cast(row[step]);
-                    for (sum, column) in sums.iter_mut().zip(columns) {
-                        *sum = self.avx2._mm256_add_epi32(*sum, self.avx2._mm256_madd_epi16(row, column));
+                for at in 0..4 {
+                    let column = self.avx2._mm256_cvtepi8_epi16(cast(four[at][step]));
+                    for row in 0..R {
+                        let product = self.avx2._mm256_madd_epi16(column, cast(rows[row][step]));
+                        sums[row][at] = self.avx2._mm256_add_epi32(sums[row][at], product);
                     }
                 }
             }
-            sums.map(|[a, b, c, d]| {
-                let pairs = self.avx2._mm256_hadd_epi32(self.avx2._mm256_hadd_epi32(a, b), self.avx2._mm256_hadd_epi32(c, d));
-                let [low, high]: [__m128i; 2] = cast(pairs);
-                cast(self.sse2._mm_add_epi32(low, high))
-            })
+            let mut out = [[0; 4]; R];
+            for row in 0..R {
+                out[row] = sums_256(self, sums[row]);
+            }
+            out
         }
 
         #[inline(always)]
@@ -143,7 +200,110 @@ mod avx2 {
             }
             let [low, high]: [__m128i; 2] = cast(sum);
             let lanes: [i32; 4] = cast(self.sse2._mm_add_epi32(low, high));
-            lanes.iter().sum()
+            lanes[0] + lanes[1] + lanes[2] + lanes[3]
+        }
+
+        #[inline(always)]
+        fn dot_codes(self, values: &[f32], codes: &[u8]) -> f32 {
+            let mut sums = [self.avx._mm256_setzero_ps(); 2];
+            for (values, codes) in values.as_chunks::<LANES>().0.iter().zip(codes.as_chunks::<LANES>().0) {
+                let values: [__m256; 2] = cast(*values);
+                let codes: __m128i = cast(*codes);
+                let codes = [self.avx2._mm256_cvtepi8_epi32(codes), self.avx2._mm256_cvtepi8_epi32(self.sse2._mm_srli_si128::<8>(codes))];
+                for at in 0..2 {
+                    let product = self.avx._mm256_mul_ps(values[at], self.avx._mm256_cvtepi32_ps(codes[at]));
+                    sums[at] = self.avx._mm256_add_ps(sums[at], product);
+                }
+            }
+            gather(cast(sums))
+        }
+
+        #[inline(always)]
+        fn fetch(self, bytes: &[u8]) {
+            fetch(self.sse, bytes);
+        }
+    }
+
+    impl Width for V4 {
+        const ROWS: usize = 4;
+
+        #[inline(always)]
+        fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C] {
+            let steps = four[0].len() / 32;
+            let (four, columns) = (chunks::<_, 32, 4>(four, steps), chunks::<_, 32, C>(columns, steps));
+            let mut sums = [[self.avx512f._mm512_setzero_si512(); 4]; C];
+            for step in 0..steps {
+                let rows: [__m512i; 4] = [cast(four[0][step]), cast(four[1][step]), cast(four[2][step]), cast(four[3][step])];
+                for at in 0..C {
+                    let column: __m512i = cast(columns[at][step]);
+                    for row in 0..4 {
+                        let product = self.avx512bw._mm512_madd_epi16(rows[row], column);
+                        sums[at][row] = self.avx512f._mm512_add_epi32(sums[at][row], product);
+                    }
+                }
+            }
+            let mut out = [[0; 4]; C];
+            for at in 0..C {
+                out[at] = sums_512(self, sums[at]);
+            }
+            out
+        }
+
+        #[inline(always)]
+        fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4]) -> [[i32; 4]; R] {
+            let steps = rows[0].len() / 32;
+            let (rows, four) = (chunks::<_, 32, R>(rows, steps), chunks::<_, 32, 4>(four, steps));
+            let mut sums = [[self.avx512f._mm512_setzero_si512(); 4]; R];
+            for step in 0..steps {
+                let columns = [
+                    self.avx512bw._mm512_cvtepi8_epi16(cast(four[0][step])),
+                    self.avx512bw._mm512_cvtepi8_epi16(cast(four[1][step])),
+                    self.avx512bw._mm512_cvtepi8_epi16(cast(four[2][step])),
+                    self.avx512bw._mm512_cvtepi8_epi16(cast(four[3][step])),
+                ];
+                for row in 0..R {
+                    let own: __m512i = cast(rows[row][step]);
+                    for at in 0..4 {
+                        let product = self.avx512bw._mm512_madd_epi16(own, columns[at]);
+                        sums[row][at] = self.avx512f._mm512_add_epi32(sums[row][at], product);
+                    }
+                }
+            }
+            let mut out = [[0; 4]; R];
+            for row in 0..R {
+                out[row] = sums_512(self, sums[row]);
+            }
+            out
+        }
+
+        #[inline(always)]
+        fn product(self, small: &[u8], large: &[i16]) -> i32 {
+            let (small, large) = (small.as_chunks::<32>().0, large.as_chunks::<32>().0);
+            let mut sum = self.avx512f._mm512_setzero_si512();
+            for (small, large) in small.iter().zip(large) {
+                let wide = self.avx512bw._mm512_cvtepi8_epi16(cast(*small));
+                sum = self.avx512f._mm512_add_epi32(sum, self.avx512bw._mm512_madd_epi16(wide, cast(*large)));
+            }
+            let [low, high]: [__m256i; 2] = cast(sum);
+            let [low, high]: [__m128i; 2] = cast(self.avx2._mm256_add_epi32(low, high));
+            let lanes: [i32; 4] = cast(self.sse2._mm_add_epi32(low, high));
+            lanes[0] + lanes[1] + lanes[2] + lanes[3]
+        }
+
+        #[inline(always)]
+        fn dot_codes(self, values: &[f32], codes: &[u8]) -> f32 {
+            let f = self.avx512f;
+            let mut sum = f._mm512_setzero_ps();
+            for (values, codes) in values.as_chunks::<LANES>().0.iter().zip(codes.as_chunks::<LANES>().0) {
+                let codes = f._mm512_cvtepi32_ps(f._mm512_cvtepi8_epi32(cast(*codes)));
+                sum = f._mm512_add_ps(sum, f._mm512_mul_ps(cast(*values), codes));
+            }
+            gather(cast(sum))
+        }
+
+        #[inline(always)]
+        fn fetch(self, bytes: &[u8]) {
+            fetch(self.sse, bytes);
         }
     }
 }
@@ -232,13 +392,15 @@ mod tests {
     struct Products<'v>(&'v [i16], &'v [u8]);
 
     impl Work for Products<'_> {
-        type Out = ([[i32; 4]; 2], [[i32; 4]; 3], i32);
+        type Out = ([[i32; 4]; 2], [[i32; 4]; 3], i32, u32);
         #[inline(always)]
         fn work<W: Width>(self, width: W) -> Self::Out {
             let row = |at: usize| &self.0[64 * at..64 * at + 64];
             let codes = |at: usize| &self.1[64 * at..64 * at + 64];
             let few = width.few_products([row(0), row(1), row(2)], [codes(0), codes(1), codes(2), codes(3)]);
-            (width.products([row(0), row(1), row(2), row(3)], [row(4), row(5)]), few, width.product(codes(0), row(1)))
+            let fractions: Vec<f32> = row(2).iter().map(|number| f32::from(*number) * 0.37).collect();
+            let dot = width.dot_codes(&fractions, codes(3)).to_bits();
+            (width.products([row(0), row(1), row(2), row(3)], [row(4), row(5)]), few, width.product(codes(0), row(1)), dot)
         }
     }
 
@@ -251,7 +413,13 @@ mod tests {
         assert_eq!(most(&a, 0.0), a.iter().fold(0.0, |most, value| value.abs().max(most)));
         let numbers: Vec<i16> = (0..384).map(|at| (at * 89 % 16381) as i16 - 8190).collect();
         let codes: Vec<u8> = (0..256).map(|at| (at * 37) as u8).collect();
-        assert_eq!(wide(Products(&numbers, &codes)), Products(&numbers, &codes).work(Plain));
+        let plain = Products(&numbers, &codes).work(Plain);
+        assert_eq!(wide(Products(&numbers, &codes)), plain);
+        // Where registers are wider, those of 256 bits are still tried.
+        #[cfg(all(feature = "model", target_arch = "x86_64"))]
+        if let Some(v3) = pulp::x86::V3::try_new() {
+            assert_eq!(v3.vectorize(x86::With(Products(&numbers, &codes), v3)), plain);
+        }
         assert!((sum(&a) - a.iter().sum::<f32>()).abs() < 1e-4);
     }
 }

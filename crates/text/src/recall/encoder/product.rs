@@ -17,7 +17,9 @@ pub const TILE: usize = 16;
 /// Rows that meet a column together.
 const ROWS: usize = 4;
 /// So many rows are a question and no batch: widening columns beforehand would cost more than it saves.
-const FEW: usize = 12;
+const FEW: usize = 24;
+/// A column falls into at most so many parts: the widest window of a convolution.
+const MOST_PARTS: usize = 5;
 
 /// Rows of whole numbers, with what one unit of each row stands for.
 pub struct Whole {
@@ -40,6 +42,11 @@ impl Whole {
             steps.push(most / FINEST);
         }
         Self { depth, codes, steps }
+    }
+
+    #[inline(always)]
+    fn row(&self, at: usize) -> &[i16] {
+        &self.codes[at * self.depth..(at + 1) * self.depth]
     }
 }
 
@@ -66,12 +73,7 @@ impl<'b> Matrix<'b> {
         let depth = input.depth;
         let parts = self.rows / depth;
         if input.steps.len() <= FEW {
-            // One question: its rows meet the columns where those lie, in the order of memory.
-            for first in (0..self.columns).step_by(TILE) {
-                for part in 0..parts {
-                    self.few_rows(width, input, first, part, &mut each);
-                }
-            }
+            self.few_rows(width, input, parts, &mut each);
         } else {
             let mut wide = vec![0i16; TILE * depth];
             for part in 0..parts {
@@ -82,41 +84,53 @@ impl<'b> Matrix<'b> {
         }
     }
 
+    /// A part of a column.
     #[inline(always)]
-    fn few_rows<W: Width>(
-        &self,
-        width: W,
-        input: &Whole,
-        first: usize,
-        part: usize,
-        each: &mut impl FnMut(usize, usize, usize, &[f32; TILE]),
-    ) {
-        let depth = input.depth;
-        let row = |at: usize| &input.codes[at * depth..(at + 1) * depth];
-        let column = |at: usize| &self.codes[(first + at) * self.rows + part * depth..][..depth];
-        let four = |from: usize| [column(from), column(from + 1), column(from + 2), column(from + 3)];
+    fn column(&self, at: usize, part: usize, depth: usize) -> &[u8] {
+        &self.codes[at * self.rows + part * depth..][..depth]
+    }
+
+    /// One question: its rows meet the columns where those lie, in the order of memory. What comes next is fetched meanwhile: the weights of
+    /// all layers are more than the near caches hold.
+    #[inline(always)]
+    fn few_rows<W: Width>(&self, width: W, input: &Whole, parts: usize, each: &mut impl FnMut(usize, usize, usize, &[f32; TILE])) {
         let count = input.steps.len();
-        let mut tiles = [[0.0f32; TILE]; FEW];
-        for from in (0..TILE).step_by(4) {
-            let mut take = |at: usize, sums: &[[i32; 4]]| {
-                for (tile, sums) in tiles[at..].iter_mut().zip(sums) {
-                    tile[from..from + 4].copy_from_slice(&sums.map(|sum| sum as f32));
+        // Rows that meet a column together: groups about as large as each other.
+        let group = count.div_ceil(count.div_ceil(W::ROWS).max(1));
+        let mut tiles = [[[0.0f32; TILE]; FEW]; MOST_PARTS];
+        for first in (0..self.columns).step_by(TILE) {
+            for from in (0..TILE).step_by(4) {
+                let next = (first + from + 4) * self.rows;
+                width.fetch(self.codes.get(next..next + 4 * self.rows).unwrap_or_default());
+                for (part, tiles) in tiles[..parts].iter_mut().enumerate() {
+                    let four = [
+                        self.column(first + from, part, input.depth),
+                        self.column(first + from + 1, part, input.depth),
+                        self.column(first + from + 2, part, input.depth),
+                        self.column(first + from + 3, part, input.depth),
+                    ];
+                    let mut at = 0;
+                    while at < count {
+                        let tiles = &mut tiles[at..];
+                        match group.min(count - at) {
+                            4 => {
+                                let rows = [input.row(at), input.row(at + 1), input.row(at + 2), input.row(at + 3)];
+                                put(tiles, from, width.few_products(rows, four));
+                            }
+                            3 => put(tiles, from, width.few_products([input.row(at), input.row(at + 1), input.row(at + 2)], four)),
+                            2 => put(tiles, from, width.few_products([input.row(at), input.row(at + 1)], four)),
+                            _ => put(tiles, from, width.few_products([input.row(at)], four)),
+                        }
+                        at += group;
+                    }
                 }
-            };
-            let mut at = 0;
-            while at + 3 <= count {
-                take(at, &width.few_products([row(at), row(at + 1), row(at + 2)], four(from)));
-                at += 3;
             }
-            match count - at {
-                2 => take(at, &width.few_products([row(at), row(at + 1)], four(from))),
-                1 => take(at, &width.few_products([row(at)], four(from))),
-                _ => {}
+            for (part, tiles) in tiles[..parts].iter_mut().enumerate() {
+                for (at, tile) in tiles[..count].iter_mut().enumerate() {
+                    scale(tile, input.steps[at], &self.scales[first..first + TILE]);
+                    each(part, at, first, tile);
+                }
             }
-        }
-        for (at, tile) in tiles[..count].iter_mut().enumerate() {
-            scale(tile, input.steps[at], &self.scales[first..first + TILE]);
-            each(part, at, first, tile);
         }
     }
 
@@ -182,6 +196,16 @@ impl<'b> Matrix<'b> {
         let mut out = vec![0.0; input.len() / self.rows * self.columns];
         self.multiply(width, input, &mut out);
         out
+    }
+}
+
+/// Puts four sums into the tile of each row.
+#[inline(always)]
+fn put<const R: usize>(tiles: &mut [[f32; TILE]], from: usize, sums: [[i32; 4]; R]) {
+    for (tile, sums) in tiles.iter_mut().zip(sums) {
+        for at in 0..4 {
+            tile[from + at] = sums[at] as f32;
+        }
     }
 }
 
