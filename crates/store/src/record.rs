@@ -281,6 +281,14 @@ pub(crate) fn sum_if_sound<'l>(line: &'l [u8], prev: &str) -> Option<&'l str> {
     (checksum(prev, body) == sum).then_some(sum)
 }
 
+/// The sum of a line that says of itself that it follows a record with the sum `prev`. Whether it is whole is not looked at.
+pub(crate) fn sum_if_linked<'l>(line: &'l [u8], prev: &str) -> Option<&'l str> {
+    let (body, field) = line.split_at_checked(line.len().checked_sub(SUM_FIELD)?)?;
+    let linked = body.strip_suffix(b"\"")?.strip_suffix(prev.as_bytes())?.ends_with(b",\"prev\":\"");
+    let sum = std::str::from_utf8(field.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?).ok()?;
+    linked.then_some(sum)
+}
+
 fn checksum(prev: &str, body: &[u8]) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(prev.as_bytes());
