@@ -102,6 +102,7 @@ impl Store {
             self.check_token(&leases, token)?;
         }
 
+        let _near = self.tree.stay_near();
         let mut files: BTreeMap<ProjectPath, Now> = BTreeMap::new();
         let mut adoptions: Vec<(RecordOp, Adopted)> = Vec::new();
         let mut touched: Vec<(ProjectPath, Version, Option<Stamp>)> = Vec::new();
