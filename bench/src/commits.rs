@@ -11,19 +11,22 @@ use quipu_store::{Options, Store};
 use crate::machine::{describe, median};
 use crate::writers::{Rival, Work, Writer, contract, prepare, wait_ready};
 
+/// `[ROUNDS] [one-append|four-files] [threads|processes] [WIDTH…]`: nothing named is everything.
 pub fn run(arguments: &[&str]) {
     let rounds: usize = arguments.first().and_then(|a| a.parse().ok()).unwrap_or(3);
+    let wanted = |names: &[&str], name: &str| arguments.contains(&name) || !names.iter().any(|n| arguments.contains(n));
+    let widths: Vec<usize> = arguments.iter().skip(1).filter_map(|a| a.parse().ok()).collect();
     println!("commits/s, median of {rounds} rounds; in brackets: Quipu's speed as a multiple of the rival's, first acknowledged when");
     println!("durable (the clock stops when every file is in place), then with its files in place before each acknowledgement");
     println!("{}\n", describe());
-    for work in [Work::OneAppend, Work::FourFiles] {
+    for work in [Work::OneAppend, Work::FourFiles].into_iter().filter(|w| wanted(&["one-append", "four-files"], w.name())) {
         println!(
             "| {} | writers | quipu, durable | quipu, in place | sqlite WAL FULL | raw fdatasync append | temp+fsync+rename |",
             work.name()
         );
         println!("|---|---|---|---|---|---|---|");
-        for (kind, threads) in [("threads", true), ("processes", false)] {
-            for writers in [1, 8, 32] {
+        for (kind, threads) in [("threads", true), ("processes", false)].into_iter().filter(|k| wanted(&["threads", "processes"], k.0)) {
+            for writers in [1, 8, 32].into_iter().filter(|w| widths.is_empty() || widths.contains(w)) {
                 let mut speeds: Vec<Vec<f64>> = vec![Vec::new(); Rival::ALL.len()];
                 for _ in 0..rounds {
                     // The rivals take turns within a round: a slow moment of the disk hits all.

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str =
-    "usage: cargo run --release -p bench -- commits [ROUNDS] | open [COMMITS FILES] | start [FILES] | startup | hooks [FILES] | build-size | fleet [COMMITS] [commits] [lone] [claims] [hosts]
+    "usage: cargo run --release -p bench -- commits [ROUNDS] [one-append|four-files] [threads|processes] [WIDTH…] | open [COMMITS FILES] | start [FILES] | startup | hooks [FILES] | build-size | fleet [COMMITS] [commits] [lone] [claims] [hosts]
        | recall FOLDER [--no-model] [--keep DIR] | search [SECTIONS…] [--model] [--keep DIR]
        | claims FOLDER [--judge command:PROGRAM] | claims synthetic";
 

@@ -4,6 +4,7 @@
 //! written once, and one transaction of the heads says how far it went. Doing it twice does nothing
 //! more, which is what makes recovery simple.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -42,11 +43,11 @@ impl Head {
 const APPEND_TRIES: usize = 16;
 
 /// What has to happen to one file.
-struct Pending {
+struct Pending<'r> {
     /// The newest head before anything pending.
     before: Option<Head>,
     /// A whole text, if one was written.
-    whole: Option<Vec<u8>>,
+    whole: Option<Cow<'r, [u8]>>,
     /// The whole text is an outside edit: it is on disk already, perhaps with more behind it.
     whole_on_disk: bool,
     /// What is to be appended, to the whole text or to what the journal held before.
@@ -55,7 +56,7 @@ struct Pending {
     /// Only outside edits: the file is on disk already.
     adopted: bool,
     /// Every version that the journal holds from here on: none of them would be lost.
-    versions: Vec<Version>,
+    versions: Vec<&'r Version>,
     head: Head,
 }
 
@@ -186,8 +187,14 @@ impl Store {
         obstructed.map_or(Ok(()), Err)
     }
 
-    fn put_all_in_place(&self, seq: u64, pending: &mut BTreeMap<ProjectPath, Pending>, asides: &mut bool) -> Result<Option<StoreError>> {
+    fn put_all_in_place(
+        &self,
+        seq: u64,
+        pending: &mut BTreeMap<ProjectPath, Pending<'_>>,
+        asides: &mut bool,
+    ) -> Result<Option<StoreError>> {
         let mut obstructed = None;
+        let _near = self.tree.stay_near();
         for (path, pending) in pending {
             pending.head.stamp = match self.put_in_place(path, pending, asides) {
                 Ok(stamp) => stamp,
@@ -240,7 +247,7 @@ impl Store {
 
     /// Brings one file to its newest state and returns what it looks like then. What an outside
     /// edit put in the way is kept.
-    fn put_in_place(&self, path: &ProjectPath, pending: &Pending, asides: &mut bool) -> std::io::Result<Option<Stamp>> {
+    fn put_in_place(&self, path: &ProjectPath, pending: &Pending<'_>, asides: &mut bool) -> std::io::Result<Option<Stamp>> {
         let before = pending.before.as_ref().filter(|h| !h.gone);
         if pending.gone {
             if !pending.adopted
@@ -257,9 +264,10 @@ impl Store {
                 .and_then(|(bytes, stamp)| (bytes.len() as u64 == pending.head.len && self.is_whole(pending, &bytes)).then_some(stamp)));
         }
         let old = match (&pending.whole, before) {
-            (Some(whole), _) if pending.whole_on_disk => whole.clone(),
+            (Some(whole), _) if pending.whole_on_disk => whole.to_vec(),
+            (Some(whole), before) if pending.tail.is_empty() => return self.replace(path, whole, &pending.versions, before, asides),
             (Some(whole), before) => {
-                return self.replace(path, &[whole.as_slice(), &pending.tail].concat(), &pending.versions, before, asides);
+                return self.replace(path, &[&**whole, &pending.tail].concat(), &pending.versions, before, asides);
             }
             (None, None) => return self.replace(path, &pending.tail, &pending.versions, None, asides),
             (None, Some(before)) => {
@@ -303,9 +311,9 @@ impl Store {
         self.replace(path, &whole, &pending.versions, before, asides)
     }
 
-    fn is_whole(&self, pending: &Pending, bytes: &[u8]) -> bool {
+    fn is_whole(&self, pending: &Pending<'_>, bytes: &[u8]) -> bool {
         match &pending.whole {
-            Some(whole) => bytes.strip_prefix(whole.as_slice()) == Some(&pending.tail),
+            Some(whole) => bytes.strip_prefix(&**whole) == Some(&pending.tail),
             None => bytes.ends_with(&pending.tail),
         }
     }
@@ -314,7 +322,7 @@ impl Store {
         &self,
         path: &ProjectPath,
         whole: &[u8],
-        versions: &[Version],
+        versions: &[&Version],
         before: Option<&Head>,
         asides: &mut bool,
     ) -> std::io::Result<Option<Stamp>> {
@@ -332,12 +340,12 @@ impl Store {
         path: &ProjectPath,
         taken: Unexpected,
         whole: &[u8],
-        versions: &[Version],
+        versions: &[&Version],
         before: Option<&Head>,
         asides: &mut bool,
     ) -> std::io::Result<()> {
         let found = &taken.bytes;
-        let known = whole.starts_with(found) || is_zeros_behind(found, whole) || versions.contains(&Version::of(found)) || {
+        let known = whole.starts_with(found) || is_zeros_behind(found, whole) || versions.contains(&&Version::of(found)) || {
             match before {
                 Some(head) => {
                     let old = self.content_from_journal(path, head).map_err(std::io::Error::other)?;
@@ -367,18 +375,18 @@ pub(crate) fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
 }
 
 /// What a run of records amounts to for each file.
-fn gather(records: &[Journalled], before: &dyn Fn(&str) -> Result<Option<Head>>) -> Result<BTreeMap<ProjectPath, Pending>> {
-    let mut pending: BTreeMap<ProjectPath, Pending> = BTreeMap::new();
-    for Journalled { at, record, .. } in records {
+fn gather<'r>(records: &'r [Journalled], before: &dyn Fn(&str) -> Result<Option<Head>>) -> Result<BTreeMap<ProjectPath, Pending<'r>>> {
+    // Of each file also its newest operation, which makes the head, and where that stands.
+    let mut gathered: BTreeMap<&str, (Pending<'r>, &RecordOp, &Journalled)> = BTreeMap::new();
+    for journalled in records {
+        let record = &journalled.record;
         for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
-            let Ok(path) = ProjectPath::parse(&op.path) else { continue };
-            let head = Head::after(op, *at, record.seq);
             let adopted = record.kind == Kind::Adopt && !record.elsewhere;
-            let entry = match pending.entry(path) {
+            let (entry, newest, place) = match gathered.entry(&op.path) {
                 std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
                 std::collections::btree_map::Entry::Vacant(entry) => {
                     let before = before(&op.path)?;
-                    entry.insert(Pending {
+                    let pending = Pending {
                         before,
                         whole: None,
                         whole_on_disk: false,
@@ -386,19 +394,21 @@ fn gather(records: &[Journalled], before: &dyn Fn(&str) -> Result<Option<Head>>)
                         gone: false,
                         adopted: true,
                         versions: Vec::new(),
-                        head: head.clone(),
-                    })
+                        head: Head::after(op, journalled.at, record.seq),
+                    };
+                    entry.insert((pending, op, journalled))
                 }
             };
+            (*newest, *place) = (op, journalled);
             match op.op {
                 OpKind::Write => {
-                    entry.whole = Some(op.bytes());
+                    entry.whole = Some(op.content());
                     entry.whole_on_disk = adopted;
                     entry.tail.clear();
                     entry.gone = false;
                 }
                 OpKind::Append => {
-                    entry.tail.extend(op.bytes());
+                    entry.tail.extend_from_slice(&op.content());
                     entry.gone = false;
                 }
                 OpKind::Remove => {
@@ -409,17 +419,20 @@ fn gather(records: &[Journalled], before: &dyn Fn(&str) -> Result<Option<Head>>)
                 OpKind::Keep => {}
             }
             entry.adopted &= adopted;
-            entry.versions.push(op.version.clone());
-            entry.head = head;
+            entry.versions.push(&op.version);
         }
     }
     // What the journal holds as kept need not be kept again.
     for op in records.iter().flat_map(|j| &j.record.ops).filter(|o| o.op == OpKind::Keep) {
-        if let Some(entry) = ProjectPath::parse(&op.path).ok().and_then(|path| pending.get_mut(&path)) {
-            entry.versions.push(op.version.clone());
+        if let Some((entry, ..)) = gathered.get_mut(op.path.as_str()) {
+            entry.versions.push(&op.version);
         }
     }
-    Ok(pending)
+    let finished = gathered.into_iter().filter_map(|(path, (mut pending, newest, place))| {
+        pending.head = Head::after(newest, place.at, place.record.seq);
+        Some((ProjectPath::parse(path).ok()?, pending))
+    });
+    Ok(finished.collect())
 }
 
 /// Takes keys and leases of a record into the heads.

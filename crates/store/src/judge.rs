@@ -66,10 +66,15 @@ impl Store {
 
     /// The same by what this copy knows.
     pub(crate) fn judge_here(&self, change: &Change) -> Result<Judged<'_>> {
-        self.with_sound_heads(|| {
+        let judge = || {
             let held = self.append_lock.acquire()?;
             let look = self.look()?;
             self.judge_held(held, look, change)
+        };
+        self.with_sound_heads(|| match judge() {
+            // What others wrote was followed without being read in full, and this of it cannot be read.
+            Err(StoreError::Damaged { .. }) => judge(),
+            other => other,
         })
     }
 
@@ -97,6 +102,7 @@ impl Store {
             self.check_token(&leases, token)?;
         }
 
+        let _near = self.tree.stay_near();
         let mut files: BTreeMap<ProjectPath, Now> = BTreeMap::new();
         let mut adoptions: Vec<(RecordOp, Adopted)> = Vec::new();
         let mut touched: Vec<(ProjectPath, Version, Option<Stamp>)> = Vec::new();

@@ -82,20 +82,26 @@ impl Live {
             return Known::default();
         }
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        for index in 0..LINES {
-            let range = index * LINE..(index + 1) * LINE;
-            if buffer[range.clone()] != seen.bytes[range.clone()] {
-                seen.bytes[range.clone()].copy_from_slice(&buffer[range.clone()]);
-                let line = self.parse(&buffer[range]);
-                match index {
-                    TAIL => seen.known.tail = line.and_then(parse_tail),
-                    SYNCED => seen.known.synced = line.and_then(parse_position),
-                    DOUBT => seen.known.doubt = line == Some("doubt"),
-                    _ => seen.known.applied = line.and_then(parse_position),
-                }
-            }
+        for (index, line) in buffer.chunks_exact(LINE).enumerate() {
+            self.take_in(&mut seen, index, line);
         }
         seen.known.clone()
+    }
+
+    /// A line with the bytes that it had before is not parsed again.
+    fn take_in(&self, seen: &mut Seen, index: usize, line: &[u8]) {
+        let known = &mut seen.bytes[index * LINE..(index + 1) * LINE];
+        if known == line {
+            return;
+        }
+        known.copy_from_slice(line);
+        let line = self.parse(line);
+        match index {
+            TAIL => seen.known.tail = line.and_then(parse_tail),
+            SYNCED => seen.known.synced = line.and_then(parse_position),
+            DOUBT => seen.known.doubt = line == Some("doubt"),
+            _ => seen.known.applied = line.and_then(parse_position),
+        }
     }
 
     /// Whether a sync without doubt has reached a place. What was synced once stays so: no lock is needed to ask.
@@ -104,9 +110,11 @@ impl Live {
         if !self.file.read_at(&mut buffer, (SYNCED * LINE) as u64).is_ok_and(|length| length == buffer.len()) {
             return false;
         }
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let (synced, doubt) = buffer.split_at(LINE);
-        let synced = self.parse(synced).and_then(parse_position);
-        synced.is_some_and(|synced| synced >= end) && self.parse(doubt) != Some("doubt")
+        self.take_in(&mut seen, SYNCED, synced);
+        self.take_in(&mut seen, DOUBT, doubt);
+        !seen.known.doubt && seen.known.synced.is_some_and(|synced| synced >= end)
     }
 
     pub fn tail(&self) -> Option<Tail> {

@@ -171,9 +171,12 @@ enum Tried {
 /// end in vain, which costs a thread.
 fn try_soon(file: &File, yields: u32, done: &dyn Fn() -> bool) -> Result<Tried> {
     for tried in 0..yields + NAPS {
+        // Whoever has waited may have been served meanwhile.
+        if tried > 0 && done() {
+            return Ok(Tried::Done);
+        }
         match file.try_lock() {
             Ok(()) => return Ok(Tried::Locked),
-            Err(TryLockError::WouldBlock) if done() => return Ok(Tried::Done),
             Err(TryLockError::WouldBlock) if tried < yields => std::thread::yield_now(),
             Err(TryLockError::WouldBlock) => std::thread::sleep(NAP),
             Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock")(error)),

@@ -239,7 +239,8 @@ impl Look {
     /// The newest head of a path, and whether it is still on its way to the disk.
     pub fn head(&self, store: &Store, path: &ProjectPath) -> Result<(Option<Head>, bool)> {
         if self.warm {
-            return store.head_by_heart(path.as_str());
+            // A line of another process that is not what it seemed: from here on it is looked at the long way.
+            return store.head_by_heart(path.as_str()).inspect_err(|_| store.forget_by_heart());
         }
         // A quote inside a JSON string is escaped, so this text can only be the field itself.
         let needle = format!("\"path\":{}", serde_json::Value::from(path.as_str()));

@@ -155,7 +155,7 @@ impl Store {
                         continue;
                     }
                     let mut asides = false;
-                    self.replace(&path, &newest, &[Version::of(&bytes)], None, &mut asides).map_err(StoreError::io(io()))?
+                    self.replace(&path, &newest, &[&Version::of(&bytes)], None, &mut asides).map_err(StoreError::io(io()))?
                 }
             };
             self.heads()?.set_stamp(&text, &head.version, stamp)?;

@@ -34,6 +34,33 @@ pub(crate) struct Tree {
     disk: Disk,
     /// `.quipu/tmp` and the device it lies on.
     temp: Mutex<Option<(Arc<OwnedFd>, u64)>>,
+    /// The folder that was last wanted, while someone stays near (see `stay_near`).
+    near: Mutex<Near>,
+}
+
+#[derive(Default)]
+struct Near {
+    staying: usize,
+    folder: Option<(String, Folder)>,
+}
+
+/// An open folder of the project.
+#[derive(Clone)]
+struct Folder {
+    fd: Arc<OwnedFd>,
+    /// Where new files for it are written first, and how their names begin; known from the first file on, if that is `.quipu/tmp`.
+    temp: Option<(Arc<OwnedFd>, String)>,
+}
+
+/// While it lasts, a folder is opened once for all files in a row that lie in it.
+pub(crate) struct StayNear<'t>(&'t Tree);
+
+impl Drop for StayNear<'_> {
+    fn drop(&mut self) {
+        let mut near = self.0.near.lock().unwrap_or_else(PoisonError::into_inner);
+        near.staying -= 1;
+        near.folder = None;
+    }
 }
 
 /// What was found where a file was replaced.
@@ -71,7 +98,7 @@ impl Tree {
     pub fn open(path: &Path, disk: Disk) -> io::Result<Tree> {
         let path = path.canonicalize()?;
         let root = rustix::fs::open(&path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Tree { root, path, disk, temp: Mutex::new(None) })
+        Ok(Tree { root, path, disk, temp: Mutex::new(None), near: Mutex::default() })
     }
 
     pub fn open_at(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
@@ -89,16 +116,38 @@ impl Tree {
         }
     }
 
+    /// For whoever looks at or writes several files at one moment. A folder that is moved away within this moment is
+    /// written to where it is then, as if it had been moved right after.
+    pub fn stay_near(&self) -> StayNear<'_> {
+        self.near.lock().unwrap_or_else(PoisonError::into_inner).staying += 1;
+        StayNear(self)
+    }
+
     /// The folder of a path and the last part of it.
-    fn folder<'p>(&self, path: &'p ProjectPath, make: bool) -> io::Result<(OwnedFd, &'p str)> {
-        let (folder, name) = path.as_str().rsplit_once('/').unwrap_or((".", path.as_str()));
+    fn folder<'p>(&self, path: &'p ProjectPath, make: bool) -> io::Result<(Folder, &'p str)> {
+        let (name, file) = path.as_str().rsplit_once('/').unwrap_or((".", path.as_str()));
+        if let Some((known, folder)) = &self.near.lock().unwrap_or_else(PoisonError::into_inner).folder
+            && known == name
+        {
+            return Ok((folder.clone(), file));
+        }
         let flags = OFlags::DIRECTORY | OFlags::RDONLY;
-        match self.open_at(folder, flags) {
+        let fd = match self.open_at(name, flags) {
             Err(error) if make && error.kind() == io::ErrorKind::NotFound => {
-                self.make_folders(folder)?;
-                Ok((self.open_at(folder, flags)?, name))
+                self.make_folders(name)?;
+                self.open_at(name, flags)?
             }
-            other => Ok((other?, name)),
+            other => other?,
+        };
+        let folder = Folder { fd: Arc::new(fd), temp: None };
+        self.keep_near(name, &folder);
+        Ok((folder, file))
+    }
+
+    fn keep_near(&self, name: &str, folder: &Folder) {
+        let mut near = self.near.lock().unwrap_or_else(PoisonError::into_inner);
+        if near.staying > 0 {
+            near.folder = Some((name.to_owned(), folder.clone()));
         }
     }
 
@@ -124,6 +173,7 @@ impl Tree {
 
     /// Whether something other than a file stands at a path or on the way to it, and what.
     pub fn obstacle(&self, path: &ProjectPath) -> Option<String> {
+        self.near.lock().unwrap_or_else(PoisonError::into_inner).folder = None;
         match self.stamp(path) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Some(error.to_string()),
             _ => None,
@@ -140,7 +190,7 @@ impl Tree {
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
-        match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        match rustix::fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => regular(path, &stat).map(|()| Some(stamp_of(&stat))),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
@@ -175,8 +225,8 @@ impl Tree {
     /// is looked at afterwards, so that an edit in the last microsecond is not lost.
     pub fn replace(&self, path: &ProjectPath, bytes: &[u8], expected: Option<Stamp>) -> io::Result<Replaced> {
         let (folder, name) = self.folder(path, true)?;
-        let temp = self.write_temp(&folder, name, bytes)?;
-        let result = self.exchange(path, &folder, name, &temp, expected);
+        let temp = self.write_temp(path, &folder, name, bytes)?;
+        let result = self.exchange(path, &folder.fd, name, &temp, expected);
         if result.is_err() {
             let _ = rustix::fs::unlinkat(&temp.folder, &temp.name, AtFlags::empty());
         }
@@ -240,8 +290,19 @@ impl Tree {
     }
 
     /// A whole new file under a temporary name, on the file system of its future folder.
-    fn write_temp(&self, folder: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<Temp> {
-        let (parent, prefix) = self.temp_folder(folder, name)?;
+    fn write_temp(&self, path: &ProjectPath, folder: &Folder, name: &str, bytes: &[u8]) -> io::Result<Temp> {
+        let (parent, prefix) = match &folder.temp {
+            Some(known) => known.clone(),
+            None => {
+                let found = self.temp_folder(&folder.fd, name)?;
+                // On another device the names begin with the file's own.
+                if found.1.is_empty() {
+                    let folder = Folder { temp: Some(found.clone()), ..folder.clone() };
+                    self.keep_near(path.parent().unwrap_or("."), &folder);
+                }
+                found
+            }
+        };
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
             let name = unique_name(&prefix);
@@ -308,7 +369,7 @@ impl Tree {
             Err(error) if is_absent(&error) => return Ok(None),
             other => other?,
         };
-        let stat = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let stat = match rustix::fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => return Ok(None),
             other => other?,
         };
@@ -316,11 +377,11 @@ impl Tree {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, format!("`{path}` is a folder")));
         }
         // Moved away before it is looked at: nothing can be written to it unseen in between.
-        let (parent, prefix) = self.temp_folder(&folder, name)?;
+        let (parent, prefix) = self.temp_folder(&folder.fd, name)?;
         self.disk.step(Step::Remove)?;
         loop {
             let away = unique_name(&prefix);
-            match rustix::fs::renameat_with(&folder, name, &parent, &away, RenameFlags::NOREPLACE) {
+            match rustix::fs::renameat_with(&folder.fd, name, &parent, &away, RenameFlags::NOREPLACE) {
                 Ok(()) => {
                     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                     let file = File::from(rustix::fs::openat(&parent, &away, flags, Mode::empty())?);
@@ -348,7 +409,9 @@ struct Temp {
 fn unique_name(prefix: &str) -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("{prefix}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    static PROCESS: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    let process = PROCESS.get_or_init(std::process::id);
+    format!("{prefix}{process}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 pub(crate) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {

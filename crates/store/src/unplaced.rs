@@ -1,10 +1,11 @@
 //! What is journalled and whose files are not yet in place: records that were made or read here, and
 //! lines of other processes as they stand in the journal.
 //!
-//! Of a line that another process wrote this one needs to know only that it follows the line before
-//! it, and which files it touches. So its sum is checked and its paths are noted; it is read in full
-//! when someone asks about one of these files, or when they are put in place. Otherwise every process
-//! would read every record of all others, and the work would grow with the square of their number.
+//! Of lines that another process wrote this one needs to know only that they follow what it knows, and
+//! what they say of the files it is asked about. So they are kept as they are, searched for a path when
+//! someone asks about it, and read in full when they name it or when their files are put in place.
+//! Otherwise every process would read every record of all others, and the work would grow with the
+//! square of their number.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -17,7 +18,7 @@ use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::live::Tail;
-use crate::record::{FORMAT, OpKind, Record, Unread, sum_if_sound};
+use crate::record::{FORMAT, OpKind, Record, Unread, sum_if_linked, sum_if_sound};
 
 /// A record of the journal and where it stands.
 #[derive(Clone)]
@@ -28,42 +29,53 @@ pub(crate) struct Journalled {
     pub record: Arc<Record>,
 }
 
-/// A whole line of the journal, without its newline, that has not been read.
+/// How closely lines are looked at before they are kept in mind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// Each line names the sum of the one before it, up to the end that is known. What a line says is checked
+    /// against its own sum when it is read.
+    Links,
+    /// Each line is checked against its sum at once.
+    Sums,
+}
+
+/// Whole lines of the journal that have not been read.
 #[derive(Clone)]
-struct Line {
+struct Lines {
     at: Position,
-    lines: Arc<Vec<u8>>,
+    bytes: Arc<Vec<u8>>,
     range: Range<usize>,
 }
 
-#[derive(Clone)]
 enum Entry {
     Record(Journalled),
-    Line(Line),
+    Lines(Lines),
 }
 
 impl Entry {
     fn at(&self) -> Position {
         match self {
             Entry::Record(journalled) => journalled.at,
-            Entry::Line(line) => line.at,
+            Entry::Lines(lines) => lines.at,
         }
     }
 
     fn end(&self) -> Position {
         match self {
             Entry::Record(journalled) => journalled.end.at,
-            Entry::Line(line) => line.end(),
+            Entry::Lines(lines) => lines.end(),
         }
     }
 }
 
-enum Newest {
-    Head(Head),
-    In(Line),
+/// What is known of one file.
+struct Newest {
+    head: Option<Head>,
+    /// Lines before this place need not be searched for it.
+    searched: Position,
 }
 
-/// The records behind the files, oldest first, and the newest head that they make of each file.
+/// The records behind the files, oldest first, and the newest head that they make of each file asked about.
 #[derive(Default)]
 pub(crate) struct Unplaced {
     entries: VecDeque<Entry>,
@@ -73,91 +85,73 @@ pub(crate) struct Unplaced {
 impl Unplaced {
     /// What this process has written itself.
     pub fn push(&mut self, journalled: Journalled) {
+        self.note(&journalled);
+        self.entries.push_back(Entry::Record(journalled));
+    }
+
+    /// Takes the heads that a record makes into the newest, unless newer ones are known.
+    fn note(&mut self, journalled: &Journalled) {
+        let searched = journalled.end.at;
         for op in journalled.record.ops.iter().filter(|o| o.op != OpKind::Keep) {
-            let head = Newest::Head(Head::after(op, journalled.at, journalled.record.seq));
+            let newest = |op| Newest { head: Some(Head::after(op, journalled.at, journalled.record.seq)), searched };
             match self.newest.get_mut(&op.path) {
-                Some(newest) => *newest = head,
-                None => drop(self.newest.insert(op.path.clone(), head)),
+                Some(known) if known.searched >= searched && known.head.as_ref().is_some_and(|h| h.at > journalled.at) => {}
+                Some(known) => *known = newest(op),
+                None => drop(self.newest.insert(op.path.clone(), newest(op))),
             }
         }
-        self.entries.push_back(Entry::Record(journalled));
     }
 
     /// What others have written between two places. False, and nothing is changed, unless every line follows the one
     /// before it up to the very end, and only the index need know more of any of them.
-    pub fn follow(&mut self, lines: &Arc<Vec<u8>>, from: &Tail, to: &Tail) -> bool {
-        let mut fresh: Vec<(Entry, Vec<Range<usize>>)> = Vec::new();
+    pub fn follow(&mut self, bytes: &Arc<Vec<u8>>, from: &Tail, to: &Tail, care: Care) -> bool {
+        static LEASE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"lease\":"));
+        static BEGIN: LazyLock<String> = LazyLock::new(|| format!("{{\"v\":{FORMAT},"));
         let (mut start, mut sum) = (0, from.sum.as_str());
-        while start < lines.len() {
-            let Some(length) = memchr::memchr(b'\n', &lines[start..]) else { return false };
-            let line = Line {
-                at: Position { segment: from.at.segment, offset: from.at.offset + start as u64 },
-                range: start..start + length,
-                lines: Arc::clone(lines),
+        while start < bytes.len() {
+            let Some(length) = memchr::memchr(b'\n', &bytes[start..]) else { return false };
+            let line = &bytes[start..start + length];
+            let next = match care {
+                Care::Links => sum_if_linked(line, sum),
+                Care::Sums => sum_if_sound(line, sum),
             };
-            let Some(next) = sum_if_sound(&lines[line.range.clone()], sum) else { return false };
-            fresh.push(match paths_in(lines, &line.range) {
-                Some(paths) => (Entry::Line(line), paths),
-                None => match line.read() {
-                    Ok(journalled) if journalled.record.lease.is_none() => (Entry::Record(journalled), Vec::new()),
-                    _ => return false,
-                },
-            });
+            let Some(next) = next.filter(|_| line.starts_with(BEGIN.as_bytes())) else { return false };
             sum = next;
             start += length + 1;
         }
-        let end = Position { segment: from.at.segment, offset: from.at.offset + lines.len() as u64 };
-        if end != to.at || sum != to.sum {
+        let lines = Lines { at: from.at, range: 0..bytes.len(), bytes: Arc::clone(bytes) };
+        // A quote inside a JSON string is escaped: what is found with its quotes is a field and no text.
+        if lines.end() != to.at || sum != to.sum || LEASE.find(bytes).is_some() {
             return false;
         }
-        for (entry, paths) in fresh {
-            match entry {
-                Entry::Record(journalled) => self.push(journalled),
-                Entry::Line(line) => {
-                    for range in paths {
-                        // Checked where the paths were found.
-                        let path = std::str::from_utf8(&lines[range]).unwrap_or_default();
-                        match self.newest.get_mut(path) {
-                            Some(newest) => *newest = Newest::In(line.clone()),
-                            None => drop(self.newest.insert(path.to_owned(), Newest::In(line.clone()))),
-                        }
-                    }
-                    self.entries.push_back(Entry::Line(line));
-                }
-            }
-        }
+        self.entries.push_back(Entry::Lines(lines));
         true
     }
 
     /// The newest head of a file, if any of these records touches it.
     pub fn head(&mut self, path: &str) -> Result<Option<Head>> {
-        let line = match self.newest.get(path) {
-            None => return Ok(None),
-            Some(Newest::Head(head)) => return Ok(Some(head.clone())),
-            Some(Newest::In(line)) => line.clone(),
-        };
-        let head = match line.read()?.head(path) {
-            Some(head) => head,
-            // The words were there and meant something else: then all lines are read.
-            None => return self.head_by_reading(path),
-        };
-        self.newest.insert(path.to_owned(), Newest::Head(head.clone()));
-        Ok(Some(head))
-    }
-
-    fn head_by_reading(&mut self, path: &str) -> Result<Option<Head>> {
-        let entries = std::mem::take(&mut self.entries);
-        self.newest.clear();
-        for entry in entries {
-            self.push(match entry {
-                Entry::Record(journalled) => journalled,
-                Entry::Line(line) => line.read()?,
-            });
+        let Some(end) = self.entries.back().map(Entry::end) else { return Ok(None) };
+        let known = self.newest.get(path);
+        let searched = known.map_or(Position::START, |known| known.searched);
+        let mut head = known.and_then(|known| known.head.clone());
+        let unsearched = || self.entries.iter().rev().take_while(|entry| entry.end() > searched);
+        if unsearched().any(|entry| matches!(entry, Entry::Lines(_))) {
+            let needle = format!("\"path\":{}", serde_json::Value::from(path));
+            let finder = Finder::new(&needle);
+            for entry in unsearched() {
+                let Entry::Lines(lines) = entry else { continue };
+                if let Some(found) = lines.newest_head(&finder, path, searched)? {
+                    head = head.filter(|known| known.at > found.at).or(Some(found));
+                    break;
+                }
+            }
         }
-        match self.newest.get(path) {
-            Some(Newest::Head(head)) => Ok(Some(head.clone())),
-            _ => Ok(None),
+        match self.newest.get_mut(path) {
+            Some(known) if known.searched >= end => {}
+            Some(known) => *known = Newest { head: head.clone(), searched: end },
+            None => drop(self.newest.insert(path.to_owned(), Newest { head: head.clone(), searched: end })),
         }
+        Ok(head)
     }
 
     /// Where the commit with a key stands, if it is one of these.
@@ -165,22 +159,40 @@ impl Unplaced {
         let needle = format!("\"key\":{}", serde_json::Value::from(key));
         let finder = Finder::new(&needle);
         let has = |record: &Record| record.key.as_deref() == Some(key);
-        let found = self.entries.iter().find(|entry| match entry {
-            Entry::Record(journalled) => has(&journalled.record),
-            Entry::Line(line) => finder.find(line.bytes()).is_some() && line.read().is_ok_and(|read| has(&read.record)),
-        });
-        found.map(Entry::at)
+        self.entries.iter().find_map(|entry| match entry {
+            Entry::Record(journalled) => has(&journalled.record).then_some(journalled.at),
+            Entry::Lines(lines) => {
+                let mut hits = finder.find_iter(lines.bytes()).map(|hit| lines.line_around(hit));
+                hits.find_map(|line| line.read().ok().filter(|read| has(&read.record)).map(|read| read.at))
+            }
+        })
     }
 
     /// The oldest of these that end before or at a place; none if one of them cannot be read.
     pub fn records_to(&mut self, end: Position) -> Option<Vec<Journalled>> {
         let mut records = Vec::new();
-        for entry in self.entries.iter_mut().take_while(|entry| entry.end() <= end) {
-            if let Entry::Line(line) = entry {
-                *entry = Entry::Record(line.read().ok()?);
+        let (mut taken, mut read, mut rest) = (0, false, None);
+        for entry in self.entries.iter().take_while(|entry| entry.at() < end) {
+            match entry {
+                Entry::Record(journalled) if journalled.end.at > end => break,
+                Entry::Record(journalled) => records.push(journalled.clone()),
+                Entry::Lines(lines) => {
+                    let (before, behind) = lines.split(end);
+                    for line in before.each() {
+                        records.push(line.read().ok()?);
+                    }
+                    read = true;
+                    rest = behind;
+                }
             }
-            if let Entry::Record(journalled) = entry {
-                records.push(journalled.clone());
+            taken += 1;
+        }
+        if read {
+            records.iter().for_each(|journalled| self.note(journalled));
+            self.entries.drain(..taken);
+            rest.into_iter().for_each(|lines| self.entries.push_front(Entry::Lines(lines)));
+            for journalled in records.iter().rev() {
+                self.entries.push_front(Entry::Record(journalled.clone()));
             }
         }
         Some(records)
@@ -190,34 +202,89 @@ impl Unplaced {
         self.entries.front().is_some_and(|first| first.at() == at)
     }
 
-    /// The files of the oldest records are in place, with these heads.
-    pub fn forget(&mut self, records: usize, heads: &[(String, Head)]) {
+    /// The files of the records up to a place are in place, with these heads.
+    pub fn forget(&mut self, end: Position, heads: &[(String, Head)]) {
         for (path, head) in heads {
-            let at = match self.newest.get(path) {
-                Some(Newest::Head(newest)) => newest.at,
-                Some(Newest::In(line)) => line.at,
-                None => continue,
-            };
-            if at == head.at {
+            if self.newest.get(path).is_some_and(|newest| newest.head.as_ref().is_some_and(|newest| newest.at == head.at)) {
                 self.newest.remove(path);
             }
         }
-        self.entries.drain(..records);
+        while self.entries.front().is_some_and(|entry| entry.at() < end) {
+            if let Some(Entry::Lines(lines)) = self.entries.pop_front()
+                && let (_, Some(rest)) = lines.split(end)
+            {
+                self.entries.push_front(Entry::Lines(rest));
+            }
+        }
     }
 }
 
-impl Line {
+impl Lines {
     fn bytes(&self) -> &[u8] {
-        &self.lines[self.range.clone()]
+        &self.bytes[self.range.clone()]
     }
 
     fn end(&self) -> Position {
-        Position { segment: self.at.segment, offset: self.at.offset + self.range.len() as u64 + 1 }
+        Position { segment: self.at.segment, offset: self.at.offset + self.range.len() as u64 }
     }
 
+    /// A part of these, by its place within them.
+    fn part(&self, part: Range<usize>) -> Lines {
+        Lines {
+            at: Position { segment: self.at.segment, offset: self.at.offset + part.start as u64 },
+            bytes: Arc::clone(&self.bytes),
+            range: self.range.start + part.start..self.range.start + part.end,
+        }
+    }
+
+    /// The lines that end before or at a place, and those behind them.
+    fn split(&self, end: Position) -> (Lines, Option<Lines>) {
+        if self.end() <= end {
+            return (self.clone(), None);
+        }
+        let before = usize::try_from(end.offset.saturating_sub(self.at.offset)).unwrap_or(usize::MAX).min(self.range.len());
+        let before = memchr::memrchr(b'\n', &self.bytes()[..before]).map_or(0, |newline| newline + 1);
+        (self.part(0..before), Some(self.part(before..self.range.len())))
+    }
+
+    fn each(&self) -> impl Iterator<Item = Lines> {
+        let mut start = 0;
+        memchr::memchr_iter(b'\n', self.bytes()).map(move |newline| {
+            let line = self.part(start..newline + 1);
+            start = newline + 1;
+            line
+        })
+    }
+
+    fn line_around(&self, hit: usize) -> Lines {
+        let start = memchr::memrchr(b'\n', &self.bytes()[..hit]).map_or(0, |newline| newline + 1);
+        let end = memchr::memchr(b'\n', &self.bytes()[hit..]).map_or(self.range.len(), |newline| hit + newline + 1);
+        self.part(start..end)
+    }
+
+    /// The head that the last of these lines makes of a path which names it, behind a place.
+    fn newest_head(&self, finder: &Finder<'_>, path: &str, behind: Position) -> Result<Option<Head>> {
+        let hits: Vec<usize> = finder.find_iter(self.bytes()).collect();
+        let mut passed = self.range.len();
+        for hit in hits.into_iter().rev().filter(|hit| self.at.offset + *hit as u64 >= behind.offset) {
+            if hit >= passed {
+                continue; // in a line that was read
+            }
+            let line = self.line_around(hit);
+            passed = line.range.start - self.range.start;
+            // The words may stand in a note or tell of bytes that are not current.
+            if let Some(head) = line.read()?.head(path) {
+                return Ok(Some(head));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads a single line.
     fn read(&self) -> Result<Journalled> {
         let damaged = |unread: Unread| StoreError::Damaged { segment: self.at.segment, line: 0, what: unread.to_string() };
-        let record = Record::decode(self.bytes()).map_err(damaged)?;
+        let line = self.bytes();
+        let record = Record::decode(line.strip_suffix(b"\n").unwrap_or(line)).map_err(damaged)?;
         let end = Tail { at: self.end(), seq: record.seq, wall_us: parse_time(&record.at).unwrap_or_default(), sum: record.sum.clone() };
         Ok(Journalled { at: self.at, end, record: Arc::new(record) })
     }
@@ -228,36 +295,6 @@ impl Journalled {
         let op = self.record.ops.iter().rfind(|o| o.path == path && o.op != OpKind::Keep)?;
         Some(Head::after(op, self.at, self.record.seq))
     }
-}
-
-/// Where a line names the files that it touches; none if it has to be read to know that. A quote inside a JSON string is
-/// escaped, so what is found with its quotes is a field and no text.
-fn paths_in(lines: &[u8], range: &Range<usize>) -> Option<Vec<Range<usize>>> {
-    static PATH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"path\":\""));
-    static NOTE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"note\":"));
-    static LEASE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"lease\":"));
-    static BEGIN: LazyLock<String> = LazyLock::new(|| format!("{{\"v\":{FORMAT},"));
-    let line = &lines[range.clone()];
-    if !line.starts_with(BEGIN.as_bytes()) || NOTE.find(line).is_some() || LEASE.find(line).is_some() {
-        return None;
-    }
-    let mut paths = Vec::new();
-    for hit in PATH.find_iter(line) {
-        let before = &line[..hit];
-        if before.ends_with(b"{\"op\":\"keep\",") {
-            continue;
-        }
-        if ![&b"{\"op\":\"write\","[..], b"{\"op\":\"append\",", b"{\"op\":\"remove\","].iter().any(|op| before.ends_with(op)) {
-            return None;
-        }
-        let start = hit + PATH.needle().len();
-        let length = memchr::memchr2(b'"', b'\\', &line[start..])?;
-        if line[start + length] == b'\\' || std::str::from_utf8(&line[start..start + length]).is_err() {
-            return None;
-        }
-        paths.push(range.start + start..range.start + start + length);
-    }
-    Some(paths)
 }
 
 #[cfg(test)]
@@ -313,7 +350,7 @@ mod tests {
     fn followed(records: Vec<Record>) -> Option<Unplaced> {
         let (lines, end) = lines(records);
         let mut unplaced = Unplaced::default();
-        unplaced.follow(&Arc::new(lines), &start(), &end).then_some(unplaced)
+        unplaced.follow(&Arc::new(lines), &start(), &end, Care::Links).then_some(unplaced)
     }
 
     #[test]
@@ -321,7 +358,7 @@ mod tests {
         let first = record(vec![op(OpKind::Write, "a.md"), op(OpKind::Append, "术语.md"), op(OpKind::Remove, "b.md")]);
         let second = record(vec![op(OpKind::Keep, "a.md"), op(OpKind::Append, "b.md")]);
         let mut unplaced = followed(vec![first, second]).unwrap();
-        assert!(unplaced.entries.iter().all(|entry| matches!(entry, Entry::Line(_))));
+        assert!(unplaced.entries.iter().all(|entry| matches!(entry, Entry::Lines(_))));
         assert_eq!(unplaced.head("no.md").unwrap(), None);
         for (path, seq, gone) in [("a.md", 10, false), ("术语.md", 10, false), ("b.md", 11, false)] {
             let head = unplaced.head(path).unwrap().unwrap();
@@ -334,7 +371,7 @@ mod tests {
         assert_eq!(all.iter().map(|j| j.record.seq).collect::<Vec<_>>(), [10, 11]);
         assert_eq!(unplaced.records_to(all[0].end.at).unwrap().len(), 1);
         assert!(unplaced.begins_at(all[0].at));
-        unplaced.forget(1, &[("a.md".into(), all[0].head("a.md").unwrap()), ("b.md".into(), all[0].head("b.md").unwrap())]);
+        unplaced.forget(all[0].end.at, &[("a.md".into(), all[0].head("a.md").unwrap()), ("b.md".into(), all[0].head("b.md").unwrap())]);
         assert_eq!(unplaced.head("a.md").unwrap(), None);
         assert_eq!(unplaced.head("b.md").unwrap().unwrap().seq, 11);
     }
@@ -370,20 +407,72 @@ mod tests {
         assert!(followed(vec![leased]).is_none());
         let two = || vec![record(vec![op(OpKind::Write, "a.md")]), record(vec![op(OpKind::Append, "a.md")])];
         let (whole, end) = lines(two());
-        let follows = |bytes: Vec<u8>, from: &Tail, to: &Tail| {
+        let follows = |bytes: Vec<u8>, from: &Tail, to: &Tail, care: Care| {
             let mut unplaced = Unplaced::default();
-            let follows = unplaced.follow(&Arc::new(bytes), from, to);
+            let follows = unplaced.follow(&Arc::new(bytes), from, to, care);
             assert!(follows || unplaced.entries.is_empty() && unplaced.newest.is_empty());
-            follows
+            follows.then_some(unplaced)
         };
-        assert!(follows(whole.clone(), &start(), &end));
-        assert!(!follows(whole.clone(), &Tail { sum: end.sum.clone(), ..start() }, &end));
-        assert!(!follows(whole.clone(), &start(), &Tail { sum: ROOT_SUM.into(), ..end.clone() }));
-        assert!(!follows(whole[..whole.len() - 1].to_vec(), &start(), &end));
+        for care in [Care::Links, Care::Sums] {
+            assert!(follows(whole.clone(), &start(), &end, care).is_some());
+            assert!(follows(whole.clone(), &Tail { sum: end.sum.clone(), ..start() }, &end, care).is_none());
+            assert!(follows(whole.clone(), &start(), &Tail { sum: ROOT_SUM.into(), ..end.clone() }, care).is_none());
+            assert!(follows(whole[..whole.len() - 1].to_vec(), &start(), &end, care).is_none());
+        }
         for index in 0..whole.len() {
             let mut flipped = whole.clone();
             flipped[index] ^= 1;
-            assert!(!follows(flipped, &start(), &end), "byte {index}");
+            assert!(follows(flipped.clone(), &start(), &end, Care::Sums).is_none(), "byte {index}");
+            // Kept in mind by its links, it is not believed when it is read.
+            if let Some(mut unplaced) = follows(flipped, &start(), &end, Care::Links) {
+                assert!(unplaced.records_to(end.at).is_none(), "byte {index}");
+            }
         }
+    }
+
+    #[test]
+    fn lines_are_put_in_place_one_part_after_another() {
+        let each = |number: usize| record(vec![op(OpKind::Append, "a.md"), op(OpKind::Write, &format!("{number}.md"))]);
+        let (whole, end) = lines((0..4).map(each).collect());
+        let mut unplaced = Unplaced::default();
+        assert!(unplaced.follow(&Arc::new(whole.clone()), &start(), &end, Care::Links));
+        assert_eq!(unplaced.head("a.md").unwrap().unwrap().seq, 13);
+        let ends: Vec<u64> = memchr::memchr_iter(b'\n', &whole).map(|newline| start().at.offset + newline as u64 + 1).collect();
+        let place = |offset: u64| Position { segment: 3, offset };
+        // A place within a line counts up to the line before it.
+        let first = unplaced.records_to(place(ends[2] - 1)).unwrap();
+        assert_eq!(first.iter().map(|j| j.record.seq).collect::<Vec<_>>(), [10, 11]);
+        assert_eq!(unplaced.entries.len(), 3);
+        for (path, seq) in [("a.md", 13), ("0.md", 10), ("1.md", 11), ("2.md", 12), ("3.md", 13)] {
+            assert_eq!(unplaced.head(path).unwrap().unwrap().seq, seq, "{path}");
+        }
+        let heads = [("a.md".into(), first[1].head("a.md").unwrap()), ("0.md".into(), first[0].head("0.md").unwrap())];
+        unplaced.forget(first[1].end.at, &heads);
+        assert!(unplaced.begins_at(place(ends[1])));
+        assert_eq!(unplaced.head("0.md").unwrap(), None);
+        assert_eq!(unplaced.head("a.md").unwrap().unwrap().seq, 13);
+        // Begun anew meanwhile: then what is forgotten is a part of lines that were never read.
+        let mut anew = Unplaced::default();
+        assert!(anew.follow(&Arc::new(whole), &start(), &end, Care::Sums));
+        anew.forget(place(ends[1]), &heads);
+        assert!(anew.begins_at(place(ends[1])));
+        assert_eq!(anew.head("1.md").unwrap(), None);
+        assert_eq!(anew.records_to(end.at).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn own_records_between_lines_of_others_are_the_newest_where_they_are() {
+        let (whole, end) = lines(vec![record(vec![op(OpKind::Append, "a.md")]), record(vec![op(OpKind::Append, "a.md")])]);
+        let middle = memchr::memchr(b'\n', &whole).unwrap() + 1;
+        let first = Record::decode(&whole[..middle - 1]).unwrap();
+        let own = Tail { at: Position { segment: 3, offset: 70 + middle as u64 }, seq: 10, wall_us: 0, sum: first.sum.clone() };
+        let mut unplaced = Unplaced::default();
+        unplaced.push(Journalled { at: start().at, end: own.clone(), record: Arc::new(first) });
+        assert_eq!(unplaced.head("a.md").unwrap().unwrap().seq, 10);
+        assert!(unplaced.follow(&Arc::new(whole[middle..].to_vec()), &own, &end, Care::Links));
+        assert_eq!(unplaced.head("a.md").unwrap().unwrap().seq, 11);
+        assert_eq!(unplaced.head("b.md").unwrap(), None);
+        assert_eq!(unplaced.records_to(end.at).unwrap().len(), 2);
+        assert_eq!(unplaced.head("a.md").unwrap().unwrap().seq, 11);
     }
 }

@@ -20,7 +20,7 @@ use crate::live::{Known, Tail};
 use crate::record::OpKind;
 use crate::store::Store;
 use crate::tree::Stamp;
-use crate::unplaced::{Journalled, Unplaced};
+use crate::unplaced::{Care, Journalled, Unplaced};
 
 /// The index is told after so many records: what a crash makes others read again.
 const RECORDS: usize = 64;
@@ -73,7 +73,7 @@ impl Store {
             return Ok(false);
         }
         let lines = Arc::new(self.journal.read_between(warm.tail.at, tail.at)?);
-        let followed = warm.unplaced.follow(&lines, &warm.tail, tail);
+        let followed = warm.unplaced.follow(&lines, &warm.tail, tail, Care::Links);
         if followed {
             warm.tail.clone_from(tail);
         }
@@ -84,7 +84,7 @@ impl Store {
     /// there and the end. False if they hold something that only the index can keep.
     pub(crate) fn learn(&self, applied: Tail, tail: &Tail, lines: &Arc<Vec<u8>>) -> bool {
         let mut unplaced = Unplaced::default();
-        if applied.at != tail.at && !unplaced.follow(lines, &applied, tail) {
+        if applied.at != tail.at && !unplaced.follow(lines, &applied, tail, Care::Sums) {
             return false;
         }
         *self.by_heart() = Some(Warm {
@@ -214,7 +214,7 @@ impl Store {
             if !warm.unplaced.begins_at(records[0].at) {
                 return Ok(()); // begun anew meanwhile: the journal and the stamps tell
             }
-            warm.unplaced.forget(records.len(), &heads);
+            warm.unplaced.forget(last.end.at, &heads);
             for (path, head) in heads {
                 warm.dirty.insert(path.clone());
                 warm.placed.insert(path, Some(head));

@@ -53,6 +53,34 @@ fn flip(path: &Path, text: &str) {
 }
 
 #[test]
+fn a_followed_line_that_cannot_be_read_stops_no_one() {
+    let play = Playground::new();
+    let (one, other) = (play.open(), play.open());
+    let behind = |store: &Store, path: &str, text: &str| {
+        store.judge(person().append(&Playground::path(path), text)).unwrap().publish_behind().unwrap();
+    };
+    append(&one, "meta/a.md", "first\n");
+    append(&one, "meta/b.md", "first\n");
+    one.settle().unwrap();
+    behind(&other, "meta/b.md", "by the other\n");
+    behind(&one, "meta/a.md", "by one\n");
+    behind(&other, "meta/b.md", "once more\n");
+    behind(&one, "meta/a.md", "lost words\n");
+    flip(&segment(&play, 1), "lost words");
+    // The first only has to follow that line, the second has to read it.
+    behind(&other, "meta/b.md", "not about it\n");
+    behind(&other, "meta/a.md", "about it\n");
+    drop((one, other));
+    let store = play.open();
+    let read = |path: &str| String::from_utf8(store.read(&Playground::path(path)).unwrap().unwrap().0).unwrap();
+    assert_eq!(read("meta/b.md"), "first\nby the other\nonce more\nnot about it\n");
+    let a = read("meta/a.md");
+    assert!(a.starts_with("first\nby one\n") && a.ends_with("about it\n"), "{a}");
+    let problems = store.verify().unwrap().problems;
+    assert!(problems.iter().any(|p| format!("{p:?}").contains("does not match its sum")), "{problems:?}");
+}
+
+#[test]
 fn a_torn_tail_is_kept_aside_and_cut() {
     let play = Playground::new();
     append(&play.open_with(boot("one")), "meta/a.md", "one\n");
