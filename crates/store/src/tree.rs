@@ -8,7 +8,8 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 
 use quipu_contract::ProjectPath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
@@ -34,13 +35,13 @@ pub(crate) struct Tree {
     disk: Disk,
     /// `.quipu/tmp` and the device it lies on.
     temp: Mutex<Option<(Arc<OwnedFd>, u64)>>,
-    /// The folder that was last wanted, while someone stays near (see `stay_near`).
-    near: Mutex<Near>,
+    /// The folder that was last wanted by whoever stays near (see `stay_near`).
+    near: Mutex<Option<Near>>,
 }
 
-#[derive(Default)]
+/// A thread that stays near, and the folder it is at. The others open theirs themselves: their moment is another.
 struct Near {
-    staying: usize,
+    who: ThreadId,
     folder: Option<(String, Folder)>,
 }
 
@@ -52,14 +53,14 @@ struct Folder {
     temp: Option<(Arc<OwnedFd>, String)>,
 }
 
-/// While it lasts, a folder is opened once for all files in a row that lie in it.
-pub(crate) struct StayNear<'t>(&'t Tree);
+/// While it lasts, a folder is opened once for all files in a row that lie in it. Nothing, if another thread stays near already.
+pub(crate) struct StayNear<'t>(Option<&'t Tree>);
 
 impl Drop for StayNear<'_> {
     fn drop(&mut self) {
-        let mut near = self.0.near.lock().unwrap_or_else(PoisonError::into_inner);
-        near.staying -= 1;
-        near.folder = None;
+        if let Some(tree) = self.0 {
+            *tree.near() = None;
+        }
     }
 }
 
@@ -98,7 +99,7 @@ impl Tree {
     pub fn open(path: &Path, disk: Disk) -> io::Result<Tree> {
         let path = path.canonicalize()?;
         let root = rustix::fs::open(&path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Tree { root, path, disk, temp: Mutex::new(None), near: Mutex::default() })
+        Ok(Tree { root, path, disk, temp: Mutex::new(None), near: Mutex::new(None) })
     }
 
     pub fn open_at(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
@@ -119,14 +120,25 @@ impl Tree {
     /// For whoever looks at or writes several files at one moment. A folder that is moved away within this moment is
     /// written to where it is then, as if it had been moved right after.
     pub fn stay_near(&self) -> StayNear<'_> {
-        self.near.lock().unwrap_or_else(PoisonError::into_inner).staying += 1;
-        StayNear(self)
+        let mut near = self.near();
+        let is_free = near.is_none();
+        near.get_or_insert_with(|| Near { who: std::thread::current().id(), folder: None });
+        StayNear(is_free.then_some(self))
+    }
+
+    fn near(&self) -> MutexGuard<'_, Option<Near>> {
+        self.near.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What this thread stays near, if it does.
+    fn my_near(near: &mut Option<Near>) -> Option<&mut Near> {
+        near.as_mut().filter(|near| near.who == std::thread::current().id())
     }
 
     /// The folder of a path and the last part of it.
     fn folder<'p>(&self, path: &'p ProjectPath, make: bool) -> io::Result<(Folder, &'p str)> {
         let (name, file) = path.as_str().rsplit_once('/').unwrap_or((".", path.as_str()));
-        if let Some((known, folder)) = &self.near.lock().unwrap_or_else(PoisonError::into_inner).folder
+        if let Some(Near { folder: Some((known, folder)), .. }) = Self::my_near(&mut self.near())
             && known == name
         {
             return Ok((folder.clone(), file));
@@ -145,8 +157,7 @@ impl Tree {
     }
 
     fn keep_near(&self, name: &str, folder: &Folder) {
-        let mut near = self.near.lock().unwrap_or_else(PoisonError::into_inner);
-        if near.staying > 0 {
+        if let Some(near) = Self::my_near(&mut self.near()) {
             near.folder = Some((name.to_owned(), folder.clone()));
         }
     }
@@ -173,7 +184,9 @@ impl Tree {
 
     /// Whether something other than a file stands at a path or on the way to it, and what.
     pub fn obstacle(&self, path: &ProjectPath) -> Option<String> {
-        self.near.lock().unwrap_or_else(PoisonError::into_inner).folder = None;
+        if let Some(near) = Self::my_near(&mut self.near()) {
+            near.folder = None;
+        }
         match self.stamp(path) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Some(error.to_string()),
             _ => None,
