@@ -95,8 +95,14 @@ impl<'de> Deserializer<'de> for Value<'de, '_> {
             b'i' => visitor.visit_i64(i64::from_le_bytes(self.rest.take()?)),
             b'f' => visitor.visit_f64(f64::from_le_bytes(self.rest.take()?)),
             b'b' => visitor.visit_bool(self.rest.take::<1>()? == [1]),
-            b'a' => visitor.visit_seq(Many { left: self.rest.number()?, rest: self.rest }),
-            b't' => visitor.visit_map(Many { left: self.rest.number()?, rest: self.rest }),
+            b'a' => {
+                let mut many = Many { left: self.rest.number()?, rest: self.rest };
+                visitor.visit_seq(&mut many).and_then(|value| many.end().map(|()| value))
+            }
+            b't' => {
+                let mut many = Many { left: self.rest.number()?, rest: self.rest };
+                visitor.visit_map(&mut many).and_then(|value| many.end().map(|()| value))
+            }
             tag => Err(Misread::custom(format!("a pressed file with a value of kind {tag}"))),
         };
         read.map_err(|error| error.at(self.span))
@@ -150,6 +156,16 @@ impl<'de> IntoDeserializer<'de, Misread> for Value<'de, '_> {
 struct Many<'de, 'r> {
     left: usize,
     rest: &'r mut Rest<'de>,
+}
+
+impl Many<'_, '_> {
+    /// What is left unread would be taken for what comes behind it.
+    fn end(&self) -> Result<(), Misread> {
+        match self.left {
+            0 => Ok(()),
+            left => Err(Misread::custom(format!("{left} more than is wanted here"))),
+        }
+    }
 }
 
 impl<'de> SeqAccess<'de> for Many<'de, '_> {
@@ -251,5 +267,7 @@ mod tests {
         }
         assert_eq!(fault("quipu = 1\n[vars]\nday = 2026-01-01\n").1, "2026-01-01");
         assert_eq!(fault("quipu = 99999999999999999999\n").1, "99999999999999999999");
+        let too_much = "quipu = 1\nhooks = [\"closed\", \"x\"]\nlanguage = \"en\"\n";
+        assert_eq!(fault(too_much), ("1 more than is wanted here".to_owned(), "[\"closed\", \"x\"]".to_owned()));
     }
 }

@@ -8,7 +8,7 @@
 //! 3. outside the lock one sync, shared by all who wait for it: from here on nothing is lost;
 //! 4. the files are written: a crash leaves some undone, and the next command redoes them.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -221,33 +221,59 @@ const BEHIND_BYTES: u64 = 512 << 10;
 /// One look at the end of the journal, under the append lock.
 pub(crate) struct Look {
     pub tail: Tail,
-    /// What is journalled but not yet applied: raw lines.
-    pending: Arc<Vec<u8>>,
-    pending_from: Position,
+    /// What is journalled but not yet applied. While this process knows everything by heart (see `warm`) it is not read; another
+    /// thread may forget it all at any moment, and then it is.
+    pending: OnceCell<Pending>,
     synced: Option<Position>,
-    /// This process knows everything by heart (see `warm`), and nothing was read.
-    warm: bool,
     /// The pending line that was read last: one change often touches several files of one record.
     read: RefCell<Option<(usize, Record)>>,
 }
 
+/// Raw lines of the journal, and where they begin.
+struct Pending {
+    lines: Arc<Vec<u8>>,
+    from: Position,
+}
+
 impl Look {
-    fn new(tail: Tail, pending: Arc<Vec<u8>>, pending_from: Position, synced: Option<Position>, warm: bool) -> Look {
-        Look { tail, pending, pending_from, synced, warm, read: RefCell::new(None) }
+    fn by_heart(tail: Tail, synced: Option<Position>) -> Look {
+        Look { tail, pending: OnceCell::new(), synced, read: RefCell::new(None) }
+    }
+
+    fn at(tail: Tail, pending: Pending, synced: Option<Position>) -> Look {
+        Look { tail, pending: OnceCell::from(pending), synced, read: RefCell::new(None) }
+    }
+
+    /// Whether to ask by heart first.
+    fn is_by_heart(&self) -> bool {
+        self.pending.get().is_none()
+    }
+
+    fn pending(&self, store: &Store) -> Result<&Pending> {
+        if let Some(pending) = self.pending.get() {
+            return Ok(pending);
+        }
+        let applied = store.heads()?.applied()?.at;
+        let pending = store.read_pending(applied, &self.tail)?;
+        Ok(self.pending.get_or_init(|| pending))
     }
 
     /// The newest head of a path, and whether it is still on its way to the disk.
     pub fn head(&self, store: &Store, path: &ProjectPath) -> Result<(Option<Head>, bool)> {
-        if self.warm {
-            // A line of another process that is not what it seemed: from here on it is looked at the long way.
-            return store.head_by_heart(path.as_str()).inspect_err(|_| store.forget_by_heart());
+        // A line of another process that is not what it seemed: from here on it is looked at the long way.
+        let by_heart = || store.head_by_heart(path.as_str()).inspect_err(|_| store.forget_by_heart());
+        if self.is_by_heart()
+            && let Some(known) = by_heart()?
+        {
+            return Ok(known);
         }
+        let pending = self.pending(store)?;
         // A quote inside a JSON string is escaped, so this text can only be the field itself.
         let needle = format!("\"path\":{}", serde_json::Value::from(path.as_str()));
-        let mut end = self.pending.len();
-        while let Some(hit) = memchr::memmem::rfind(&self.pending[..end], needle.as_bytes()) {
-            end = memchr::memrchr(b'\n', &self.pending[..hit]).map_or(0, |newline| newline + 1);
-            if let Some(head) = self.head_in_line(end, path) {
+        let mut end = pending.lines.len();
+        while let Some(hit) = memchr::memmem::rfind(&pending.lines[..end], needle.as_bytes()) {
+            end = memchr::memrchr(b'\n', &pending.lines[..hit]).map_or(0, |newline| newline + 1);
+            if let Some(head) = self.head_in_line(pending, end, path) {
                 return Ok((Some(head), true));
             }
         }
@@ -255,36 +281,45 @@ impl Look {
     }
 
     /// What the pending line at an offset says of a path, if it says anything.
-    fn head_in_line(&self, offset: usize, path: &ProjectPath) -> Option<Head> {
+    fn head_in_line(&self, pending: &Pending, offset: usize, path: &ProjectPath) -> Option<Head> {
+        let Pending { lines, from } = pending;
         let mut read = self.read.borrow_mut();
         if read.as_ref().is_none_or(|(known, _)| *known != offset) {
-            let length = memchr::memchr(b'\n', &self.pending[offset..]).unwrap_or(self.pending.len() - offset);
-            *read = Record::decode(&self.pending[offset..offset + length]).ok().map(|record| (offset, record));
+            let length = memchr::memchr(b'\n', &lines[offset..]).unwrap_or(lines.len() - offset);
+            *read = Record::decode(&lines[offset..offset + length]).ok().map(|record| (offset, record));
         }
         let (_, record) = read.as_ref()?;
-        let at = Position { segment: self.pending_from.segment, offset: self.pending_from.offset + offset as u64 };
+        let at = Position { segment: from.segment, offset: from.offset + offset as u64 };
         record.ops.iter().rfind(|o| o.path == path.as_str() && o.op != OpKind::Keep).map(|op| Head::after(op, at, record.seq))
     }
 
     pub fn find_key(&self, store: &Store, key: &str) -> Result<Option<Record>> {
-        let known = if self.warm { store.key_by_heart(key)? } else { store.heads()?.key(key)? };
-        if let Some(at) = known {
+        if self.is_by_heart()
+            && let Some(known) = store.key_by_heart(key)?
+        {
+            return known.map(|at| store.journal.read_record(at)).transpose();
+        }
+        let pending = self.pending(store)?;
+        if let Some(at) = store.heads()?.key(key)? {
             return Ok(Some(store.journal.read_record(at)?));
         }
         let needle = format!("\"key\":{}", serde_json::Value::from(key));
-        Ok(self.pending_records(needle.as_bytes()).into_iter().map(|(_, r)| r).find(|r| r.key.as_deref() == Some(key)))
+        Ok(pending.records(needle.as_bytes()).into_iter().find(|r| r.key.as_deref() == Some(key)))
     }
 
     /// All leases, ended ones included, and the highest fencing number.
     pub fn leases(&mut self, store: &Store) -> Result<(Vec<Lease>, u64)> {
-        if self.warm {
-            return store.leases_by_heart();
+        if self.is_by_heart()
+            && let Some(known) = store.leases_by_heart()?
+        {
+            return Ok(known);
         }
+        let pending = self.pending(store)?;
         let (mut leases, mut fence) = {
             let heads = store.heads()?;
             (heads.leases()?, heads.fence()?)
         };
-        for (_, record) in self.pending_records(b"\"lease\":{") {
+        for record in pending.records(b"\"lease\":{") {
             let Some(event) = &record.lease else { continue };
             fence = fence.max(event.fence);
             leases.retain(|l| l.id != event.id);
@@ -293,24 +328,6 @@ impl Look {
             }
         }
         Ok((leases, fence))
-    }
-
-    fn pending_records(&self, needle: &[u8]) -> Vec<(Position, Record)> {
-        let mut found = Vec::new();
-        let finder = memchr::memmem::Finder::new(needle);
-        let mut offset = 0;
-        while offset < self.pending.len() {
-            let length = memchr::memchr(b'\n', &self.pending[offset..]).unwrap_or(self.pending.len() - offset);
-            let line = &self.pending[offset..offset + length];
-            if finder.find(line).is_some()
-                && let Ok(record) = Record::decode(line)
-            {
-                let at = Position { segment: self.pending_from.segment, offset: self.pending_from.offset + offset as u64 };
-                found.push((at, record));
-            }
-            offset += length + 1;
-        }
-        found
     }
 
     pub fn next_record(&self, store: &Store, kind: Kind, who: Who) -> Record {
@@ -336,15 +353,37 @@ impl Look {
     }
 }
 
+impl Pending {
+    /// The records of the lines in which something stands.
+    fn records(&self, needle: &[u8]) -> Vec<Record> {
+        let finder = memchr::memmem::Finder::new(needle);
+        let lines = self.lines.split(|byte| *byte == b'\n');
+        lines.filter(|line| finder.find(line).is_some()).filter_map(|line| Record::decode(line).ok()).collect()
+    }
+}
+
 impl Store {
+    /// What is journalled between the place to which files are known to be applied and the end. Only under the append lock.
+    fn read_pending(&self, applied: Position, tail: &Tail) -> Result<Pending> {
+        if applied >= tail.at {
+            return Ok(Pending { lines: Arc::default(), from: tail.at });
+        }
+        // Lines that span segments lose their exact place; then everything is applied first.
+        if applied.segment != tail.at.segment {
+            self.sync_to(tail.at)?;
+            self.apply_files(tail.at)?;
+            return Ok(Pending { lines: Arc::default(), from: tail.at });
+        }
+        Ok(Pending { lines: Arc::new(self.journal.read_between(applied, tail.at)?), from: applied })
+    }
+
     /// Looks at the end of the journal. Only under the append lock.
     pub(crate) fn look(&self) -> Result<Look> {
         let known = self.live_now()?.known();
         if self.catch_up(&known)?
             && let Some(tail) = known.tail
         {
-            let end = tail.at;
-            return Ok(Look::new(tail, Arc::default(), end, known.synced, true));
+            return Ok(Look::by_heart(tail, known.synced));
         }
         self.forget_deleted_heads();
         self.cool()?;
@@ -356,21 +395,16 @@ impl Store {
         };
         self.redo_after_rebuild()?;
         let told = self.heads()?.applied()?;
-        let applied = told.at;
-        let pending = Arc::new(if applied < tail.at { self.journal.read_between(applied, tail.at)? } else { Vec::new() });
-        // Lines that span segments lose their exact place; then everything is applied first.
-        if !pending.is_empty() && applied.segment != tail.at.segment {
-            self.sync_to(tail.at)?;
-            self.apply_files(tail.at)?;
+        let pending = self.read_pending(told.at, &tail)?;
+        if pending.from != told.at {
             let end = tail.at;
-            return Ok(Look::new(tail, Arc::default(), end, Some(end), false));
+            return Ok(Look::at(tail, pending, Some(end)));
         }
         // Only where the index knows exactly what the files show; otherwise it has to be told first.
-        if !known.doubt && known.applied == Some(applied) && self.learn(told, &tail, &pending) {
-            let end = tail.at;
-            return Ok(Look::new(tail, Arc::default(), end, known.synced, true));
+        if !known.doubt && known.applied == Some(told.at) && self.learn(told, &tail, &pending.lines) {
+            return Ok(Look::by_heart(tail, known.synced));
         }
-        Ok(Look::new(tail, pending, applied, known.synced, false))
+        Ok(Look::at(tail, pending, known.synced))
     }
 
     /// Appends records, makes them durable and applies them. Whoever shares an order and was overtaken has to look again.

@@ -214,6 +214,7 @@ impl Unplaced {
                 && let (_, Some(rest)) = lines.split(end)
             {
                 self.entries.push_front(Entry::Lines(rest));
+                break;
             }
         }
     }

@@ -136,16 +136,15 @@ impl Store {
         slot.as_ref().map(|warm| warm.tail.at.offset.saturating_sub(warm.placed_to.at.offset))
     }
 
-    /// The newest head of a path and whether it is still on its way to the disk. Only while warm.
-    pub(crate) fn head_by_heart(&self, path: &str) -> Result<(Option<Head>, bool)> {
+    /// The newest head of a path and whether it is still on its way to the disk; none if all was forgotten meanwhile. The
+    /// index may not be asked instead: it does not know what is not in place.
+    pub(crate) fn head_by_heart(&self, path: &str) -> Result<Option<(Option<Head>, bool)>> {
         let mut slot = self.by_heart();
-        match slot.as_mut() {
-            Some(warm) => match warm.unplaced.head(path)? {
-                Some(head) => Ok((Some(head), true)),
-                None => Ok((self.placed_head(warm, path)?, false)),
-            },
-            None => Ok((self.heads_as_told()?.head(path)?, false)),
-        }
+        let Some(warm) = slot.as_mut() else { return Ok(None) };
+        Ok(Some(match warm.unplaced.head(path)? {
+            Some(head) => (Some(head), true),
+            None => (self.placed_head(warm, path)?, false),
+        }))
     }
 
     fn placed_head(&self, warm: &mut Warm, path: &str) -> Result<Option<Head>> {
@@ -165,27 +164,25 @@ impl Store {
         }
     }
 
-    pub(crate) fn leases_by_heart(&self) -> Result<(Vec<Lease>, u64)> {
+    /// All leases and the highest fencing number; none if all was forgotten meanwhile.
+    pub(crate) fn leases_by_heart(&self) -> Result<Option<(Vec<Lease>, u64)>> {
         let mut slot = self.by_heart();
-        let ask = || -> Result<(Vec<Lease>, u64)> {
-            let heads = self.heads_as_told()?;
-            Ok((heads.leases()?, heads.fence()?))
-        };
-        let Some(warm) = slot.as_mut() else { return ask() };
+        let Some(warm) = slot.as_mut() else { return Ok(None) };
         if warm.leases.is_none() {
-            warm.leases = Some(ask()?);
+            let heads = self.heads_as_told()?;
+            warm.leases = Some((heads.leases()?, heads.fence()?));
         }
-        Ok(warm.leases.clone().unwrap_or_default())
+        Ok(warm.leases.clone())
     }
 
-    pub(crate) fn key_by_heart(&self, key: &str) -> Result<Option<Position>> {
+    /// Where the commit with a key stands, if there is one; none at all if all was forgotten meanwhile.
+    pub(crate) fn key_by_heart(&self, key: &str) -> Result<Option<Option<Position>>> {
         let slot = self.by_heart();
-        let fresh = slot
-            .as_ref()
-            .and_then(|warm| warm.unplaced.key(key).or_else(|| warm.keys.iter().find(|(known, _)| known == key).map(|(_, at)| *at)));
-        match fresh {
-            Some(at) => Ok(Some(at)),
-            None => self.heads_as_told()?.key(key),
+        let Some(warm) = slot.as_ref() else { return Ok(None) };
+        let placed = || warm.keys.iter().find(|(known, _)| known == key).map(|(_, at)| *at);
+        match warm.unplaced.key(key).or_else(placed) {
+            Some(at) => Ok(Some(Some(at))),
+            None => Ok(Some(self.heads_as_told()?.key(key)?)),
         }
     }
 
@@ -332,5 +329,69 @@ impl Drop for Store {
     fn drop(&mut self) {
         // If it fails, the journal has it all.
         let _ = self.tell_heads();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quipu_contract::{Actor, ProjectPath, Source, resolve_contract};
+
+    use super::*;
+    use crate::Options;
+    use crate::change::{Change, Expect};
+
+    const CONTRACT: &str =
+        "quipu = 1\n[[files]]\npath = \"state.json\"\nclass = \"state\"\n[[files]]\npath = \"log.md\"\nclass = \"append\"\n";
+
+    /// A store that knows things by heart, in which a commit is acknowledged whose files are not in place.
+    fn behind(name: &str, last: Change) -> (std::path::PathBuf, Store) {
+        let folder = std::env::temp_dir().join(format!("quipu-warm-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("quipu.toml"), CONTRACT).unwrap();
+        Store::init(&folder).unwrap();
+        let source = Source::new("quipu.toml", CONTRACT);
+        let contract = Arc::new(resolve_contract(&source, &|name, _| Err(format!("no profile `{name}`"))).unwrap());
+        let store = Store::open(&folder, contract, Options::default()).unwrap();
+        for text in ["one\n", "two\n"] {
+            store.judge(Change::by(&Actor::Person).append(&path("log.md"), text)).unwrap().publish().unwrap();
+        }
+        store.judge(Change::by(&Actor::Person).write(&path("state.json"), "1", Expect::Any)).unwrap().publish().unwrap();
+        store.judge(last).unwrap().publish_behind().unwrap();
+        assert!(store.behind().is_some_and(|bytes| bytes > 0));
+        (folder, store)
+    }
+
+    fn path(path: &str) -> ProjectPath {
+        ProjectPath::parse(path).unwrap()
+    }
+
+    /// Judges a change while another thread forgets all that is known by heart, between the look and the judgement.
+    fn judged_meanwhile(store: &Store, change: &Change) -> Result<crate::Receipt> {
+        let held = store.append_lock.acquire()?;
+        let look = store.look()?;
+        std::thread::scope(|scope| scope.spawn(|| store.cool().unwrap()).join().unwrap());
+        store.judge_held(held, look, change)?.publish()
+    }
+
+    #[test]
+    fn a_stale_text_is_refused_when_all_is_forgotten_meanwhile() {
+        let old = crate::Version::of(b"1");
+        let newer = |text: &str| Change::by(&Actor::Person).write(&path("state.json"), text, Expect::Version(old.clone()));
+        let (folder, store) = behind("stale", newer("2"));
+        assert!(matches!(judged_meanwhile(&store, &newer("3")), Err(StoreError::Stale { .. })));
+        assert_eq!(store.read(&path("state.json")).unwrap().unwrap().0, b"2");
+        drop(store);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_repeated_key_is_known_when_all_is_forgotten_meanwhile() {
+        let keyed = || Change::by(&Actor::Person).key("k").append(&path("log.md"), "three\n");
+        let (folder, store) = behind("key", keyed());
+        assert!(judged_meanwhile(&store, &keyed()).unwrap().repeated);
+        assert_eq!(store.read(&path("log.md")).unwrap().unwrap().0, b"one\ntwo\nthree\n");
+        drop(store);
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -8,14 +8,11 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::edit::Replacement;
-use super::manner::Manner;
 use super::{patch, shell};
 
 /// A host's call of a hook.
 #[derive(Debug, Default)]
 pub struct Call {
-    /// How this host wants to be answered.
-    pub manner: Manner,
     /// The host's name for the event, where it answers in JSON.
     pub event: Option<String>,
     /// Why a session starts: startup, resume, clear, compact.
@@ -70,10 +67,8 @@ impl Call {
         let text = |names: &[&str]| names.iter().find_map(|n| value.get(*n)?.as_str()).map(str::to_owned);
         let input = ["tool_input", "toolInput", "args", "input", "arguments"].iter().find_map(|n| value.get(*n));
         let root = || value.get("workspace_roots")?.get(0)?.as_str().map(str::to_owned);
-        let event = text(&["hook_event_name", "hookEventName"]);
         Ok(Call {
-            manner: Manner::of(&value, event.as_deref()),
-            event,
+            event: text(&["hook_event_name", "hookEventName"]),
             source: text(&["source", "trigger"]),
             cwd: text(&["cwd", "directory", "workspace"]).or_else(root).map(PathBuf::from),
             again: ["stop_hook_active", "stopHookActive"].iter().find_map(|n| value.get(*n)?.as_bool()).or_else(|| held_before(&value)),

@@ -32,16 +32,16 @@ pub enum Event {
 }
 
 /// Hears an event. What goes wrong here is never a denial, unless the contract says so for edits.
-pub fn hear(event: Event, said: Result<String, String>, budget: u64, session: &Session) -> Answer {
+pub fn hear(event: Event, said: Result<String, String>, budget: u64, in_fields: bool, session: &Session) -> Answer {
     let call = said.and_then(|text| Call::parse(&text));
     let cwd = call.as_ref().ok().and_then(|c| c.cwd.clone()).filter(|c| c.is_dir()).unwrap_or_else(|| session.folder.clone());
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
-    let manner = call.as_ref().map_or(Manner::Plain, |call| call.manner);
+    let manner = Manner::of(in_fields, call.as_ref().ok().and_then(|call| call.event.as_deref()));
     let heard = call.map_err(|what| Failure::usage(what, "")).and_then(|call| match event {
-        Event::SessionStart => session_start(&call, &cwd, budget, session),
-        Event::PreTool => pre_tool(&call, &cwd, session),
-        Event::PreCompact => pre_compact(&call, &cwd, session),
-        Event::Stop => stop(&call, &cwd, session),
+        Event::SessionStart => session_start(&call, manner, &cwd, budget, session),
+        Event::PreTool => pre_tool(&call, manner, &cwd, session),
+        Event::PreCompact => pre_compact(&call, manner, &cwd, session),
+        Event::Stop => stop(&call, manner, &cwd, session),
     });
     heard.unwrap_or_else(|failure| {
         if event == Event::PreTool && fail_of(&cwd) == Fail::Closed {
@@ -75,8 +75,8 @@ fn newest_session(project: &Project, actor: &Actor) -> Result<Option<OpenSession
     Ok(project.store.sessions()?.into_iter().rfind(|s| s.who == mine && !s.over))
 }
 
-fn session_start(call: &Call, cwd: &Path, budget: u64, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd)? else { return Ok(call.manner.nothing()) };
+fn session_start(call: &Call, manner: Manner, cwd: &Path, budget: u64, session: &Session) -> Result<Answer, Failure> {
+    let Some(project) = project_at(cwd)? else { return Ok(manner.nothing()) };
     let actor = &session.actor;
     // After a compaction the same session goes on; it is told again, not begun again.
     let goes_on = call.source.as_deref().is_some_and(|source| source != "startup");
@@ -87,7 +87,7 @@ fn session_start(call: &Call, cwd: &Path, budget: u64, session: &Session) -> Res
     let awake = start(&project, actor, &StartRequest { budget: Tokens(left), scene: None, delegation: None, task: None, peek })?;
     let text = task + &awake.text + &calling(&project, actor);
     remember_name(actor);
-    Ok(call.manner.told(call.event.as_deref(), text))
+    Ok(manner.told(call.event.as_deref(), text))
 }
 
 /// The task process, if one is under way: what an agent must not lose.
@@ -138,20 +138,20 @@ fn remember_name(actor: &Actor) {
     }
 }
 
-fn pre_tool(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
+fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     let mut judge = Judge::new(session);
     for deed in call.deeds() {
         if let Some(refusal) = judge.refusal(cwd, &deed)? {
-            return Ok(call.manner.denied(&refusal));
+            return Ok(manner.denied(&refusal));
         }
     }
-    Ok(call.manner.nothing())
+    Ok(manner.nothing())
 }
 
-fn pre_compact(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd)? else { return Ok(call.manner.nothing()) };
+fn pre_compact(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
+    let Some(project) = project_at(cwd)? else { return Ok(manner.nothing()) };
     if project.store.is_read_only() {
-        return Ok(call.manner.nothing());
+        return Ok(manner.nothing());
     }
     // What an agent wrote with its own tools becomes part of the journal while someone still knows why.
     let survey = project.store.survey()?;
@@ -159,7 +159,7 @@ fn pre_compact(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Fai
     let kept = task.as_ref().and_then(|path| survey.files.iter().find(|f| f.path == path.as_str()));
     let note = json!({"hook": "pre-compact", "trigger": call.source, "task": kept.map(|f| json!({"path": f.path, "version": f.version}))});
     let receipt = project.judge(Change::by(&session.actor).why("the context is compacted").note(note.clone()))?.publish()?;
-    let mut answer = call.manner.nothing().say(format!("commit {}", receipt.seq));
+    let mut answer = manner.nothing().say(format!("commit {}", receipt.seq));
     answer.json = note;
     for file in survey.flagged() {
         answer = answer.say(format!("flagged: {}; quipu status", file.path));
@@ -167,10 +167,10 @@ fn pre_compact(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Fai
     Ok(answer)
 }
 
-fn stop(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd)? else { return Ok(call.manner.nothing()) };
+fn stop(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
+    let Some(project) = project_at(cwd)? else { return Ok(manner.nothing()) };
     let actor = &session.actor;
-    let Some(open) = newest_session(&project, actor)? else { return Ok(call.manner.nothing()) };
+    let Some(open) = newest_session(&project, actor)? else { return Ok(manner.nothing()) };
     let asked = Finish { dry_run: true, session: Some(open.id.clone()), ..Finish::default() };
     let missing = match finish(&project, actor, &asked)? {
         Closed::Would { missing, .. } | Closed::Missing(missing) => missing,
@@ -178,7 +178,7 @@ fn stop(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     };
     let is_let_go = |note: &serde_json::Value| note["hook"] == "stop" && note["session"] == json!(open.id);
     if missing.is_empty() || project.store.noted(open.seq)?.iter().any(|n| is_let_go(&n.note)) {
-        return Ok(call.manner.nothing());
+        return Ok(manner.nothing());
     }
     let names: Vec<&str> = missing.iter().map(|m| m.name.as_str()).collect();
     // Whoever was held once is let go, and so is whoever cannot be asked whether it was.
@@ -188,12 +188,12 @@ fn stop(call: &Call, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
         project.judge(Change::by(actor).why(why).note(note))?.publish()?;
     }
     if call.again == Some(true) {
-        return Ok(call.manner.nothing().say(format!("let go without a finish; missing: {}", names.join(", "))));
+        return Ok(manner.nothing().say(format!("let go without a finish; missing: {}", names.join(", "))));
     }
     let asks = match project.contract.language {
         Language::En => "This session is not finished. Before you stop: quipu finish, with what is missing:",
         Language::Zh => "本次会话尚未收尾。停下之前请执行 quipu finish，并补上：",
     };
     let told = format!("{asks}\n{}{}", listed(&missing), calling(&project, actor).trim_start());
-    Ok(call.manner.held(json!(missing), told.trim_end()))
+    Ok(manner.held(json!(missing), told.trim_end()))
 }

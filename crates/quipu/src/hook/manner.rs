@@ -12,15 +12,15 @@ pub enum Manner {
     Plain,
     /// The same, but text comes as `{"hookSpecificOutput": …}`. Whoever names its events.
     Nested,
-    /// Everything in fields of one object, denials too: Cursor, which tells its version with every call. Nobody else is
-    /// taken for it, since every other host known reads a denial from the exit code.
+    /// Everything in fields of one object, denials too, as Cursor reads them. Only for whoever asks for it: every other host
+    /// known reads a denial from the exit code.
     Flat,
 }
 
 impl Manner {
-    pub fn of(said: &Value, event: Option<&str>) -> Manner {
+    pub fn of(in_fields: bool, event: Option<&str>) -> Manner {
         match event {
-            _ if said.get("cursor_version").is_some() => Manner::Flat,
+            _ if in_fields => Manner::Flat,
             Some(_) => Manner::Nested,
             None => Manner::Plain,
         }

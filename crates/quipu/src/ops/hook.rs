@@ -20,6 +20,9 @@ pub struct Hook {
     /// Tokens that the text of a session start may take
     #[arg(long, value_name = "N", value_parser = parse_tokens, default_value = "2000")]
     budget: u64,
+    /// Answer in fields of one JSON object, denials too, as Cursor reads them
+    #[arg(long)]
+    fields: bool,
 }
 
 impl Operate for Hook {
@@ -31,6 +34,6 @@ impl Operate for Hook {
         let read = std::io::stdin().lock().take(MOST_BYTES).read_to_end(&mut bytes);
         let said = read.map_err(|e| format!("cannot read stdin: {e}"));
         let said = said.and_then(|_| String::from_utf8(bytes).map_err(|_| "what the host sent is not text".to_owned()));
-        Ok(hear(self.event, said, self.budget, session))
+        Ok(hear(self.event, said, self.budget, self.fields, session))
     }
 }
