@@ -131,6 +131,7 @@ impl<'de> Deserializer<'de> for Value<'de, '_> {
                     let (name, _) = self.rest.key()?;
                     visitor.visit_enum(Variant { name, rest: self.rest })
                 }
+                0 => Err(Misread::custom("wanted exactly 1 element, found 0 elements")),
                 _ => Err(Misread::custom("wanted exactly 1 element, more than 1 element")),
             },
             _ => Err(Misread::custom("wanted string or table")),
@@ -163,7 +164,7 @@ impl Many<'_, '_> {
     fn end(&self) -> Result<(), Misread> {
         match self.left {
             0 => Ok(()),
-            left => Err(Misread::custom(format!("{left} more than is wanted here"))),
+            left => Err(Misread::custom(format!("more values than this key takes: {left} too many"))),
         }
     }
 }
@@ -268,6 +269,6 @@ mod tests {
         assert_eq!(fault("quipu = 1\n[vars]\nday = 2026-01-01\n").1, "2026-01-01");
         assert_eq!(fault("quipu = 99999999999999999999\n").1, "99999999999999999999");
         let too_much = "quipu = 1\nhooks = [\"closed\", \"x\"]\nlanguage = \"en\"\n";
-        assert_eq!(fault(too_much), ("1 more than is wanted here".to_owned(), "[\"closed\", \"x\"]".to_owned()));
+        assert_eq!(fault(too_much), ("more values than this key takes: 1 too many".to_owned(), "[\"closed\", \"x\"]".to_owned()));
     }
 }

@@ -170,17 +170,19 @@ impl RecordOp {
     }
 
     fn write_fields(&self, line: &mut Vec<u8>) -> std::io::Result<()> {
+        // Every field by name: one that is added and not written does not compile.
+        let RecordOp { op, path, class, base, version, len, last, text, base64 } = self;
         line.extend_from_slice(b"{\"op\":\"");
-        line.extend_from_slice(self.op.as_str().as_bytes());
+        line.extend_from_slice(op.as_str().as_bytes());
         line.push(b'"');
-        write_field(line, "path", &self.path);
-        write_field(line, "class", &self.class);
-        self.base.iter().for_each(|base| write_field(line, "base", base.as_str()));
-        write_field(line, "version", self.version.as_str());
-        write!(line, ",\"len\":{}", self.len)?;
-        self.last.iter().for_each(|last| write_field(line, "last", last));
-        self.text.iter().for_each(|text| write_field(line, "text", text));
-        self.base64.iter().for_each(|coded| write_field(line, "base64", coded));
+        write_field(line, "path", path);
+        write_field(line, "class", class);
+        base.iter().for_each(|base| write_field(line, "base", base.as_str()));
+        write_field(line, "version", version.as_str());
+        write!(line, ",\"len\":{len}")?;
+        last.iter().for_each(|last| write_field(line, "last", last));
+        text.iter().for_each(|text| write_field(line, "text", text));
+        base64.iter().for_each(|coded| write_field(line, "base64", coded));
         line.push(b'}');
         Ok(())
     }
@@ -262,34 +264,36 @@ impl Record {
     /// Everything but the sum and the closing brace, as serde would write it. Each commit waits for this, and what is
     /// general in serde costs several times as much.
     fn write_fields(&self, line: &mut Vec<u8>) -> std::io::Result<()> {
-        write!(line, "{{\"v\":{},\"seq\":{}", self.v, self.seq)?;
-        write_field(line, "id", &self.id);
-        write_field(line, "at", &self.at);
-        write_field(line, "kind", self.kind.as_str());
+        // Every field by name: one that is added and not written does not compile.
+        let Record { v, seq, id, at, kind, who, why, key, note, ops, lease, synced, elsewhere, prev, sum: _ } = self;
+        write!(line, "{{\"v\":{v},\"seq\":{seq}")?;
+        write_field(line, "id", id);
+        write_field(line, "at", at);
+        write_field(line, "kind", kind.as_str());
         line.extend_from_slice(b",\"who\":");
-        serde_json::to_writer(&mut *line, &self.who)?;
-        self.why.iter().for_each(|why| write_field(line, "why", why));
-        self.key.iter().for_each(|key| write_field(line, "key", key));
-        if let Some(note) = &self.note {
+        serde_json::to_writer(&mut *line, who)?;
+        why.iter().for_each(|why| write_field(line, "why", why));
+        key.iter().for_each(|key| write_field(line, "key", key));
+        if let Some(note) = note {
             line.extend_from_slice(b",\"note\":");
             serde_json::to_writer(&mut *line, note)?;
         }
-        for (index, op) in self.ops.iter().enumerate() {
+        for (index, op) in ops.iter().enumerate() {
             line.extend_from_slice(if index == 0 { b",\"ops\":[" } else { b"," });
             op.write_fields(line)?;
         }
-        if !self.ops.is_empty() {
+        if !ops.is_empty() {
             line.push(b']');
         }
-        if let Some(lease) = &self.lease {
+        if let Some(lease) = lease {
             line.extend_from_slice(b",\"lease\":");
             serde_json::to_writer(&mut *line, lease)?;
         }
-        self.synced.iter().for_each(|synced| write_field(line, "synced", synced));
-        if self.elsewhere {
+        synced.iter().for_each(|synced| write_field(line, "synced", synced));
+        if *elsewhere {
             line.extend_from_slice(b",\"elsewhere\":true");
         }
-        write_field(line, "prev", &self.prev);
+        write_field(line, "prev", prev);
         Ok(())
     }
 
