@@ -39,9 +39,6 @@ impl Head {
     }
 }
 
-/// How often an append is tried again while someone else keeps writing to the file.
-const APPEND_TRIES: usize = 16;
-
 /// What has to happen to one file.
 struct Pending<'r> {
     /// The newest head before anything pending.
@@ -52,6 +49,8 @@ struct Pending<'r> {
     whole_on_disk: bool,
     /// What is to be appended, to the whole text or to what the journal held before.
     tail: Vec<u8>,
+    /// So much of it is an outside edit: on disk already, perhaps with more behind it.
+    tail_on_disk: usize,
     gone: bool,
     /// Only outside edits: the file is on disk already.
     adopted: bool,
@@ -263,7 +262,8 @@ impl Store {
             return Ok(found
                 .and_then(|(bytes, stamp)| (bytes.len() as u64 == pending.head.len && self.is_whole(pending, &bytes)).then_some(stamp)));
         }
-        let old = match (&pending.whole, before) {
+        let mut begun = false;
+        let mut base = match (&pending.whole, before) {
             (Some(whole), _) if pending.whole_on_disk => whole.to_vec(),
             (Some(whole), before) if pending.tail.is_empty() => return self.replace(path, whole, &pending.versions, before, asides),
             (Some(whole), before) => {
@@ -271,44 +271,21 @@ impl Store {
             }
             (None, None) => return self.replace(path, &pending.tail, &pending.versions, None, asides),
             (None, Some(before)) => {
-                if let Appended::Done(stamp) = self.tree.append(path, &pending.tail, before.stamp, before.len)? {
-                    return Ok(stamp);
+                match self.tree.append(path, &pending.tail, before.stamp, before.len)? {
+                    Appended::Done(Some(stamp)) => return Ok(Some(stamp)),
+                    Appended::Done(None) => begun = true,
+                    Appended::Other | Appended::Linked => {}
                 }
                 self.content_from_journal(path, before).map_err(std::io::Error::other)?
             }
         };
-        // Where the file holds the journalled text and perhaps more, it is appended to and never
-        // replaced: a program that appends to it by hand meanwhile loses nothing.
-        for _ in 0..APPEND_TRIES {
-            let Some((found, stamp)) = self.tree.read(path)? else { break };
-            let Some(rest) = found.strip_prefix(old.as_slice()) else { break };
-            if rest == pending.tail {
-                return Ok(Some(stamp)); // done before a crash
-            }
-            if holds(rest, &pending.tail) {
-                return Ok(None); // and someone has appended since, or had before
-            }
-            if !rest.is_empty() && rest.iter().all(|b| *b == 0) {
-                break; // what a power cut leaves
-            }
-            let ours = pending.tail.strip_prefix(rest);
-            if ours.is_none() && self.order.is_some() {
-                // What was appended here by hand comes behind what another machine appended: then it is an append still.
-                let whole = [old.as_slice(), &pending.tail, rest].concat();
-                let replaced = self.tree.replace(path, &whole, Some(stamp))?;
-                if let Some(taken) = replaced.unexpected {
-                    self.keep_unless_known(path, taken, &whole, &pending.versions, before, asides)?;
-                }
-                return Ok(None);
-            }
-            match self.tree.append(path, ours.unwrap_or(&pending.tail), Some(stamp), stamp.size)? {
-                Appended::Done(stamp) => return Ok(stamp.filter(|_| ours.is_some())),
-                Appended::Other => {}
-                Appended::Linked => break,
-            }
+        let (on_disk, text) = pending.tail.split_at(pending.tail_on_disk);
+        base.extend_from_slice(on_disk);
+        if let Appended::Done(stamp) = self.append_beside(path, &base, text, begun)? {
+            return Ok(stamp);
         }
-        let whole = [old.as_slice(), &pending.tail].concat();
-        self.replace(path, &whole, &pending.versions, before, asides)
+        base.extend_from_slice(text);
+        self.replace(path, &base, &pending.versions, before, asides)
     }
 
     fn is_whole(&self, pending: &Pending<'_>, bytes: &[u8]) -> bool {
@@ -362,12 +339,6 @@ impl Store {
     }
 }
 
-/// Whether what was to be appended is there already: right away, or as whole lines further on.
-fn holds(rest: &[u8], tail: &[u8]) -> bool {
-    let lines = |at: usize| rest[at - 1] == b'\n' && (tail.ends_with(b"\n") || at + tail.len() == rest.len());
-    memchr::memmem::find_iter(rest, tail).any(|at| at == 0 || lines(at))
-}
-
 /// Whether bytes are a beginning of a text with nothing but zeros behind it.
 pub(crate) fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
     let used = found.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1);
@@ -391,6 +362,7 @@ fn gather<'r>(records: &'r [Journalled], before: &dyn Fn(&str) -> Result<Option<
                         whole: None,
                         whole_on_disk: false,
                         tail: Vec::new(),
+                        tail_on_disk: 0,
                         gone: false,
                         adopted: true,
                         versions: Vec::new(),
@@ -405,15 +377,21 @@ fn gather<'r>(records: &'r [Journalled], before: &dyn Fn(&str) -> Result<Option<
                     entry.whole = Some(op.content());
                     entry.whole_on_disk = adopted;
                     entry.tail.clear();
+                    entry.tail_on_disk = 0;
                     entry.gone = false;
                 }
                 OpKind::Append => {
+                    let seen_on_disk = adopted && entry.tail.len() == entry.tail_on_disk;
                     entry.tail.extend_from_slice(&op.content());
+                    if seen_on_disk {
+                        entry.tail_on_disk = entry.tail.len();
+                    }
                     entry.gone = false;
                 }
                 OpKind::Remove => {
                     entry.whole = None;
                     entry.tail.clear();
+                    entry.tail_on_disk = 0;
                     entry.gone = true;
                 }
                 OpKind::Keep => {}

@@ -22,6 +22,7 @@ pub enum Step {
     Exchange,
     Place,
     Append,
+    Reorder,
     Remove,
     MakeFolder,
     HeadsCommit,

@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod adopt;
+mod append;
 mod apply;
 mod archive;
 mod change;

@@ -1,5 +1,7 @@
 //! Bringing a version back, and keeping what had to give way.
 
+use std::path::PathBuf;
+
 use quipu_contract::{Actor, ProjectPath};
 
 use crate::change::{Change, Op};
@@ -47,24 +49,30 @@ impl Store {
         Ok(Restored { receipt, version })
     }
 
-    /// Saves bytes that an outside edit left where a commit had to write. They stay in
-    /// `.quipu/aside` until they are journalled.
+    /// Keeps bytes that an outside edit left where a commit had to write.
     pub(crate) fn keep_aside(&self, path: &ProjectPath, bytes: &[u8]) -> std::io::Result<()> {
-        let folder = self.quipu().join("aside");
-        std::fs::create_dir_all(&folder)?;
-        let name = crate::ident::short_id();
-        let body = format!("{path}\n").into_bytes();
-        let temp = folder.join(format!("{name}.part"));
-        let file = std::fs::File::create_new(&temp)?;
-        std::io::Write::write_all(&mut &file, &[body.as_slice(), bytes].concat())?;
-        // The only other copy is about to go.
-        file.sync_all()?;
-        std::fs::rename(temp, folder.join(name))?;
+        self.set_aside(path, bytes)?;
         if self.order.is_some() {
             // Someone on another machine was quicker: whoever edited here will look for it.
             self.keep_conflict(path.as_str(), bytes)?;
         }
-        std::fs::File::open(folder)?.sync_all()
+        Ok(())
+    }
+
+    /// Saves bytes in `.quipu/aside`, and returns where. They stay there until they are journalled.
+    pub(crate) fn set_aside(&self, path: &ProjectPath, bytes: &[u8]) -> std::io::Result<PathBuf> {
+        let folder = self.quipu().join("aside");
+        std::fs::create_dir_all(&folder)?;
+        let name = crate::ident::short_id();
+        let temp = folder.join(format!("{name}.part"));
+        let file = std::fs::File::create_new(&temp)?;
+        std::io::Write::write_all(&mut &file, &[format!("{path}\n").as_bytes(), bytes].concat())?;
+        // The only other copy is about to go.
+        file.sync_all()?;
+        let saved = folder.join(name);
+        std::fs::rename(temp, &saved)?;
+        std::fs::File::open(folder)?.sync_all()?;
+        Ok(saved)
     }
 
     /// Journals what was set aside, so that `log` shows it and nothing depends on the folder.

@@ -376,6 +376,29 @@ impl Tree {
         Ok(Appended::Done((stamp.size == length + bytes.len() as u64).then_some(stamp)))
     }
 
+    /// Writes over bytes within a file, whose length stays. False, having done nothing, if they are not what they `were`,
+    /// or if the file has a second name.
+    pub fn rewrite(&self, path: &ProjectPath, at: u64, were: &[u8], bytes: &[u8]) -> io::Result<bool> {
+        debug_assert_eq!(were.len(), bytes.len());
+        let file = match self.open_at(path.as_str(), OFlags::RDWR) {
+            Ok(fd) => File::from(fd),
+            Err(error) if is_absent(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let stat = rustix::fs::fstat(&file)?;
+        regular(path, &stat)?;
+        let mut found = vec![0; were.len()];
+        if stat.st_nlink != 1
+            || stamp_of(&stat).size < at + were.len() as u64
+            || file.read_exact_at(&mut found, at).is_err()
+            || found != were
+        {
+            return Ok(false);
+        }
+        self.disk.write_at(Step::Reorder, &file, bytes, at)?;
+        Ok(true)
+    }
+
     /// Removes a file. What was not the expected one is handed back first.
     pub fn remove(&self, path: &ProjectPath, expected: Option<Stamp>) -> io::Result<Option<Unexpected>> {
         let (folder, name) = match self.folder(path, false) {

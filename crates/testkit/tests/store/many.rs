@@ -209,6 +209,10 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
             let mut count = 0;
             while !finished.load(Ordering::SeqCst) && count < 400 {
                 let mut file = std::fs::File::options().append(true).open(root.join("meta/shared.md")).unwrap();
+                if count % 7 == 3 {
+                    // A machine that is busy with other things: a while passes between opening and writing.
+                    std::thread::sleep(Duration::from_millis(40));
+                }
                 file.write_all(format!("hand-{count}\n").as_bytes()).unwrap();
                 count += 1;
                 std::thread::yield_now();

@@ -1,7 +1,11 @@
 //! Edits behind Quipu's back: adopted where the contract allows them, flagged and kept otherwise.
 
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use quipu_contract::Actor;
-use quipu_store::{Change, Expect, Kind, Op, Receipt, Store, StoreError};
+use quipu_store::{Change, Expect, Kind, Op, Options, Receipt, Step, StepVerdict, Store, StoreError, Watch};
 use quipu_testkit::Playground;
 
 fn person() -> Change {
@@ -279,4 +283,105 @@ fn the_mode_of_a_file_stays() {
     std::fs::set_permissions(play.file("drafts/ch01.md"), std::fs::Permissions::from_mode(0o600)).unwrap();
     commit(&store, person().write(&at("drafts/ch01.md"), "draft two\n", Expect::Any)).unwrap();
     assert_eq!(std::fs::metadata(play.file("drafts/ch01.md")).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+/// Someone who has an append file open all the time, and writes to it just when Quipu has looked and is about to.
+struct Meddling {
+    open: std::fs::File,
+    writes: [&'static str; 2],
+    /// What the disk says to each reordering.
+    reorder: StepVerdict,
+    written: AtomicUsize,
+}
+
+impl Meddling {
+    fn with(play: &Playground, writes: [&'static str; 2], reorder: StepVerdict) -> Arc<Meddling> {
+        let open = std::fs::File::options().append(true).open(play.file("meta/a.md")).unwrap();
+        Arc::new(Meddling { open, writes, reorder, written: AtomicUsize::new(0) })
+    }
+
+    fn write(&self) {
+        if let Some(text) = self.writes.get(self.written.fetch_add(1, Ordering::SeqCst)) {
+            (&self.open).write_all(text.as_bytes()).unwrap();
+        }
+    }
+}
+
+impl Watch for Meddling {
+    fn before(&self, step: Step, _: usize) -> StepVerdict {
+        match step {
+            Step::Append => self.write(),
+            Step::Reorder => {
+                self.write();
+                return self.reorder;
+            }
+            _ => {}
+        }
+        StepVerdict::Go
+    }
+}
+
+#[test]
+fn whoever_appends_by_hand_in_the_same_moment_keeps_the_file_and_every_byte() {
+    for (writes, left) in [
+        (["by hand\n", "and more\n"], "one\ntwo\nthree\nby hand\nand more\n"),
+        (["no end of line", " yet\n"], "one\ntwo\nthree\nno end of line yet\n"),
+        (["three\n", ""], "one\ntwo\nthree\nthree\n"),
+        (["\n", "three\n"], "one\ntwo\nthree\n\nthree\n"),
+    ] {
+        let (play, store) = begun();
+        drop(store);
+        let hand = Meddling::with(&play, writes, StepVerdict::Go);
+        let store = play.open_with(Options { watch: Some(hand.clone()), ..Options::default() });
+        commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
+        assert_eq!(play.text("meta/a.md").unwrap(), left, "{writes:?}");
+        // The file is the one that is open by hand still, and what came by hand is taken over as an append.
+        (&hand.open).write_all(b"later\n").unwrap();
+        let adopted = store.survey().unwrap().adopted;
+        assert!(adopted.iter().any(|a| a.path == "meta/a.md" && a.how == "grew"), "{writes:?}: {adopted:?}");
+        assert_eq!(store.read(&at("meta/a.md")).unwrap().unwrap().0, format!("{left}later\n").into_bytes());
+        assert_eq!(asides(&store, "meta/a.md"), Vec::<Vec<u8>>::new());
+        assert_eq!(std::fs::read_dir(play.file(".quipu/aside")).unwrap().count(), 0);
+        assert_eq!(store.verify().unwrap().problems, []);
+    }
+}
+
+#[test]
+fn a_crash_while_texts_change_places_loses_neither() {
+    let (play, store) = begun();
+    drop(store);
+    let sound = play.text("meta/a.md").unwrap();
+    for torn in std::iter::once(StepVerdict::Stop).chain((1..14).map(StepVerdict::Torn)) {
+        let before = play.text("meta/a.md").unwrap();
+        let number = before.len();
+        let text = format!("ours {number}\n");
+        let hand = Meddling::with(&play, ["by hand\n", ""], torn);
+        let store = play.open_with(Options { watch: Some(hand), ..Options::default() });
+        assert!(commit(&store, person().append(&at("meta/a.md"), text.as_str())).is_err());
+        drop(store);
+        let store = play.open();
+        store.survey().unwrap();
+        let found = play.text("meta/a.md").unwrap();
+        let added = found.strip_prefix(&before).unwrap();
+        assert!(added.starts_with(&text), "{torn:?}: {added}");
+        let kept = asides(&store, "meta/a.md");
+        assert!(added[text.len()..].contains("by hand\n") || kept.contains(&b"by hand\n".to_vec()), "{torn:?}: {added} {kept:?}");
+        assert_eq!(store.read(&at("meta/a.md")).unwrap().unwrap().0, found.into_bytes());
+        assert_eq!(store.verify().unwrap().problems, [], "{torn:?}");
+    }
+    assert!(play.text("meta/a.md").unwrap().starts_with(&sound));
+}
+
+#[test]
+fn an_edit_that_is_adopted_and_not_yet_in_the_heads_is_not_appended_again() {
+    let (play, store) = begun();
+    play.edit("meta/a.md", "one\ntwo\nby hand\n");
+    // The adoption and the commit are journalled, and before the files are written more comes by hand.
+    store.judge(person().append(&at("meta/a.md"), "three\n")).unwrap().publish_behind().unwrap();
+    let mut file = std::fs::File::options().append(true).open(play.file("meta/a.md")).unwrap();
+    file.write_all(b"by hand again\n").unwrap();
+    store.settle().unwrap();
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nby hand\nthree\nby hand again\n");
+    store.survey().unwrap();
+    assert_eq!(store.verify().unwrap().problems, []);
 }

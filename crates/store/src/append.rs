@@ -1,0 +1,76 @@
+//! Appending to a file to which someone else appends meanwhile.
+//!
+//! The journal's text comes first and what came by hand stands behind it, where the next look adopts it as an append. The
+//! file is never replaced for that: a program that has it open goes on writing to the same file.
+
+use std::io;
+use std::path::Path;
+
+use quipu_contract::ProjectPath;
+
+use crate::store::Store;
+use crate::tree::Appended;
+
+/// How often an append is tried again while someone else keeps writing to the file.
+const TRIES: usize = 16;
+
+impl Store {
+    /// Brings a file that holds `base`, and perhaps more, to `base`, `text` and whatever was appended by hand. It was
+    /// `begun` if the text may stand in the file already, behind what came by hand and not on a line of its own.
+    /// Nothing is done to a file that does not begin with `base`, has a second name, or never comes to rest.
+    pub(crate) fn append_beside(&self, path: &ProjectPath, base: &[u8], text: &[u8], begun: bool) -> io::Result<Appended> {
+        // How much of the file's rest was there when the text was appended: it stands behind that.
+        let mut written_behind = begun.then_some(0);
+        for _ in 0..TRIES {
+            let Some((found, stamp)) = self.tree.read(path)? else { break };
+            let Some(rest) = found.strip_prefix(base) else { break };
+            if let Some(by_hand) = rest.strip_prefix(text) {
+                return Ok(Appended::Done(by_hand.is_empty().then_some(stamp)));
+            }
+            if !rest.is_empty() && rest.iter().all(|b| *b == 0) {
+                break; // what a power cut leaves
+            }
+            let begun = text.strip_prefix(rest);
+            let place = match written_behind {
+                _ if begun.is_some() => None,
+                Some(before) => match memchr::memmem::find(&rest[before..], text) {
+                    Some(place) => Some(before + place),
+                    None => break, // someone has edited more than the end
+                },
+                None => place_of(text, rest),
+            };
+            if let Some(place) = place {
+                self.move_behind(path, base.len() as u64, &rest[..place], text)?;
+                continue;
+            }
+            match self.tree.append(path, begun.unwrap_or(text), Some(stamp), stamp.size)? {
+                Appended::Done(Some(stamp)) if begun.is_some() => return Ok(Appended::Done(Some(stamp))),
+                Appended::Done(_) if begun.is_none() => written_behind = Some(rest.len()),
+                Appended::Done(_) | Appended::Other => {}
+                Appended::Linked => return Ok(Appended::Linked),
+            }
+        }
+        Ok(Appended::Other)
+    }
+
+    /// Exchanges two neighbours in a file: what was written by hand and the text behind it.
+    fn move_behind(&self, path: &ProjectPath, at: u64, by_hand: &[u8], text: &[u8]) -> io::Result<()> {
+        // A power cut may tear the write: then this copy is journalled.
+        let copy = self.set_aside(path, by_hand)?;
+        self.tree.rewrite(path, at, &[by_hand, text].concat(), &[text, by_hand].concat())?;
+        forget(&copy)
+    }
+}
+
+fn forget(copy: &Path) -> io::Result<()> {
+    match std::fs::remove_file(copy) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()), // another process has journalled it
+        other => other,
+    }
+}
+
+/// Where a text stands in what follows the journalled text, as whole lines.
+fn place_of(text: &[u8], rest: &[u8]) -> Option<usize> {
+    let whole = |at: usize| (at == 0 || rest[at - 1] == b'\n') && (text.ends_with(b"\n") || at + text.len() == rest.len());
+    memchr::memmem::find_iter(rest, text).find(|at| whole(*at))
+}
