@@ -11,7 +11,8 @@ use crate::fault::Place;
 use crate::language::Said;
 
 /// Over what a step repeats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Each {
     #[default]
@@ -20,7 +21,8 @@ pub enum Each {
 }
 
 /// Steps that Quipu does itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Builtin {
     /// Joins several outputs into one, when all their markers are there.
@@ -89,7 +91,8 @@ pub struct Step {
 }
 
 /// When a step applies: every part that is said must hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct When {
     /// A variable: `yes` and `no` decide alone, anything else looks at `files`.
@@ -119,7 +122,8 @@ impl When {
 }
 
 /// What in an output is an objection.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Objection {
     /// A list item that begins with this sign.
@@ -131,7 +135,8 @@ pub struct Objection {
 }
 
 /// How reports become one.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Merge {
     /// Gravest first: a sign, or a role and its sign (`r1 ❌`).
@@ -161,7 +166,8 @@ pub struct Merge {
 }
 
 /// A part of a merged report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MergePart {
     pub title: Said,
@@ -170,7 +176,8 @@ pub struct MergePart {
 }
 
 /// What is appended to the long-term memory, and from where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Remember {
     /// The report that lists the new items.
@@ -193,7 +200,8 @@ pub struct Remember {
 }
 
 /// One kind of memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RememberItem {
     /// The subsection, under any of these names.
@@ -212,7 +220,8 @@ pub struct RememberItem {
 }
 
 /// How new items are appended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RememberKind {
     Section,
@@ -221,7 +230,8 @@ pub enum RememberKind {
 
 /// What rows of a memory file must keep to. The first column is the key, the second its value, the last what the row
 /// supersedes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RowCheck {
     #[default]
@@ -233,7 +243,8 @@ pub enum RowCheck {
 }
 
 /// What a million tokens cost.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// For a million tokens that are read.
@@ -252,7 +263,8 @@ impl Price {
 
 /// How long the folders of runs are kept. The newest of each turn, and those that are not over, stay in any case; what
 /// happened in a run is in the journal, whether its folder is there or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RunsKept {
     /// So many of the newest stay, however old.

@@ -1,10 +1,10 @@
 //! What the hooks of agent hosts do when an edit cannot be judged.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What happens to an edit that Quipu was asked about and could not judge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Fail {
     /// It goes ahead; `status` and `verify` look at it afterwards.

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -19,47 +18,48 @@ use crate::role::AgentKind;
 use crate::scene::Paragraph;
 
 /// A project's contract: the profiles it takes and what it adds or overrides.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "quipu.toml")]
+#[cfg_attr(test, schemars(title = "quipu.toml"))]
 pub struct Manifest {
     /// Version of this format. Always 1.
-    #[schemars(with = "u32", range(min = 1, max = 1))]
+    #[cfg_attr(test, schemars(with = "u32", range(min = 1, max = 1)))]
     pub quipu: Spanned<u32>,
     /// Profiles: built-in names (book, novel, relay, worldlog, review) or folders of the project that hold a `profile.toml`.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub profiles: Vec<Spanned<String>>,
     /// The language the project's own files are written in.
     #[serde(default)]
     pub language: Language,
     /// Values for `{name}` in paths and templates.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, String>"))]
     pub vars: BTreeMap<String, Spanned<String>>,
     /// Units of work by id, in order: `[units.ch01]`.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, UnitTable>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, UnitTable>"))]
     pub units: BTreeMap<String, Spanned<UnitTable>>,
     /// File rules; they come before those of the profiles.
     #[serde(default)]
-    #[schemars(with = "Vec<FileTable>")]
+    #[cfg_attr(test, schemars(with = "Vec<FileTable>"))]
     pub files: Vec<Spanned<FileTable>>,
     /// Roles; one with the name of a profile's role replaces it.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, RoleTable>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, RoleTable>"))]
     pub roles: BTreeMap<String, Spanned<RoleTable>>,
     /// Steps; one with the name of a profile's step replaces it.
     #[serde(default)]
-    #[schemars(with = "Vec<StepTable>")]
+    #[cfg_attr(test, schemars(with = "Vec<StepTable>"))]
     pub steps: Vec<Spanned<StepTable>>,
     /// What must be so before anyone may say "done". One with the name of a profile's item replaces it.
     #[serde(default)]
-    #[schemars(with = "Vec<FinishTable>")]
+    #[cfg_attr(test, schemars(with = "Vec<FinishTable>"))]
     pub finish: Vec<Spanned<FinishTable>>,
     /// The ways to wake up. One with the name of a profile's scene replaces it.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, SceneTable>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, SceneTable>"))]
     pub scenes: BTreeMap<String, Spanned<SceneTable>>,
     /// What Quipu does with git, beside merging.
     #[serde(default)]
@@ -69,7 +69,7 @@ pub struct Manifest {
     pub hooks: HooksTable,
     /// How much text an agent's window has room for.
     #[serde(default)]
-    #[schemars(with = "BudgetTable")]
+    #[cfg_attr(test, schemars(with = "BudgetTable"))]
     pub budget: Option<Spanned<BudgetTable>>,
     /// What a million tokens cost with each agent, for estimates; `default` holds for the others.
     #[serde(default)]
@@ -80,7 +80,7 @@ pub struct Manifest {
     /// Agents of your own, by name, as in the guide on agents: a program, a model behind an address. Only here, not in a profile:
     /// a profile brings rules, not programs.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>"))]
     pub agents: BTreeMap<String, toml::Table>,
     /// Where the project's order is kept, if not here: `postgres://user@host/database`. Without a password.
     #[serde(default)]
@@ -91,14 +91,15 @@ pub struct Manifest {
     /// Folders and files that are left out when the files are looked through. Those that a rule names, or that a commit touched, are
     /// never left out.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub ignore: Vec<Spanned<String>>,
 }
 
 /// A profile: `profile.toml`, or a file that it includes.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "profile.toml")]
+#[cfg_attr(test, schemars(title = "profile.toml"))]
 pub struct ProfileFile {
     /// What the profile is for, one sentence.
     #[serde(default)]
@@ -108,43 +109,43 @@ pub struct ProfileFile {
     pub welcome: Option<Said>,
     /// Further files of the profile's folder with more of the same keys.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub include: Vec<Spanned<String>>,
     /// What a unit is called and how its id looks.
     #[serde(default)]
-    #[schemars(with = "Option<UnitKindTable>")]
+    #[cfg_attr(test, schemars(with = "Option<UnitKindTable>"))]
     pub unit: Option<Spanned<UnitKindTable>>,
     /// Units that every project of this profile has.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, UnitTable>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, UnitTable>"))]
     pub units: BTreeMap<String, Spanned<UnitTable>>,
     /// Variables with their meaning and default.
     #[serde(default)]
     pub vars: BTreeMap<String, VarTable>,
     /// Folders that `init` makes, besides those of the files.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub folders: Vec<Spanned<String>>,
     #[serde(default)]
-    #[schemars(with = "Vec<FileTable>")]
+    #[cfg_attr(test, schemars(with = "Vec<FileTable>"))]
     pub files: Vec<Spanned<FileTable>>,
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, RoleTable>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, RoleTable>"))]
     pub roles: BTreeMap<String, Spanned<RoleTable>>,
     #[serde(default)]
-    #[schemars(with = "Vec<StepTable>")]
+    #[cfg_attr(test, schemars(with = "Vec<StepTable>"))]
     pub steps: Vec<Spanned<StepTable>>,
     /// What must be so before anyone may say "done".
     #[serde(default)]
-    #[schemars(with = "Vec<FinishTable>")]
+    #[cfg_attr(test, schemars(with = "Vec<FinishTable>"))]
     pub finish: Vec<Spanned<FinishTable>>,
     /// The ways to wake up.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, SceneTable>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, SceneTable>"))]
     pub scenes: BTreeMap<String, Spanned<SceneTable>>,
     /// How much text an agent's window has room for.
     #[serde(default)]
-    #[schemars(with = "BudgetTable")]
+    #[cfg_attr(test, schemars(with = "BudgetTable"))]
     pub budget: Option<Spanned<BudgetTable>>,
     /// What a million tokens cost with each agent, for estimates; `default` holds for the others.
     #[serde(default)]
@@ -152,7 +153,8 @@ pub struct ProfileFile {
 }
 
 /// The kind of a profile's units.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UnitKindTable {
     /// What one is called: chapter, session, task.
@@ -162,14 +164,15 @@ pub struct UnitKindTable {
 }
 
 /// A unit of work.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UnitTable {
     #[serde(default)]
     pub title: Option<Said>,
     /// Units that must be done first.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub needs: Vec<Spanned<String>>,
     /// Variables that hold for this unit only.
     #[serde(default)]
@@ -177,7 +180,8 @@ pub struct UnitTable {
 }
 
 /// A variable of a profile.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VarTable {
     pub about: Said,
@@ -186,70 +190,73 @@ pub struct VarTable {
 }
 
 /// A rule over files.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FileTable {
     /// A path, with `*`, `**`, `{unit}`, `{agent}` or a variable.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub path: Spanned<String>,
     /// How the file may change.
-    #[schemars(with = "ClassName")]
+    #[cfg_attr(test, schemars(with = "ClassName"))]
     pub class: Spanned<String>,
     /// What the file holds.
     #[serde(default)]
     pub about: Option<Said>,
     /// How near to an agent it is: L0 always in view, L1 memory, L2 full texts.
     #[serde(default)]
-    #[schemars(with = "Option<TierName>")]
+    #[cfg_attr(test, schemars(with = "Option<TierName>"))]
     pub tier: Option<Spanned<String>>,
     /// What is inside, for the commands that change parts of it.
     #[serde(default)]
     pub form: Option<Form>,
     /// The marker that proves it complete.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub marker: Option<Spanned<String>>,
     /// Whether `init` makes it from a template of the same path.
     #[serde(default)]
     pub create: bool,
     /// What the finished text must look like; `quipu run` checks it.
     #[serde(default)]
-    #[schemars(with = "Option<ShapeTable>")]
+    #[cfg_attr(test, schemars(with = "Option<ShapeTable>"))]
     pub shape: Option<Spanned<ShapeTable>>,
     /// What a text that contradicts memory meets: `warn`, `block`, or the name of a variable that says which.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub conflicts: Option<Spanned<String>>,
 }
 
 /// What a finished text must look like.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShapeTable {
     /// How many words are wanted: a number, or the name of a variable.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub words: Option<Spanned<String>>,
     /// How far off they may be, as a share. Default 0.2.
     #[serde(default)]
     pub tolerance: Option<f64>,
     /// How many headings of level 1: `1`, or `3-6`.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub h1: Option<Spanned<String>>,
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub h2: Option<Spanned<String>>,
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub h3: Option<Spanned<String>>,
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub h4: Option<Spanned<String>>,
 }
 
-#[derive(JsonSchema)]
-#[schemars(rename_all = "lowercase")]
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[cfg_attr(test, schemars(rename_all = "lowercase"))]
 #[allow(dead_code, reason = "only its schema is used")]
 enum ClassName {
     Sealed,
@@ -260,7 +267,8 @@ enum ClassName {
     Derived,
 }
 
-#[derive(JsonSchema)]
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 enum TierName {
     L0,
@@ -269,7 +277,8 @@ enum TierName {
 }
 
 /// A role and its pointers.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RoleTable {
     pub title: Said,
@@ -281,14 +290,14 @@ pub struct RoleTable {
     #[serde(default)]
     pub also: Vec<String>,
     #[serde(default)]
-    #[schemars(with = "Vec<PointerTable>")]
+    #[cfg_attr(test, schemars(with = "Vec<PointerTable>"))]
     pub read: Vec<Spanned<PointerTable>>,
     #[serde(default)]
-    #[schemars(with = "Vec<WriteTable>")]
+    #[cfg_attr(test, schemars(with = "Vec<WriteTable>"))]
     pub write: Vec<Spanned<WriteTable>>,
     /// What it must not read, with the reason.
     #[serde(default)]
-    #[schemars(with = "Vec<PointerTable>")]
+    #[cfg_attr(test, schemars(with = "Vec<PointerTable>"))]
     pub deny: Vec<Spanned<PointerTable>>,
     /// Quality standards, one sentence each.
     #[serde(default)]
@@ -302,7 +311,8 @@ pub struct RoleTable {
 }
 
 /// How a role is rehearsed without a model.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RehearseTable {
     /// The kind of work.
@@ -310,15 +320,16 @@ pub struct RehearseTable {
     pub kind: Rehearsal,
     /// The file that is the matter at hand, among those the role reads.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub from: Option<Spanned<String>>,
 }
 
 /// A pointer that is read (or denied).
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PointerTable {
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub path: Spanned<String>,
     /// Only this section: an anchor, with variables.
     #[serde(default)]
@@ -327,22 +338,23 @@ pub struct PointerTable {
     pub why: Option<Said>,
     /// `must` (default) or `if-room`.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub need: Option<Spanned<String>>,
     /// How it may shrink: auto, recent(N), relevant, section, head, stage, never.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub shrink: Option<Spanned<String>>,
 }
 
 /// A pointer that is written.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WriteTable {
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub path: Spanned<String>,
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub marker: Option<Spanned<String>>,
     /// What form the text has to have.
     #[serde(default)]
@@ -353,16 +365,17 @@ pub struct WriteTable {
 }
 
 /// A step of a flow.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StepTable {
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub name: Spanned<String>,
     #[serde(default)]
     pub about: Option<Said>,
     /// The role that does it.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub role: Option<Spanned<String>>,
     /// Or what Quipu does itself.
     #[serde(default)]
@@ -371,7 +384,7 @@ pub struct StepTable {
     pub each: Each,
     /// Steps that must be done first.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub after: Vec<Spanned<String>>,
     /// The part of the flow it belongs to, for whoever watches.
     #[serde(default)]
@@ -381,39 +394,39 @@ pub struct StepTable {
     pub domain: Option<String>,
     /// When it applies; otherwise it is left out.
     #[serde(default)]
-    #[schemars(with = "Option<When>")]
+    #[cfg_attr(test, schemars(with = "Option<When>"))]
     pub when: Option<Spanned<When>>,
     /// What in an output is an objection.
     #[serde(default)]
-    #[schemars(with = "Option<Objection>")]
+    #[cfg_attr(test, schemars(with = "Option<Objection>"))]
     pub objection: Option<Spanned<Objection>>,
     /// The steps that an objection sends the work back to.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub back: Vec<Spanned<String>>,
     /// How often an objection may send the work back.
     #[serde(default)]
-    #[schemars(with = "Option<u32>")]
+    #[cfg_attr(test, schemars(with = "Option<u32>"))]
     pub rounds: Option<Spanned<u32>>,
     /// So many failures in a row, and a person is asked. Default 3.
     #[serde(default)]
-    #[schemars(with = "Option<u32>")]
+    #[cfg_attr(test, schemars(with = "Option<u32>"))]
     pub retries: Option<Spanned<u32>>,
     /// How long one attempt may take: `90s`, `30m`, `2h`. Default 30m.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub deadline: Option<Spanned<String>>,
     /// It ends a batch of so many units: a number, or the name of a variable.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub batch: Option<Spanned<String>>,
     /// How `merge` joins reports.
     #[serde(default)]
-    #[schemars(with = "Option<Merge>")]
+    #[cfg_attr(test, schemars(with = "Option<Merge>"))]
     pub merge: Option<Spanned<Merge>>,
     /// What `remember` appends, and from where.
     #[serde(default)]
-    #[schemars(with = "Option<Remember>")]
+    #[cfg_attr(test, schemars(with = "Option<Remember>"))]
     pub remember: Option<Spanned<Remember>>,
     /// Steps that judge one subject: scores two or more apart are a conflict.
     #[serde(default)]
@@ -428,22 +441,23 @@ pub struct StepTable {
     #[serde(default)]
     pub writes: Vec<String>,
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub marker: Option<Spanned<String>>,
 }
 
 /// An item of the finish checklist.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FinishTable {
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub name: Spanned<String>,
     /// What is asked for, one sentence.
     pub text: Said,
     /// The form of the files it is about.
     pub form: Form,
     /// What must hold: changed, created, answered, filled(/pointer), filled(#section), cleared, settled.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub need: Spanned<String>,
     /// When it counts.
     #[serde(default)]
@@ -457,12 +471,13 @@ pub struct FinishTable {
 }
 
 /// A way to wake up.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SceneTable {
     /// The role that wakes so.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub role: Option<Spanned<String>>,
     /// What it is shown, the most important first.
     #[serde(default)]
@@ -473,7 +488,8 @@ pub struct SceneTable {
 }
 
 /// What Quipu does with git.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GitTable {
     /// Whether `quipu finish` makes a git commit of the memory files it wrote. Default false.
@@ -482,7 +498,8 @@ pub struct GitTable {
 }
 
 /// What the hooks of agent hosts do.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HooksTable {
     /// What happens to an edit that cannot be judged: `open` lets it go ahead, `closed` denies it. Default open.
@@ -491,7 +508,8 @@ pub struct HooksTable {
 }
 
 /// The room in an agent's window, in tokens: the window less the system prompt less the reserve is for reading.
-#[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct BudgetTable {
     /// Everything the agent can hold at once. Default 128,000 for `explore`, 200,000 for `general-purpose`.
@@ -512,7 +530,8 @@ pub struct BudgetTable {
 }
 
 /// The room in the window of one kind of agent.
-#[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BudgetNumbers {
     #[serde(default)]
@@ -524,28 +543,19 @@ pub struct BudgetNumbers {
 }
 
 /// What is refused when it is written.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GuardTable {
     /// Replacing a file by less than this share of it needs `--force`. Default 0.5; 0 turns it off.
     #[serde(default)]
-    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1.0))]
+    #[cfg_attr(test, schemars(with = "Option<f64>", range(min = 0.0, max = 1.0)))]
     pub shrink_below: Option<Spanned<f64>>,
     /// Paths in which text that looks like a credential is allowed.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub credentials_in: Vec<Spanned<String>>,
     /// Literal texts that look like credentials and are none.
     #[serde(default)]
     pub credentials: Vec<String>,
-}
-
-/// The JSON Schema of `quipu.toml`.
-pub fn manifest_schema() -> serde_json::Value {
-    schemars::schema_for!(Manifest).to_value()
-}
-
-/// The JSON Schema of `profile.toml`.
-pub fn profile_schema() -> serde_json::Value {
-    schemars::schema_for!(ProfileFile).to_value()
 }

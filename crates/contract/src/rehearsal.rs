@@ -9,7 +9,8 @@ use crate::pattern::Pattern;
 use crate::pointer::as_text;
 
 /// A kind of work that can be done without a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Rehearsal {
     /// A plan of units, and a map from units to source files.

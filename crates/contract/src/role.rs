@@ -8,7 +8,8 @@ use crate::pointer::{Pointer, WritePointer};
 use crate::rehearsal::Rehearsed;
 
 /// What kind of agent a role wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentKind {
     /// Reads much, writes little; in some hosts it cannot write files at all.

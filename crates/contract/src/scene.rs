@@ -1,6 +1,5 @@
 //! Scenes: the ways to wake up, and what each is shown.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Place;
@@ -36,7 +35,8 @@ impl Scene {
 }
 
 /// A part of the text that a start prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Paragraph {
     /// Who we are: files of the form `identity`.
