@@ -288,7 +288,7 @@ impl From<WorkError> for Failure {
                 Failure::usage(
                     what,
                     format!(
-                        "{allowed}mend `{path}` in an editor: nothing was changed; quipu restore {path} --at ~1 brings the version before"
+                        "{allowed}mend `{path}` in an editor: nothing was changed; quipu restore {path} brings the last sound version back, quipu log {path} tells the earlier ones"
                     ),
                 )
             }

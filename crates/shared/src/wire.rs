@@ -19,6 +19,8 @@ struct Body {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     note: Option<Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     ops: Vec<BodyOp>,
@@ -51,6 +53,7 @@ pub(crate) fn take_apart(record: &Record) -> (String, Vec<Option<Vec<u8>>>) {
         who: record.who.clone(),
         why: record.why.clone(),
         key: record.key.clone(),
+        asked: record.asked.clone(),
         note: record.note.clone(),
         ops: record.ops.iter().map(op).collect(),
     };
@@ -99,6 +102,7 @@ pub(crate) fn put_together(
         who: body.who,
         why: body.why,
         key: body.key,
+        asked: body.asked,
         note: body.note,
         ops: ops.collect(),
         lease,

@@ -112,6 +112,27 @@ impl Change {
         }
     }
 
+    /// What it asks for, in short: a second change under the same key must ask for the same.
+    pub(crate) fn asked(&self) -> String {
+        let mut told = Vec::new();
+        for op in &self.ops {
+            let (name, bytes): (&str, std::borrow::Cow<'_, [u8]>) = match op {
+                Op::Append { bytes, .. } => ("append", bytes.into()),
+                Op::Write { bytes, .. } => ("write", bytes.into()),
+                Op::Create { bytes, .. } => ("create", bytes.into()),
+                Op::Merge { value, .. } => ("merge", value.to_string().into_bytes().into()),
+                Op::Remove { .. } => ("remove", b"".into()),
+                Op::Amend { bytes, .. } => ("amend", bytes.as_deref().unwrap_or_default().into()),
+                Op::Derive { bytes, .. } => ("derive", bytes.into()),
+                Op::Restore { bytes, .. } => ("restore", bytes.into()),
+            };
+            // With lengths, so that no two changes read alike.
+            told.extend_from_slice(format!("{name} {} {} {}\n", op.path().as_str().len(), op.path(), bytes.len()).as_bytes());
+            told.extend_from_slice(&bytes);
+        }
+        Version::of(&told).to_string()
+    }
+
     pub fn why(mut self, why: impl Into<String>) -> Change {
         self.why = Some(why.into());
         self

@@ -90,7 +90,12 @@ impl Store {
                 change.ops.iter().chain(&change.beside).any(|o| o.path().as_str() == op.path)
                     || index.as_ref().is_some_and(|i| i.as_str() == op.path)
             };
-            if record.who != Who::from(&change.actor) || !record.ops.iter().all(told) {
+            // What was asked for then, in a journal that tells it; else at least its files.
+            let same = match &record.asked {
+                Some(asked) => *asked == change.asked(),
+                None => record.ops.iter().all(told),
+            };
+            if record.who != Who::from(&change.actor) || !same {
                 let what = format!("key `{key}` belongs to commit @{}, which was another change", record.seq);
                 return Err(StoreError::refused(what, "a key of its own for each change"));
             }
@@ -99,7 +104,7 @@ impl Store {
         let binding = contract.actor_binding(&change.actor);
         let (leases, _) = look.leases(self)?;
         if let Some(token) = &change.lease {
-            self.check_token(&leases, token)?;
+            self.check_token(&leases, &change.actor, token)?;
         }
 
         let _near = self.tree.stay_near();
@@ -131,7 +136,7 @@ impl Store {
                     denied(denial, &format!("quipu contract show --role {role}"))
                 })?;
             }
-            self.check_lease(&leases, path, change.lease.as_ref())?;
+            self.check_lease(&leases, &change.actor, path, change.lease.as_ref())?;
             let below =
                 |inner: &ProjectPath, outer: &ProjectPath| inner.as_str().strip_prefix(outer.as_str()).is_some_and(|r| r.starts_with('/'));
             if let Some(other) = files.keys().find(|other| below(other, path) || below(path, other)) {
@@ -190,6 +195,7 @@ impl Store {
             record.note = change.note.clone();
             record.why = change.why.clone();
             record.key = change.key.clone();
+            record.asked = change.key.as_ref().map(|_| change.asked());
             record.ops = ops;
             records.push(record);
         }
@@ -426,23 +432,19 @@ impl Store {
         Ok(Some(merge_keyed(base, ours, theirs, &until).into_bytes()))
     }
 
-    /// A JSON file with an object merged into it, key by key, its other keys in their order.
+    /// A JSON file with an object merged into it, key by key, everything else in it as it was.
     fn merged(&self, path: &ProjectPath, now: &mut Now, value: &serde_json::Value) -> Result<Vec<u8>> {
-        let text = self.now_content(path, now)?;
-        let mut document = if text.iter().all(u8::is_ascii_whitespace) {
-            serde_json::Value::Object(serde_json::Map::new())
-        } else {
-            serde_json::from_slice(&text).map_err(|e| {
-                StoreError::refused(
-                    format!("`{path}` is not JSON, so nothing can be merged: line {}: {e}", e.line()),
-                    format!("quipu read {path}"),
-                )
-            })?
+        let serde_json::Value::Object(patch) = value else {
+            let what = format!("`{path}`: only an object can be merged, key by key");
+            return Err(StoreError::refused(what, "{\"op\": \"merge\", \"path\": \"…\", \"value\": {\"key\": \"value\"}}"));
         };
-        merge(&mut document, value);
-        let mut bytes = serde_json::to_vec_pretty(&document).expect("a JSON value can be written");
-        bytes.push(b'\n');
-        Ok(bytes)
+        let text = self.now_content(path, now)?;
+        merge(&text, patch).map_err(|e| {
+            StoreError::refused(
+                format!("`{path}` is no JSON object, so nothing can be merged: line {}: {e}", e.line()),
+                format!("quipu read {path}"),
+            )
+        })
     }
 }
 

@@ -85,6 +85,18 @@ impl Lease {
         }
     }
 
+    /// Whether an actor may show it: every name that its holder has is the actor's, too. A person may use anyone's, and so may
+    /// Quipu itself, which gives back what the dead held.
+    pub(crate) fn is_of(&self, actor: &Actor) -> bool {
+        let Actor::Agent { .. } = actor else { return true };
+        let (holder, shown) = (&self.holder, Who::from(actor));
+        let agrees = |held: &Option<String>, shown: &Option<String>| held.is_none() || held == shown;
+        holder.kind == shown.kind
+            && agrees(&holder.role, &shown.role)
+            && agrees(&holder.unit, &shown.unit)
+            && agrees(&holder.agent, &shown.agent)
+    }
+
     /// A lease on no path is a session: it says that someone is at work and keeps no one out.
     pub(crate) fn is_session(&self) -> bool {
         self.paths.is_empty()
@@ -152,7 +164,7 @@ impl Store {
     /// Makes a lease last longer. A lease that is over is gone: someone else may have written since.
     pub fn renew_lease(&self, actor: &Actor, token: &LeaseToken, seconds: u64) -> Result<Lease> {
         self.lease_event(actor, |leases, _, now, boot| {
-            let lease = current(leases, token)?;
+            let lease = current(leases, token, actor)?;
             Ok(event("renew", &lease.id, &lease.paths, lease.fence, seconds, now, boot))
         })
     }
@@ -165,7 +177,7 @@ impl Store {
                 .find(|l| l.id == id && !l.is_session())
                 .ok_or_else(|| StoreError::NotFound { what: format!("no lease `{id}` is held"), mend: "quipu lease list".into() })?;
             match (fence, actor) {
-                (Some(fence), _) if fence == lease.fence => {}
+                (Some(fence), _) if fence == lease.fence && lease.is_of(actor) => {}
                 (None, Actor::Person) => {}
                 _ => return Err(StoreError::LeaseLost { what: format!("lease `{id}` is not yours: {}", held_by(lease)) }),
             }
@@ -229,17 +241,17 @@ impl Store {
     }
 
     /// Whether the lease that a change shows still holds: a change without files is fenced off like any other.
-    pub(crate) fn check_token(&self, leases: &[Lease], token: &LeaseToken) -> Result<()> {
+    pub(crate) fn check_token(&self, leases: &[Lease], actor: &Actor, token: &LeaseToken) -> Result<()> {
         let (now, boot) = (self.lease_now(), self.boot.as_str());
         let held: Vec<Lease> = leases.iter().filter(|l| !l.is_over(now, boot)).cloned().collect();
-        current(&held, token).map(|_| ())
+        current(&held, token, actor).map(|_| ())
     }
 
     /// Whether an actor's change of a path agrees with the leases.
-    pub(crate) fn check_lease(&self, leases: &[Lease], path: &ProjectPath, token: Option<&LeaseToken>) -> Result<()> {
+    pub(crate) fn check_lease(&self, leases: &[Lease], actor: &Actor, path: &ProjectPath, token: Option<&LeaseToken>) -> Result<()> {
         let (now, boot) = (self.lease_now(), self.boot.as_str());
         let mine = match token {
-            Some(token) => Some(current(&leases.iter().filter(|l| !l.is_over(now, boot)).cloned().collect::<Vec<_>>(), token)?),
+            Some(token) => Some(current(&leases.iter().filter(|l| !l.is_over(now, boot)).cloned().collect::<Vec<_>>(), token, actor)?),
             None => None,
         };
         for lease in leases.iter().filter(|l| !l.is_over(now, boot) && l.covers(path)) {
@@ -261,12 +273,14 @@ pub(crate) fn denied(denial: quipu_contract::Denial, mend: &str) -> StoreError {
     })
 }
 
-fn current(leases: &[Lease], token: &LeaseToken) -> Result<Lease> {
-    leases
-        .iter()
-        .find(|l| l.id == token.id && l.fence == token.fence)
-        .cloned()
-        .ok_or_else(|| StoreError::LeaseLost { what: format!("lease `{token}` is over: it ended, was released, or has another number") })
+fn current(leases: &[Lease], token: &LeaseToken, actor: &Actor) -> Result<Lease> {
+    let found = leases.iter().find(|l| l.id == token.id && l.fence == token.fence);
+    let lease = found
+        .ok_or_else(|| StoreError::LeaseLost { what: format!("lease `{token}` is over: it ended, was released, or has another number") })?;
+    if !lease.is_of(actor) {
+        return Err(StoreError::LeaseLost { what: format!("lease `{token}` is not yours: {}", held_by(lease)) });
+    }
+    Ok(lease.clone())
 }
 
 fn held_by(lease: &Lease) -> String {

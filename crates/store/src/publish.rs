@@ -342,6 +342,7 @@ impl Look {
             who,
             why: None,
             key: None,
+            asked: None,
             note: None,
             ops: Vec::new(),
             lease: None,

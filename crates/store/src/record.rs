@@ -229,6 +229,9 @@ pub struct Record {
     pub why: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// What the change with that key asked for, in short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
     /// What the writer wanted to be remembered; not read by the store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<serde_json::Value>,
@@ -265,7 +268,7 @@ impl Record {
     /// general in serde costs several times as much.
     fn write_fields(&self, line: &mut Vec<u8>) -> std::io::Result<()> {
         // Every field by name: one that is added and not written does not compile.
-        let Record { v, seq, id, at, kind, who, why, key, note, ops, lease, synced, elsewhere, prev, sum: _ } = self;
+        let Record { v, seq, id, at, kind, who, why, key, asked, note, ops, lease, synced, elsewhere, prev, sum: _ } = self;
         write!(line, "{{\"v\":{v},\"seq\":{seq}")?;
         write_field(line, "id", id);
         write_field(line, "at", at);
@@ -274,6 +277,7 @@ impl Record {
         serde_json::to_writer(&mut *line, who)?;
         why.iter().for_each(|why| write_field(line, "why", why));
         key.iter().for_each(|key| write_field(line, "key", key));
+        asked.iter().for_each(|asked| write_field(line, "asked", asked));
         if let Some(note) = note {
             line.extend_from_slice(b",\"note\":");
             serde_json::to_writer(&mut *line, note)?;
@@ -433,6 +437,7 @@ mod tests {
             who: Who::outside(),
             why: None,
             key: None,
+            asked: None,
             note: Some(serde_json::json!({"run": "r1", "reads": []})),
             ops: vec![op.clone().with_bytes("行一\n\"quoted\"".into()), op.with_bytes(vec![0xff, 0])],
             lease: None,
@@ -458,6 +463,7 @@ mod tests {
         let mut odd = record();
         odd.why = Some(every.clone());
         odd.key = Some("k".repeat(70));
+        odd.asked = Some("a\"".into());
         odd.who = Who { kind: "agent".into(), role: Some("写\"".into()), unit: Some("u".into()), agent: None };
         odd.lease = Some(LeaseEvent {
             act: "take".into(),

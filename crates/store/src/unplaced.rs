@@ -320,6 +320,7 @@ mod tests {
             kind: Kind::Commit,
             who: Who::outside(),
             why: Some("\"path\":\"no.md\"".into()),
+            asked: None,
             key: Some("a \"key\"".into()),
             note: None,
             ops,

@@ -135,7 +135,7 @@ fn find_moment(text: &str) -> Option<String> {
 }
 
 /// Who works on an order: a caller without a role acts in the role that wakes for one, and its unit is
-/// the order.
+/// the order. Whoever is at work on one order has no part in another.
 pub(crate) fn child_of(contract: &Contract, actor: &Actor, id: &str) -> Result<Actor, WorkError> {
     let scene = contract.scenes.values().find(|s| s.show.contains(&Paragraph::Delegation));
     let role = scene.and_then(|s| ActorName::parse(s.role.as_deref()?).ok());
@@ -144,6 +144,10 @@ pub(crate) fn child_of(contract: &Contract, actor: &Actor, id: &str) -> Result<A
     {
         let what = format!("role `{own}` hands orders out; it is `{role}` that works on one");
         return Err(WorkError::refused(what, format!("--as {role}")));
+    }
+    if let Some(own) = actor.unit().filter(|own| own.as_str() != id) {
+        let what = format!("`{own}` works on its own order; `{id}` is another's");
+        return Err(WorkError::refused(what, format!("--delegation {own}")));
     }
     let unit = UnitId::parse(id).map_err(|e| WorkError::usage(e.to_string(), "quipu collect"))?;
     Ok(Actor::Agent { role: role.or_else(|| actor.role().cloned()), unit: Some(unit), agent: actor.agent().cloned() })

@@ -48,8 +48,14 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
     let sessions = project.store.sessions()?;
     let session = find_session(&sessions, actor, asked)?;
     for id in &asked.takes_over {
-        if !sessions.iter().any(|s| s.id == *id) {
+        let Some(theirs) = sessions.iter().find(|s| s.id == *id) else {
             return Err(WorkError::not_found(format!("no session `{id}` is open"), "quipu start     (shows unfinished work)"));
+        };
+        // A session that is ended asks nothing of its agent any more: only a successor in its role may do that.
+        let mine = Who::from(actor);
+        if *actor != Actor::Person && (&theirs.who.role, &theirs.who.unit) != (&mine.role, &mine.unit) {
+            let what = format!("session `{id}` is of {}: {mine} is no successor of it", theirs.who);
+            return Err(WorkError::refused(what, "a person, or the same role and unit, takes it over"));
         }
     }
     if asked.dry_run {

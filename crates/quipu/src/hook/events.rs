@@ -172,15 +172,21 @@ fn stop(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<An
     let actor = &session.actor;
     let Some(open) = newest_session(&project, actor)? else { return Ok(manner.nothing()) };
     let asked = Finish { dry_run: true, session: Some(open.id.clone()), ..Finish::default() };
-    let missing = match finish(&project, actor, &asked)? {
-        Closed::Would { missing, .. } | Closed::Missing(missing) => missing,
-        Closed::Done { .. } => Vec::new(),
+    let (names, missing, lacks): (Vec<String>, _, _) = match finish(&project, actor, &asked) {
+        Ok(Closed::Would { missing, .. } | Closed::Missing(missing)) => {
+            (missing.iter().map(|m| m.name.clone()).collect(), json!(missing), listed(&missing))
+        }
+        Ok(Closed::Done { .. }) => return Ok(manner.nothing()),
+        // What keeps a finish from being looked at keeps it from being made: that is for the agent to mend.
+        Err(error) => {
+            let failure = Failure::from(error);
+            (vec![failure.what.clone()], json!([failure.json()]), format!("{}\n", failure.render()))
+        }
     };
     let is_let_go = |note: &serde_json::Value| note["hook"] == "stop" && note["session"] == json!(open.id);
-    if missing.is_empty() || project.store.noted(open.seq)?.iter().any(|n| is_let_go(&n.note)) {
+    if names.is_empty() || project.store.noted(open.seq)?.iter().any(|n| is_let_go(&n.note)) {
         return Ok(manner.nothing());
     }
-    let names: Vec<&str> = missing.iter().map(|m| m.name.as_str()).collect();
     // Whoever was held once is let go, and so is whoever cannot be asked whether it was.
     if call.again != Some(false) {
         let why = format!("stopped without a finish: {} missing", names.join(", "));
@@ -194,6 +200,6 @@ fn stop(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<An
         Language::En => "This session is not finished. Before you stop: quipu finish, with what is missing:",
         Language::Zh => "本次会话尚未收尾。停下之前请执行 quipu finish，并补上：",
     };
-    let told = format!("{asks}\n{}{}", listed(&missing), calling(&project, actor).trim_start());
-    Ok(manner.held(json!(missing), told.trim_end()))
+    let told = format!("{asks}\n{lacks}{}", calling(&project, actor).trim_start());
+    Ok(manner.held(missing, told.trim_end()))
 }

@@ -227,9 +227,10 @@ impl Memory<'_> {
         for path in self.files(&from)? {
             let target = format!("{to}{}", path.as_str().strip_prefix(from.as_str()).unwrap_or_default());
             let target = ProjectPath::parse(&target).map_err(|e| ToolError(e.to_string()))?;
-            let bytes = self.project.store.read(&path)?.map(|(bytes, _)| bytes).unwrap_or_default();
+            let Some((bytes, version)) = self.project.store.read(&path)? else { continue };
             ops.push(Op::Create { path: target, bytes });
-            ops.push(Op::Remove { path, expect: Expect::Any });
+            // What another adds meanwhile is not removed unread.
+            ops.push(Op::Remove { path, expect: Expect::Version(version) });
         }
         self.commit("memory: rename", ops)?;
         clear(&self.on_disk(Some(&from)));

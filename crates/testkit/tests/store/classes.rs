@@ -141,6 +141,42 @@ fn a_repeated_key_returns_the_first_receipt() {
 }
 
 #[test]
+fn a_key_stands_for_one_change() {
+    let play = Playground::new();
+    let store = play.open();
+    let (path, state) = (Playground::path("meta/a.md"), Playground::path("state.json"));
+    let keyed = || Change::by(&Actor::Person).key("once");
+    let merge = |value| Op::Merge { path: state.clone(), value };
+    commit(&store, keyed().append(&path, "a\n").op(merge(serde_json::json!({"a": 1})))).unwrap();
+    for other in [
+        keyed().append(&path, "b\n").op(merge(serde_json::json!({"a": 1}))),
+        keyed().append(&path, "a\n").op(merge(serde_json::json!({"a": 2}))),
+        keyed().append(&path, "a\n"),
+        keyed().append(&path, "a\n").op(merge(serde_json::json!({"a": 1}))).append(&path, "c\n"),
+    ] {
+        let no = refused(commit(&store, other));
+        assert!(no.what.contains("another change"), "{}", no.what);
+    }
+    assert!(commit(&play.open(), keyed().append(&path, "a\n").op(merge(serde_json::json!({"a": 1})))).unwrap().repeated);
+    assert_eq!(play.text("meta/a.md").unwrap(), "a\n");
+}
+
+#[test]
+fn only_an_object_is_merged_and_the_rest_of_the_state_stays_as_it_is_written() {
+    let play = Playground::new();
+    let store = play.open();
+    let state = Playground::path("state.json");
+    let text = "{\n  \"long\": 123456789012345678901234567890,\n  \"a\": 1\n}\n";
+    commit(&store, Change::by(&Actor::Person).create(&state, text)).unwrap();
+    for value in [serde_json::json!("x"), serde_json::json!([1]), serde_json::json!(null)] {
+        let no = refused(commit(&store, Change::by(&Actor::Person).op(Op::Merge { path: state.clone(), value })));
+        assert!(no.what.contains("only an object"), "{}", no.what);
+    }
+    commit(&store, Change::by(&Actor::Person).op(Op::Merge { path: state.clone(), value: serde_json::json!({"a": 2}) })).unwrap();
+    assert_eq!(play.text("state.json").unwrap(), text.replace(": 1\n", ": 2\n"));
+}
+
+#[test]
 fn writing_the_same_bytes_is_no_commit() {
     let play = Playground::new();
     let store = play.open();

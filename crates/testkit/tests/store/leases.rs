@@ -116,6 +116,33 @@ fn a_role_leases_only_what_it_may_write() {
 }
 
 #[test]
+fn a_lease_is_of_use_to_its_holder_alone() {
+    let play = Playground::new();
+    let (store, ..) = timed(&play, "b");
+    let writer = Playground::role("writer", Some("ch01"));
+    let token = store.take_lease(&writer, &draft(), 60).unwrap().token();
+    let named = |agent: &str| match Playground::role("writer", Some("ch01")) {
+        Actor::Agent { role, unit, .. } => Actor::Agent { role, unit, agent: quipu_contract::ActorName::parse(agent).ok() },
+        other => other,
+    };
+    // Everyone can see its number; to another it is worth nothing.
+    for other in
+        [Playground::role("writer", Some("ch02")), Playground::role("keeper", None), Actor::Agent { role: None, unit: None, agent: None }]
+    {
+        lost(write(&store, &other, Some(token.clone()), "x\n"));
+        lost(store.renew_lease(&other, &token, 60));
+        lost(store.release_lease(&other, &token.id, Some(token.fence)));
+    }
+    write(&store, &named("ada"), Some(token.clone()), "y\n").unwrap();
+    store.release_lease(&writer, &token.id, Some(token.fence)).unwrap();
+    // What an agent holds under its name is not for another of the same role.
+    let token = store.take_lease(&named("ada"), &draft(), 60).unwrap().token();
+    lost(write(&store, &named("bob"), Some(token.clone()), "z\n"));
+    write(&store, &named("ada"), Some(token.clone()), "z\n").unwrap();
+    write(&store, &Actor::Person, Some(token.clone()), "p\n").unwrap();
+}
+
+#[test]
 fn a_person_may_end_anyones_lease_and_an_agent_may_not() {
     let play = Playground::new();
     let (store, ..) = timed(&play, "b");
