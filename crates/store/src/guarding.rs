@@ -52,6 +52,17 @@ pub(crate) fn guard(
     Ok(())
 }
 
+/// A reason stays in the journal like any text.
+pub(crate) fn guard_why(rules: &GuardRules, why: &str) -> Result<()> {
+    match find_credentials(rules, why) {
+        Some(found) => Err(StoreError::refused(
+            format!("the reason, line {}, {}: the journal is no place for it", found.line, found.what),
+            "the same command with another --why",
+        )),
+        None => Ok(()),
+    }
+}
+
 pub(crate) fn refused_by(what: String, rule: Option<&FileRule>, mend: String) -> StoreError {
     let rule = rule.map(|r| (r.place.clone(), format!("path = \"{}\" class = \"{}\"", r.path, r.class.as_str())));
     StoreError::Refused(Refused { what, rule, mend })

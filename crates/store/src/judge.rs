@@ -11,7 +11,7 @@ use crate::adopt::{Adopted, Noticed};
 use crate::change::{Change, Expect, Op};
 use crate::clock::render_second;
 use crate::error::{Result, StoreError};
-use crate::guarding::{guard, refused_by};
+use crate::guarding::{guard, guard_why, refused_by};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::denied;
@@ -106,6 +106,7 @@ impl Store {
         if let Some(token) = &change.lease {
             self.check_token(&leases, &change.actor, token)?;
         }
+        change.why.as_deref().map_or(Ok(()), |why| guard_why(&contract.guards, why))?;
 
         let _near = self.tree.stay_near();
         let mut files: BTreeMap<ProjectPath, Now> = BTreeMap::new();

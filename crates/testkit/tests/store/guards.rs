@@ -72,6 +72,15 @@ fn a_stand_in_for_text_is_refused_with_its_line() {
 }
 
 #[test]
+fn a_credential_in_the_reason_is_refused() {
+    let play = Playground::new();
+    let store = play.open();
+    let change = |why: String| Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "one\n").why(why);
+    refused(store.judge(change(format!("deploy with {}", key()))).and_then(quipu_store::Judged::publish), "the reason");
+    store.judge(change("deploy without".into())).unwrap().publish().unwrap();
+}
+
+#[test]
 fn credentials_are_refused_through_every_operation() {
     let play = Playground::new();
     let store = play.open();
