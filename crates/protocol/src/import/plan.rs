@@ -12,6 +12,7 @@ use super::error::ImportError;
 use super::provenance::with_provenance;
 use super::source::{ImportSource, Piece};
 use crate::project::Project;
+use crate::reading::may_read_whole;
 
 /// What to import, and how.
 #[derive(Debug)]
@@ -98,7 +99,8 @@ pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Import
                 secrets.push(found);
             }
             noted.push(json!({"from": piece.from, "path": path, "hash": hash.as_str()}));
-            change = change.write(&path, bytes, expect);
+            // What someone makes meanwhile is not overwritten.
+            change = if act == Act::New { change.create(&path, bytes) } else { change.write(&path, bytes, expect) };
         }
         files.push(ImportedFile { act, from: piece.from.clone(), path, why });
     }
@@ -170,6 +172,8 @@ fn judge_piece(
     }
     let differs = |why: &str| Ok((Act::Differs, Some(why.to_owned()), Expect::Any));
     let (now, version) = match (project.store.read(path)?, past) {
+        // Which text it is, is told to none who may not read it.
+        (Some(_), _) if may_read_whole(project, actor, path).is_err() => return differs("what stands there is not yours to read"),
         (Some(there), _) => there,
         (None, None) => return Ok((Act::New, None, Expect::Any)),
         (None, Some(_)) => return differs("it was moved or removed here"),
