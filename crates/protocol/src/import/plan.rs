@@ -172,8 +172,8 @@ fn judge_piece(
     }
     let differs = |why: &str| Ok((Act::Differs, Some(why.to_owned()), Expect::Any));
     let (now, version) = match (project.store.read(path)?, past) {
-        // Which text it is, is told to none who may not read it.
-        (Some(_), _) if may_read_whole(project, actor, path).is_err() => return differs("what stands there is not yours to read"),
+        // Nobody who may not read it is told which text it is: the commit is refused, whatever it is.
+        (Some(_), _) if may_read_whole(project, actor, path).is_err() => return Ok((Act::New, None, Expect::Any)),
         (Some(there), _) => there,
         (None, None) => return Ok((Act::New, None, Expect::Any)),
         (None, Some(_)) => return differs("it was moved or removed here"),
