@@ -182,32 +182,57 @@ const HINTS: [&str; 30] = {
     words
 };
 
-/// For the first three bytes of a word: which of eight groups of hints have a byte there.
-const BEGINNINGS: [[u8; 256]; 3] = {
-    let mut tables = [[0; 256]; 3];
+/// Hints are told apart in so many groups before one is compared in full.
+const GROUPS: usize = 16;
+
+/// For each byte: which groups have a hint with it as the first, the second and the third byte, each place with its own bits.
+const BEGINNINGS: [u64; 256] = {
+    let mut table = [0; 256];
     let mut index = 0;
     while index < HINTS.len() {
         let mut place = 0;
         while place < 3 {
             let byte = HINTS[index].as_bytes()[place];
-            tables[place][byte.to_ascii_lowercase() as usize] |= 1 << (index % 8);
-            tables[place][byte.to_ascii_uppercase() as usize] |= 1 << (index % 8);
+            let group = 1 << (index % GROUPS + place * GROUPS);
+            table[byte.to_ascii_lowercase() as usize] |= group;
+            table[byte.to_ascii_uppercase() as usize] |= group;
             place += 1;
         }
         index += 1;
     }
-    tables
+    table
 };
 
-/// The next place where a hint stands. Looking up three bytes at each place costs a fraction of what an automaton does,
-/// whose every step waits for the one before it.
+/// The groups of which a hint may begin with the bytes that were looked up.
+fn beginning(first: u64, second: u64, third: u64) -> u16 {
+    const { assert!(GROUPS == u16::BITS as usize) };
+    (first & second >> GROUPS & third >> (2 * GROUPS)) as u16
+}
+
+/// So many places are looked at before anyone asks whether a hint begins at one of them.
+const AT_ONCE: usize = 16;
+
+/// The next place where a hint stands. Each byte is looked up once, and no step waits for the one before it, as those of an
+/// automaton do.
 fn find_hint(text: &[u8], from: usize) -> Option<usize> {
-    let [first, second, third] = &BEGINNINGS;
-    let begins = |w: &[u8]| first[usize::from(w[0])] & second[usize::from(w[1])] & third[usize::from(w[2])] != 0;
+    let look_up = |byte: &u8| BEGINNINGS[usize::from(*byte)];
+    let begins = |w: &[u8]| beginning(look_up(&w[0]), look_up(&w[1]), look_up(&w[2])) != 0;
     let stands =
         |at: &usize| HINTS.iter().any(|word| text[*at..].get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word.as_bytes())));
-    let places = text.get(from..)?.windows(3).enumerate();
-    places.filter(|(_, window)| begins(window)).map(|(at, _)| from + at).find(stands)
+    let mut at = from;
+    while let Some(part) = text.get(at..at + AT_ONCE + 2) {
+        let mut found = [0; AT_ONCE + 2];
+        found.iter_mut().zip(part).for_each(|(slot, byte)| *slot = look_up(byte));
+        let any = (0..AT_ONCE).fold(0, |any, i| any | beginning(found[i], found[i + 1], found[i + 2]));
+        if any != 0
+            && let Some(hit) = (at..at + AT_ONCE).filter(|at| begins(&text[*at..*at + 3])).find(stands)
+        {
+            return Some(hit);
+        }
+        at += AT_ONCE;
+    }
+    let rest = text.get(at..)?.windows(3).enumerate();
+    rest.filter(|(_, window)| begins(window)).map(|(behind, _)| at + behind).find(stands)
 }
 
 fn credential_in(line: &str) -> Option<(&'static str, &str)> {
@@ -330,9 +355,10 @@ mod tests {
         for word in HINTS {
             let whole = HINTS.iter().all(|other| *other == word || !word.starts_with(other));
             for (case, text) in [word.to_owned(), word.to_uppercase(), word.to_lowercase()].into_iter().enumerate() {
-                for before in 0..5 {
+                for before in 0..25 {
                     let text = format!("{}{text}", "xs".repeat(before));
                     assert_eq!(find_hint(text.as_bytes(), 0), Some(before * 2), "{text} {case}");
+                    assert_eq!(find_hint(format!("{text} 一 and more behind it").as_bytes(), 0), Some(before * 2), "{text} {case}");
                     assert!(!whole || find_hint(text.as_bytes(), before * 2 + 1).is_none(), "{text}");
                     assert!(!whole || find_hint(&text.as_bytes()[..text.len() - 1], 0).is_none(), "{text}");
                 }

@@ -16,6 +16,9 @@ use crate::disk::{Disk, Step};
 /// Fill at least and at most this much ahead; small projects stay small.
 const FILL_LEAST: u64 = 64 << 10;
 const FILL_MOST: u64 = 1 << 20;
+/// Fill is written in pieces of this size. The kernel keeps what is written at once as one large page, where it can, and each
+/// later write and sync of a few bytes in it goes through all of its blocks.
+const FILL_PIECE: u64 = 16 << 10;
 
 pub(crate) struct Segment {
     pub number: u32,
@@ -61,9 +64,13 @@ impl Segment {
         if end > self.filled {
             let ahead = self.filled.clamp(FILL_LEAST, FILL_MOST);
             let target = end + ahead;
-            let fill = vec![b'\n'; usize::try_from(target - self.filled).map_err(io::Error::other)?];
-            disk.write_at(Step::SegmentFill, &self.file, &fill, self.filled)?;
-            self.filled = target;
+            while self.filled < target {
+                let piece_end = (self.filled / FILL_PIECE + 1) * FILL_PIECE;
+                let piece = piece_end.min(target) - self.filled;
+                let fill = &[b'\n'; FILL_PIECE as usize][..usize::try_from(piece).map_err(io::Error::other)?];
+                disk.write_at(Step::SegmentFill, &self.file, fill, self.filled)?;
+                self.filled += piece;
+            }
         }
         disk.write_at(Step::JournalWrite, &self.file, line, offset)
     }
