@@ -4,6 +4,8 @@
 //! vectors finds some hundreds worth comparing. Which of the two is decided by the scope alone, and
 //! neither depends on how the index came about.
 
+use std::borrow::Cow;
+
 use super::Damage;
 use super::bytes::SEAL;
 use super::encoder::{DIMENSIONS, Encoder};
@@ -146,18 +148,16 @@ impl<'i> Direction<'i> {
         let room = slots.len().next_multiple_of(AT_A_TIME);
         let wholes = Vec::with_capacity(room * VECTOR);
         let mut meanings = Meanings { nearest: vec![None; slots.len()], near_as_whole: vec![0.0; room], wholes };
-        let mut done = 0;
-        for run in slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
-            let (at, _, first) = scope.place(run[0]);
-            if let Some(vectors) = self.vectors[at] {
-                let count = run.len() as u32;
-                let (blocks, counts) = (vectors.blocks(first, count)?, vectors.counts(first, count));
-                let nearest = &mut meanings.nearest[done..done + run.len()];
-                wide(Read { direction: self, counts, blocks: &blocks, nearest, wholes: &mut meanings.wholes });
-            }
-            done += run.len();
-            meanings.wholes.resize(done * VECTOR, 0);
+        // Where all of them are, before any is read.
+        let mut runs = Vec::new();
+        for run in scope.side_by_side(slots) {
+            let ((at, _, first), count) = (scope.place(run[0]), run.len() as u32);
+            runs.push(match self.vectors[at] {
+                Some(vectors) => (vectors.blocks(first, count)?, Cow::Borrowed(vectors.counts(first, count))),
+                None => (Cow::default(), Cow::Owned(vec![0; run.len()])),
+            });
         }
+        wide(Read { direction: self, runs: &runs, nearest: &mut meanings.nearest, wholes: &mut meanings.wholes });
         meanings.wholes.resize(room * VECTOR, 0);
         wide(CompareWholes { direction: self, wholes: &meanings.wholes, near: &mut meanings.near_as_whole });
         for (nearest, near) in meanings.nearest.iter_mut().zip(&meanings.near_as_whole) {
@@ -220,11 +220,10 @@ impl Direction<'_> {
     }
 }
 
-/// Reads the vectors of a run of sections that lie side by side.
+/// Reads the vectors of sections, run by run: the blocks of each run, and how many vectors each section has.
 struct Read<'r> {
     direction: &'r Direction<'r>,
-    counts: &'r [u8],
-    blocks: &'r [u8],
+    runs: &'r [(Cow<'r, [u8]>, Cow<'r, [u8]>)],
     nearest: &'r mut [Option<f32>],
     wholes: &'r mut Vec<u8>,
 }
@@ -234,16 +233,23 @@ impl Work for Read<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        let mut rest = self.blocks;
-        for (count, nearest) in self.counts.iter().zip(self.nearest) {
-            let (block, others) = rest.split_at(usize::from(*count) * VECTOR);
-            rest = &others[SEAL..];
-            if *count > 0 {
-                *nearest = Some(if *count == 1 { ONE_PART } else { self.direction.nearest(lanes, block) });
-                self.wholes.extend_from_slice(&block[..VECTOR]);
-            } else {
-                self.wholes.resize(self.wholes.len() + VECTOR, 0);
+        let mut done = 0;
+        for (at, (blocks, counts)) in self.runs.iter().enumerate() {
+            if let Some((next, _)) = self.runs.get(at + 1) {
+                lanes.fetch(next);
             }
+            let mut rest = &blocks[..];
+            for (count, nearest) in counts.iter().zip(&mut self.nearest[done..]) {
+                let (block, others) = rest.split_at(usize::from(*count) * VECTOR);
+                rest = others.get(SEAL..).unwrap_or_default();
+                if *count > 0 {
+                    *nearest = Some(if *count == 1 { ONE_PART } else { self.direction.nearest(lanes, block) });
+                    self.wholes.extend_from_slice(&block[..VECTOR]);
+                } else {
+                    self.wholes.resize(self.wholes.len() + VECTOR, 0);
+                }
+            }
+            done += counts.len();
         }
     }
 }
@@ -263,7 +269,7 @@ impl Work for CompareWholes<'_> {
         for (at, near) in self.near.as_chunks_mut::<AT_A_TIME>().0.iter_mut().enumerate() {
             let [a, b, c, d] = four(self.wholes, at * AT_A_TIME);
             let four = [split(a), split(b), split(c), split(d)];
-            let [products] = lanes.few_products([self.direction.coarse()], [four[0].1, four[1].1, four[2].1, four[3].1]);
+            let [products] = lanes.few_products([self.direction.coarse()], [four[0].1, four[1].1, four[2].1, four[3].1], &[]);
             for at in 0..AT_A_TIME {
                 near[at] = self.direction.scaled(products[at], four[at].0);
             }

@@ -113,7 +113,7 @@ fn scales<W: Width>(lanes: W, pool: &Pool, meanings: &Meanings, kept: Option<&[A
         let (scale, codes) = split(meanings.whole(index));
         own_codes.iter_mut().zip(codes).for_each(|(wide, code)| *wide = i16::from(*code as i8));
         let after = pool.after(index).map(|there| split(meanings.whole(there.unwrap_or(index))));
-        let [four] = lanes.few_products([&own_codes[..]], after.map(|(_, codes)| codes));
+        let [four] = lanes.few_products([&own_codes[..]], after.map(|(_, codes)| codes), &[]);
         products[index][0] = lanes.product(codes, &own_codes) as f32 * scale * scale;
         for (product, (other, (its_scale, _))) in products[index][1..].iter_mut().zip(four.into_iter().zip(after)) {
             *product = other as f32 * scale * its_scale;

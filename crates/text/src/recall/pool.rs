@@ -52,14 +52,18 @@ fn with_runs<'s>(scope: &'s Scope, slots: &[Slot], mut each: impl FnMut(Slot, &'
 
 /// Marks slots, which ascend, and their neighbours.
 fn spread(scope: &Scope, slots: &[Slot], marked: &mut [u64]) {
-    let mut mark = |slot: Slot| marked[slot as usize / 64] |= 1 << (slot % 64);
     with_runs(scope, slots, |slot, run| {
         // Sections of one run lie side by side, which is nearly always all there is to know.
-        for there in slot.saturating_sub(REACH as Slot).max(run.start)..(slot + 1 + REACH as Slot).min(run.end()) {
-            mark(there);
+        let (from, to) = (slot.saturating_sub(REACH as Slot).max(run.start), (slot + 1 + REACH as Slot).min(run.end()));
+        let bits = u128::from((1u64 << (to - from)) - 1) << (from % 64);
+        marked[from as usize / 64] |= bits as u64;
+        if bits >> 64 != 0 {
+            marked[from as usize / 64 + 1] |= (bits >> 64) as u64;
         }
         if leads_beyond(scope, slot, run) {
-            scope.neighbours(slot, AWAY).into_iter().flatten().for_each(&mut mark);
+            for there in scope.neighbours(slot, AWAY).into_iter().flatten() {
+                marked[there as usize / 64] |= 1 << (there % 64);
+            }
         }
     });
 }

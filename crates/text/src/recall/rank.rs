@@ -67,7 +67,7 @@ pub fn rank(
     }
     let pool = Pool::new(scope, &starts);
     let mut rows: Vec<Row> = Vec::with_capacity(pool.slots.len());
-    for run in pool.slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
+    for run in scope.side_by_side(&pool.slots) {
         let (_, segment, number) = scope.place(run[0]);
         segment.add_rows(number, run.len() as u32, &mut rows)?;
     }

@@ -274,9 +274,10 @@ impl<'i> Scope<'i> {
         (at, self.segments[at], slot - bases[at])
     }
 
-    /// Whether two slots lie in one segment.
-    pub fn side_by_side(&self, a: Slot, b: Slot) -> bool {
-        self.place(a).0 == self.place(b).0
+    /// Slots in as few pieces as they lie in. They ascend.
+    pub fn side_by_side<'s>(&self, slots: &'s [Slot]) -> impl Iterator<Item = &'s [Slot]> {
+        let begins = |slot: Slot| self.layout.bases.contains(&slot);
+        slots.chunk_by(move |a, b| a + 1 == *b && !begins(*b))
     }
 
     /// Every place of a term within the scope.

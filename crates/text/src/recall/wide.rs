@@ -21,8 +21,9 @@ pub trait Width: Copy {
     const ROWS: usize;
     /// Four rows with each of some columns.
     fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C];
-    /// A few rows with each of four columns of 8 bits.
-    fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4]) -> [[i32; 4]; R];
+    /// A few rows with each of four columns of 8 bits. Meanwhile it fetches as many bytes of `ahead`, some with each step: at once they would
+    /// have to wait for each other, and everything else for them.
+    fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4], ahead: &[u8]) -> [[i32; 4]; R];
     /// Numbers of 8 bits with numbers of 16 bits.
     fn product(self, small: &[u8], large: &[i16]) -> i32;
     /// Fractions with each of some rows of numbers of 8 bits, summed up in the order of `dot`.
@@ -44,7 +45,7 @@ impl Width for Plain {
     }
 
     #[inline(always)]
-    fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4]) -> [[i32; 4]; R] {
+    fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4], _: &[u8]) -> [[i32; 4]; R] {
         rows.map(|row| four.map(|column| self.product(column, row)))
     }
 
@@ -172,11 +173,15 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4]) -> [[i32; 4]; R] {
+        fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4], ahead: &[u8]) -> [[i32; 4]; R] {
             let steps = rows[0].len() / 16;
             let (rows, four) = (chunks::<_, 16, R>(rows, steps), chunks::<_, 16, 4>(four, steps));
+            let ahead = ahead.as_chunks::<64>().0;
             let mut sums = [[self.avx._mm256_setzero_si256(); 4]; R];
             for step in 0..steps {
+                if step < ahead.len() {
+                    fetch(self.sse, &ahead[step]);
+                }
                 for at in 0..4 {
                     let column = self.avx2._mm256_cvtepi8_epi16(cast(four[at][step]));
                     for row in 0..R {
@@ -260,11 +265,15 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4]) -> [[i32; 4]; R] {
+        fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4], ahead: &[u8]) -> [[i32; 4]; R] {
             let steps = rows[0].len() / 32;
             let (rows, four) = (chunks::<_, 32, R>(rows, steps), chunks::<_, 32, 4>(four, steps));
+            let ahead = ahead.as_chunks::<128>().0;
             let mut sums = [[self.avx512f._mm512_setzero_si512(); 4]; R];
             for step in 0..steps {
+                if step < ahead.len() {
+                    fetch(self.sse, &ahead[step]);
+                }
                 let columns = [
                     self.avx512bw._mm512_cvtepi8_epi16(cast(four[0][step])),
                     self.avx512bw._mm512_cvtepi8_epi16(cast(four[1][step])),
@@ -416,7 +425,7 @@ mod tests {
         fn work<W: Width>(self, width: W) -> Self::Out {
             let row = |at: usize| &self.0[64 * at..64 * at + 64];
             let codes = |at: usize| &self.1[64 * at..64 * at + 64];
-            let few = width.few_products([row(0), row(1), row(2)], [codes(0), codes(1), codes(2), codes(3)]);
+            let few = width.few_products([row(0), row(1), row(2)], [codes(0), codes(1), codes(2), codes(3)], self.1);
             let fractions: Vec<f32> = row(2).iter().map(|number| f32::from(*number) * 0.37).collect();
             let dot = width.dot_codes(&fractions, [codes(3), codes(0), codes(1)]).map(f32::to_bits);
             (width.products([row(0), row(1), row(2), row(3)], [row(4), row(5)]), few, width.product(codes(0), row(1)), dot)
