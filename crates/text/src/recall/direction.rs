@@ -220,10 +220,13 @@ impl Direction<'_> {
     }
 }
 
-/// Reads the vectors of sections, run by run: the blocks of each run, and how many vectors each section has.
+/// Sections that lie side by side: their blocks, and how many vectors each has.
+type SideBySide<'r> = (Cow<'r, [u8]>, Cow<'r, [u8]>);
+
+/// Reads the vectors of sections, run by run.
 struct Read<'r> {
     direction: &'r Direction<'r>,
-    runs: &'r [(Cow<'r, [u8]>, Cow<'r, [u8]>)],
+    runs: &'r [SideBySide<'r>],
     nearest: &'r mut [Option<f32>],
     wholes: &'r mut Vec<u8>,
 }
