@@ -4,13 +4,16 @@
 //! vectors finds some hundreds worth comparing. Which of the two is decided by the scope alone, and
 //! neither depends on how the index came about.
 
+use std::borrow::Cow;
+
 use super::Damage;
 use super::bytes::SEAL;
 use super::encoder::{DIMENSIONS, Encoder};
+use super::meaning::Lengths;
 use super::nearest::{Best, Seek};
 use super::pool::top;
 use super::scope::{Scope, Slot};
-use super::vectors::{SIGNS, VECTOR, Vectors, signs, split};
+use super::vectors::{SIGNS, VECTOR, Vectors, dot_stored, signs, split};
 use super::wide::{Width, Work, wide};
 
 /// Sections that are all compared; in a larger scope their signs are scanned first.
@@ -21,6 +24,10 @@ const SCANNED: usize = if cfg!(test) { 40 } else { 1_000 };
 /// Sections taken up for their meaning alone.
 const SEEDS: usize = 60;
 const COARSE: f32 = 4096.0;
+/// Vectors that are compared at a time.
+const AT_A_TIME: usize = 4;
+/// Stands for the nearness of a section's nearest part until it is known how near the whole lies, which is its only part.
+const ONE_PART: f32 = f32::NEG_INFINITY;
 
 /// A question's direction, ready to be compared with the vectors of a scope's segments.
 pub struct Direction<'i> {
@@ -29,13 +36,17 @@ pub struct Direction<'i> {
     vectors: Vec<Option<&'i Vectors>>,
     /// More questions are to come: what all of them read is kept.
     keep: bool,
+    /// Kept with the sections, if the question is asked of all.
+    pub lengths: Option<&'i Lengths>,
 }
 
 /// What the encoder makes of some sections.
 pub struct Meanings {
     /// The nearest part of each to the question; none if it is not encoded.
     pub nearest: Vec<Option<f32>>,
-    /// Each section as a whole, as it is stored, one after the other; zeros where it is not encoded.
+    /// How near each lies as a whole.
+    pub near_as_whole: Vec<f32>,
+    /// Each section as a whole, as it is stored, one after the other; zeros where it is not encoded. Zeros fill up the last four.
     wholes: Vec<u8>,
 }
 
@@ -43,20 +54,41 @@ impl Meanings {
     /// A section as a whole, as it is stored.
     #[inline(always)]
     pub fn whole(&self, index: usize) -> &[u8] {
-        &self.wholes[index * VECTOR..(index + 1) * VECTOR]
+        whole(&self.wholes, index)
     }
+
+    /// The inner product of each section as a whole with something.
+    #[inline(always)]
+    pub fn dot_wholes<W: Width>(&self, lanes: W, values: &[f32]) -> Vec<f32> {
+        let mut products = vec![0.0f32; self.wholes.len() / VECTOR];
+        for (at, products) in products.as_chunks_mut::<AT_A_TIME>().0.iter_mut().enumerate() {
+            *products = dot_stored(lanes, values, four(&self.wholes, at * AT_A_TIME));
+        }
+        products
+    }
+}
+
+#[inline(always)]
+fn whole(wholes: &[u8], index: usize) -> &[u8] {
+    &wholes[index * VECTOR..(index + 1) * VECTOR]
+}
+
+/// Four wholes that lie side by side.
+#[inline(always)]
+fn four(wholes: &[u8], first: usize) -> [&[u8]; AT_A_TIME] {
+    [whole(wholes, first), whole(wholes, first + 1), whole(wholes, first + 2), whole(wholes, first + 3)]
 }
 
 impl<'i> Direction<'i> {
     /// The direction of a question.
-    pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>, keep: bool) -> Self {
-        Self { keep, ..Self::of(encoder.encode(question), vectors) }
+    pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>, keep: bool, lengths: Option<&'i Lengths>) -> Self {
+        Self { keep, lengths, ..Self::of(encoder.encode(question), vectors) }
     }
 
     /// A direction that is known.
     pub fn of(exact: Vec<f32>, vectors: Vec<Option<&'i Vectors>>) -> Self {
         let coarse = exact.iter().map(|value| (value * COARSE).round() as i16).collect();
-        Self { exact, coarse, vectors, keep: false }
+        Self { exact, coarse, vectors, keep: false, lengths: None }
     }
 
     /// How many sections of the scope are encoded.
@@ -113,18 +145,25 @@ impl<'i> Direction<'i> {
 
     /// What the encoder makes of some sections, given in the order of slots.
     pub fn meanings(&self, scope: &Scope, slots: &[Slot]) -> Result<Meanings, Damage> {
-        let mut meanings = Meanings { nearest: vec![None; slots.len()], wholes: Vec::with_capacity(slots.len() * VECTOR) };
-        let mut done = 0;
-        for run in slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
-            let (at, _, first) = scope.place(run[0]);
-            if let Some(vectors) = self.vectors[at] {
-                let count = run.len() as u32;
-                let (blocks, counts) = (vectors.blocks(first, count)?, vectors.counts(first, count));
-                let nearest = &mut meanings.nearest[done..done + run.len()];
-                wide(Read { direction: self, counts, blocks: &blocks, nearest, wholes: &mut meanings.wholes });
+        let room = slots.len().next_multiple_of(AT_A_TIME);
+        let wholes = Vec::with_capacity(room * VECTOR);
+        let mut meanings = Meanings { nearest: vec![None; slots.len()], near_as_whole: vec![0.0; room], wholes };
+        // Where all of them are, before any is read.
+        let mut runs = Vec::new();
+        for run in scope.side_by_side(slots) {
+            let ((at, _, first), count) = (scope.place(run[0]), run.len() as u32);
+            runs.push(match self.vectors[at] {
+                Some(vectors) => (vectors.blocks(first, count)?, Cow::Borrowed(vectors.counts(first, count))),
+                None => (Cow::default(), Cow::Owned(vec![0; run.len()])),
+            });
+        }
+        wide(Read { direction: self, runs: &runs, nearest: &mut meanings.nearest, wholes: &mut meanings.wholes });
+        meanings.wholes.resize(room * VECTOR, 0);
+        wide(CompareWholes { direction: self, wholes: &meanings.wholes, near: &mut meanings.near_as_whole });
+        for (nearest, near) in meanings.nearest.iter_mut().zip(&meanings.near_as_whole) {
+            if *nearest == Some(ONE_PART) {
+                *nearest = Some(near.max(-1.0));
             }
-            done += run.len();
-            meanings.wholes.resize(done * VECTOR, 0);
         }
         Ok(meanings)
     }
@@ -181,11 +220,13 @@ impl Direction<'_> {
     }
 }
 
-/// Reads the vectors of a run of sections that lie side by side.
+/// Sections that lie side by side: their blocks, and how many vectors each has.
+type SideBySide<'r> = (Cow<'r, [u8]>, Cow<'r, [u8]>);
+
+/// Reads the vectors of sections, run by run.
 struct Read<'r> {
     direction: &'r Direction<'r>,
-    counts: &'r [u8],
-    blocks: &'r [u8],
+    runs: &'r [SideBySide<'r>],
     nearest: &'r mut [Option<f32>],
     wholes: &'r mut Vec<u8>,
 }
@@ -195,15 +236,45 @@ impl Work for Read<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        let mut rest = self.blocks;
-        for (count, nearest) in self.counts.iter().zip(self.nearest) {
-            let (block, others) = rest.split_at(usize::from(*count) * VECTOR);
-            rest = &others[SEAL..];
-            if *count > 0 {
-                *nearest = Some(self.direction.nearest(lanes, block));
-                self.wholes.extend_from_slice(&block[..VECTOR]);
-            } else {
-                self.wholes.resize(self.wholes.len() + VECTOR, 0);
+        let mut done = 0;
+        for (at, (blocks, counts)) in self.runs.iter().enumerate() {
+            if let Some((next, _)) = self.runs.get(at + 1) {
+                lanes.fetch(next);
+            }
+            let mut rest = &blocks[..];
+            for (count, nearest) in counts.iter().zip(&mut self.nearest[done..]) {
+                let (block, others) = rest.split_at(usize::from(*count) * VECTOR);
+                rest = others.get(SEAL..).unwrap_or_default();
+                if *count > 0 {
+                    *nearest = Some(if *count == 1 { ONE_PART } else { self.direction.nearest(lanes, block) });
+                    self.wholes.extend_from_slice(&block[..VECTOR]);
+                } else {
+                    self.wholes.resize(self.wholes.len() + VECTOR, 0);
+                }
+            }
+            done += counts.len();
+        }
+    }
+}
+
+/// Compares wholes with the question, four at a time.
+struct CompareWholes<'w> {
+    direction: &'w Direction<'w>,
+    wholes: &'w [u8],
+    near: &'w mut [f32],
+}
+
+impl Work for CompareWholes<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn work<W: Width>(self, lanes: W) {
+        for (at, near) in self.near.as_chunks_mut::<AT_A_TIME>().0.iter_mut().enumerate() {
+            let [a, b, c, d] = four(self.wholes, at * AT_A_TIME);
+            let four = [split(a), split(b), split(c), split(d)];
+            let [products] = lanes.few_products([self.direction.coarse()], [four[0].1, four[1].1, four[2].1, four[3].1], &[]);
+            for at in 0..AT_A_TIME {
+                near[at] = self.direction.scaled(products[at], four[at].0);
             }
         }
     }

@@ -16,6 +16,7 @@ use super::bytes::Source;
 use super::direction::Direction;
 use super::encoder::Encoder;
 use super::manifest::{Catalogue, Covered, Extent, Manifest, Named};
+use super::meaning::Lengths;
 use super::question::Question;
 use super::rank::{self, Ranked};
 use super::scope::{Layer, Layout, Scope};
@@ -143,6 +144,8 @@ pub struct Index {
     vectors: OnceLock<Vec<Option<Vectors>>>,
     /// Where everything is, for questions over all files.
     layout: OnceLock<Layout>,
+    /// Lengths of the surroundings that such questions have met.
+    lengths: Lengths,
     /// Stems of words that questions have met.
     reader: Mutex<Reader>,
     /// Whether a question was asked before: then more are likely to come.
@@ -263,9 +266,10 @@ impl Index {
             let direction = self.direction(&overlay, question, options, false);
             let Ranked { candidates } = rank::rank(&scope, &asked, first, &mut reader, direction.as_ref())?;
             let mut out = Vec::new();
-            for (slot, row, features) in candidates {
+            for (slot, features) in candidates {
                 let file = scope.file(slot).ok_or(Damage::Short)?;
-                out.push((file.path.to_owned(), row.line, features.to_vec()));
+                let (_, segment, number) = scope.place(slot);
+                out.push((file.path.to_owned(), segment.row(number)?.line, features.to_vec()));
             }
             Ok(out)
         };
@@ -310,7 +314,8 @@ impl Index {
         if all.iter().all(Option::is_none) {
             return None;
         }
-        Some(Direction::new(Encoder::built_in()?, question, all, keep))
+        let lengths = (keep && options.visible.is_none() && overlay.is_empty()).then_some(&self.lengths);
+        Some(Direction::new(Encoder::built_in()?, question, all, keep, lengths))
     }
 
     fn damaged(&self, damage: Damage) -> Error {

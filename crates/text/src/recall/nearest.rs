@@ -100,8 +100,8 @@ impl Work for Seek<'_> {
                         vector(whole, waiting[3].0),
                     ];
                     let ahead = waiting[0].0 + AHEAD;
-                    lanes.fetch(whole.get(ahead..ahead + AT_A_TIME * (VECTOR + SEAL)).unwrap_or_default());
-                    let [products] = lanes.few_products([coarse], [four[0].1, four[1].1, four[2].1, four[3].1]);
+                    let ahead = whole.get(ahead..ahead + AT_A_TIME * (VECTOR + SEAL)).unwrap_or_default();
+                    let [products] = lanes.few_products([coarse], [four[0].1, four[1].1, four[2].1, four[3].1], ahead);
                     for at in 0..AT_A_TIME {
                         best.add(direction.scaled(products[at], four[at].0).max(-1.0), waiting[at].1);
                     }

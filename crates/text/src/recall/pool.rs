@@ -5,13 +5,16 @@
 
 use std::cmp::Ordering;
 
-use super::scope::{Posting, Scope, Slot};
+use super::scope::{Posting, Run, Scope, Slot};
 
 /// Neighbours on each side that count as context.
 pub const REACH: usize = 2;
 /// Where neighbours stand, and how much of their words counts for a section.
 pub const NEIGHBOURS: [(i32, f32); 2 * REACH] = [(-2, 0.25), (-1, 0.5), (1, 0.5), (2, 0.25)];
 const AWAY: [i32; 2 * REACH] = [NEIGHBOURS[0].0, NEIGHBOURS[1].0, NEIGHBOURS[2].0, NEIGHBOURS[3].0];
+
+/// The number of a file, and of a section in it.
+pub type Place = (u32, u32);
 
 /// Orders slots by score, best first; equals by path and ordinal, never by slot.
 pub fn best_first(scope: &Scope, a: (f32, Slot), b: (f32, Slot)) -> Ordering {
@@ -34,14 +37,41 @@ pub fn top(scope: &Scope, mut slots: Vec<(f32, Slot)>, count: usize) -> Vec<(f32
     slots
 }
 
-/// Marks slots and their neighbours.
-fn spread(scope: &Scope, slots: &[Slot], marked: &mut [u64]) {
+/// Calls `each` with every slot and its run. Slots ascend, so that a run is looked up once.
+fn with_runs<'s>(scope: &'s Scope, slots: &[Slot], mut each: impl FnMut(Slot, &'s Run)) {
+    let mut own: Option<&Run> = None;
     for slot in slots {
-        marked[*slot as usize / 64] |= 1 << (slot % 64);
-        for there in scope.neighbours(*slot, AWAY).into_iter().flatten() {
-            marked[there as usize / 64] |= 1 << (there % 64);
+        if own.is_none_or(|run| *slot >= run.end()) {
+            own = scope.run(*slot);
+        }
+        if let Some(run) = own {
+            each(*slot, run);
         }
     }
+}
+
+/// Marks slots, which ascend, and their neighbours.
+fn spread(scope: &Scope, slots: &[Slot], marked: &mut [u64]) {
+    with_runs(scope, slots, |slot, run| {
+        // Sections of one run lie side by side, which is nearly always all there is to know.
+        let (from, to) = (slot.saturating_sub(REACH as Slot).max(run.start), (slot + 1 + REACH as Slot).min(run.end()));
+        let bits = u128::from((1u64 << (to - from)) - 1) << (from % 64);
+        marked[from as usize / 64] |= bits as u64;
+        if bits >> 64 != 0 {
+            marked[from as usize / 64 + 1] |= (bits >> 64) as u64;
+        }
+        if leads_beyond(scope, slot, run) {
+            for there in scope.neighbours(slot, AWAY).into_iter().flatten() {
+                marked[there as usize / 64] |= 1 << (there % 64);
+            }
+        }
+    });
+}
+
+/// Whether neighbours of a slot may lie in another run of its file.
+fn leads_beyond(scope: &Scope, slot: Slot, run: &Run) -> bool {
+    let inside = slot >= run.start + REACH as Slot && slot + (REACH as Slot) < run.end();
+    !inside && !scope.is_whole_file(run)
 }
 
 /// The marked slots, ascending.
@@ -64,6 +94,8 @@ pub struct Pool {
     pub slots: Vec<Slot>,
     /// For each: where its neighbours are in the pool (as in `NEIGHBOURS`).
     pub near: Vec<[Option<u32>; 2 * REACH]>,
+    /// For each: its file and which section of the file it is.
+    pub places: Vec<Place>,
     /// Which of them are candidates.
     pub candidates: Vec<usize>,
     /// A bit for each slot, and how many are set before each word of bits.
@@ -76,7 +108,10 @@ impl Pool {
     pub fn new(scope: &Scope, seeds: &[Slot]) -> Self {
         let words = scope.slots().div_ceil(64);
         let mut member = vec![0u64; words];
-        spread(scope, seeds, &mut member);
+        for seed in seeds {
+            member[*seed as usize / 64] |= 1 << (seed % 64);
+        }
+        spread(scope, &slots_of(&member), &mut member);
         let inner = slots_of(&member);
         spread(scope, &inner, &mut member);
         let slots = slots_of(&member);
@@ -86,18 +121,42 @@ impl Pool {
             so_far - bits.count_ones()
         };
         let before = member.iter().map(count).collect();
-        let mut pool = Self { slots, near: Vec::new(), candidates: Vec::new(), member, before };
-        pool.candidates = inner.iter().filter_map(|slot| pool.index(*slot)).collect();
-        let mut near = Vec::with_capacity(pool.slots.len());
-        for slot in &pool.slots {
-            let mut places = [None; 2 * REACH];
-            for (place, there) in places.iter_mut().zip(scope.neighbours(*slot, AWAY)) {
-                *place = there.and_then(|there| pool.index(there)).map(|index| index as u32);
+        let mut pool = Self { slots, near: Vec::new(), places: Vec::new(), candidates: Vec::with_capacity(inner.len()), member, before };
+        let (mut near, mut places) = (Vec::with_capacity(pool.slots.len()), Vec::with_capacity(pool.slots.len()));
+        with_runs(scope, &pool.slots, |slot, run| {
+            near.push(if leads_beyond(scope, slot, run) {
+                let index = |there| pool.index(there).map(|index| index as u32);
+                scope.neighbours(slot, AWAY).map(|there| there.and_then(index))
+            } else {
+                pool.near_in_run(near.len(), run)
+            });
+            places.push(run.place(slot));
+        });
+        (pool.near, pool.places) = (near, places);
+        let mut rest = &inner[..];
+        for (index, slot) in pool.slots.iter().enumerate() {
+            if let Some((_, others)) = rest.split_first().filter(|(first, _)| *first == slot) {
+                pool.candidates.push(index);
+                rest = others;
             }
-            near.push(places);
         }
-        pool.near = near;
         pool
+    }
+
+    /// The neighbours of a member in its run. Slots ascend, so each is at most as many members away as sections.
+    fn near_in_run(&self, index: usize, run: &Run) -> [Option<u32>; 2 * REACH] {
+        let slot = self.slots[index];
+        let at =
+            |there: Option<usize>, wanted: Slot| there.filter(|there| self.slots.get(*there) == Some(&wanted)).map(|there| there as u32);
+        let before = |away: Slot| {
+            let wanted = slot.checked_sub(away).filter(|wanted| *wanted >= run.start)?;
+            at(index.checked_sub(1), wanted).or_else(|| at(index.checked_sub(2), wanted))
+        };
+        let after = |away: Slot| {
+            let wanted = Some(slot + away).filter(|wanted| *wanted < run.end())?;
+            at(Some(index + 1), wanted).or_else(|| at(Some(index + 2), wanted))
+        };
+        [before(2), before(1), after(1), after(2)]
     }
 
     /// Where a slot is in the pool.

@@ -5,6 +5,8 @@
 //! encoder makes of it. `weights` says how much each counts. Nothing here depends on when or in
 //! which order sections were indexed.
 
+use std::sync::OnceLock;
+
 use super::Damage;
 use super::background::share;
 use super::direction::Direction;
@@ -38,15 +40,15 @@ const WIDEN_UNDER: u32 = 200_000;
 /// The candidates of one question.
 #[derive(Debug)]
 pub struct Ranked {
-    /// Slots with their row and reasons, in no order yet.
-    pub candidates: Vec<(Slot, Row, Features)>,
+    /// Slots with their reasons, in the order of slots.
+    pub candidates: Vec<(Slot, Features)>,
 }
 
 impl Ranked {
     /// The best `count` under some weights.
     pub fn best(&self, scope: &Scope, weights: &Features, count: usize) -> Vec<(f32, Slot)> {
         let score = |features: &Features| features.iter().zip(weights).map(|(value, weight)| value * weight).sum::<f32>();
-        let scored = self.candidates.iter().map(|(slot, _, features)| (score(features), *slot));
+        let scored = self.candidates.iter().map(|(slot, features)| (score(features), *slot));
         top(scope, scored.collect(), count)
     }
 }
@@ -65,7 +67,7 @@ pub fn rank(
     }
     let pool = Pool::new(scope, &starts);
     let mut rows: Vec<Row> = Vec::with_capacity(pool.slots.len());
-    for run in pool.slots.chunk_by(|a, b| a + 1 == *b && scope.side_by_side(*a, *b)) {
+    for run in scope.side_by_side(&pool.slots) {
         let (_, segment, number) = scope.place(run[0]);
         segment.add_rows(number, run.len() as u32, &mut rows)?;
     }
@@ -77,11 +79,10 @@ pub fn rank(
     };
     let mut candidates = Vec::with_capacity(pool.candidates.len());
     for index in &pool.candidates {
-        let (slot, row) = (pool.slots[*index], rows[*index]);
+        let row = &rows[*index];
         let before = pool.before(*index);
         let asked = before.filter(|before| rows[*before].signs.has(Signs::ASKS));
         let near_dates = question.dates.iter().map(|date| date.nearness(row.day));
-        let file = scope.owner(slot).map_or(0.0, |owner| files[owner]);
         let own = |index: Option<usize>| index.map_or(0.0, |index| words.own[index]);
         let mut features = [0.0; FEATURES.len()];
         features[0] = words.plain[*index];
@@ -89,14 +90,14 @@ pub fn rank(
         features[2] = words.coverage[*index] / question.mass;
         features[3] = words.heading[*index];
         features[4] = own(pool.second_before(*index));
-        features[5] = file;
+        features[5] = files[pool.places[*index].0 as usize];
         features[6] = own(asked);
         features[7] = f32::from(u8::from(row.signs.has(Signs::ASKS)));
         features[8] = f32::from(u8::from(question.asks_when && row.signs.has(Signs::TIME)));
         features[9] = near_dates.fold(0.0, f32::max);
-        features[10] = f32::from(row.length).ln_1p();
+        features[10] = logarithm(row.length);
         features[11] = widened[*index];
-        candidates.push((slot, row, features));
+        candidates.push((pool.slots[*index], features));
     }
     let mut ranked = Ranked { candidates };
     if let Some(direction) = direction {
@@ -104,6 +105,13 @@ pub fn rank(
         wide(AddMeaning { scope, pool: &pool, direction, meanings: &meanings, ranked: &mut ranked });
     }
     Ok(ranked)
+}
+
+/// The logarithm of a length and one. Most lengths are met again and again.
+fn logarithm(length: u16) -> f32 {
+    static SHORT: OnceLock<[f32; 256]> = OnceLock::new();
+    let short = SHORT.get_or_init(|| std::array::from_fn(|length| (length as f32).ln_1p()));
+    short.get(usize::from(length)).copied().unwrap_or_else(|| f32::from(length).ln_1p())
 }
 
 /// The question's words in every member of the pool.

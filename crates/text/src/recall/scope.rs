@@ -36,6 +36,12 @@ impl Run {
     pub fn end(&self) -> Slot {
         self.start + self.count
     }
+
+    /// The file of a slot of the run, and which section of the file it is.
+    #[inline(always)]
+    pub fn place(&self, slot: Slot) -> (u32, u32) {
+        (self.owner, self.ordinal + slot - self.start)
+    }
 }
 
 /// Which sections are where: all that a scope knows besides the files' bytes. One over all files is kept with the index.
@@ -203,6 +209,18 @@ impl<'i> Scope<'i> {
         self.layout.run(slot).is_some()
     }
 
+    /// The run of a slot, if it is alive and visible.
+    #[inline(always)]
+    pub fn run(&self, slot: Slot) -> Option<&Run> {
+        self.layout.run(slot)
+    }
+
+    /// Whether a run is all there is of its file.
+    #[inline(always)]
+    pub fn is_whole_file(&self, run: &Run) -> bool {
+        self.layout.starts[run.owner as usize + 1] - self.layout.starts[run.owner as usize] == 1
+    }
+
     /// All runs, in the order of slots.
     pub fn runs(&self) -> &[Run] {
         &self.layout.runs
@@ -213,14 +231,9 @@ impl<'i> Scope<'i> {
         (self.layout.terms.max(1) as f64 / f64::from(self.sections().max(1))) as f32
     }
 
-    /// The number of the file that a living slot belongs to; numbers follow the order of paths.
-    pub fn owner(&self, slot: Slot) -> Option<usize> {
-        self.layout.run(slot).map(|run| run.owner as usize)
-    }
-
     /// The file of a living slot.
     pub fn file(&self, slot: Slot) -> Option<Entry<'i>> {
-        let (layer, number) = self.layout.files[self.owner(slot)?];
+        let (layer, number) = self.layout.files[self.layout.run(slot)?.owner as usize];
         Some(self.layers[usize::from(layer)].0.entry(number as usize))
     }
 
@@ -261,9 +274,10 @@ impl<'i> Scope<'i> {
         (at, self.segments[at], slot - bases[at])
     }
 
-    /// Whether two slots lie in one segment.
-    pub fn side_by_side(&self, a: Slot, b: Slot) -> bool {
-        self.place(a).0 == self.place(b).0
+    /// Slots in as few pieces as they lie in. They ascend.
+    pub fn side_by_side<'s>(&self, slots: &'s [Slot]) -> impl Iterator<Item = &'s [Slot]> {
+        let begins = |slot: Slot| self.layout.bases.contains(&slot);
+        slots.chunk_by(move |a, b| a + 1 == *b && !begins(*b))
     }
 
     /// Every place of a term within the scope.

@@ -8,11 +8,17 @@ const LENGTH: usize = 240;
 
 /// The stretch of whole words of `text` that holds most different terms of the question.
 pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let starts: Vec<usize> = flat.char_indices().map(|(at, _)| at).collect();
-    if starts.len() <= LENGTH {
+    let mut flat = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !flat.is_empty() {
+            flat.push(' ');
+        }
+        flat.push_str(word);
+    }
+    if flat.chars().count() <= LENGTH {
         return flat;
     }
+    let starts: Vec<usize> = flat.char_indices().map(|(at, _)| at).collect();
     // Every term of the question that occurs, with the characters it stands on.
     let character = |byte: usize| starts.partition_point(|start| *start < byte);
     let mut places: Vec<(usize, usize, Term)> = Vec::new();

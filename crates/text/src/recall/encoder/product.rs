@@ -100,8 +100,7 @@ impl<'b> Matrix<'b> {
         let mut tiles = [[[0.0f32; TILE]; FEW]; MOST_PARTS];
         for first in (0..self.columns).step_by(TILE) {
             for from in (0..TILE).step_by(4) {
-                let next = (first + from + 4) * self.rows;
-                width.fetch(self.codes.get(next..next + 4 * self.rows).unwrap_or_default());
+                let next = self.codes.get((first + from + 4) * self.rows..).unwrap_or_default();
                 for (part, tiles) in tiles[..parts].iter_mut().enumerate() {
                     let four = [
                         self.column(first + from, part, input.depth),
@@ -109,18 +108,21 @@ impl<'b> Matrix<'b> {
                         self.column(first + from + 2, part, input.depth),
                         self.column(first + from + 3, part, input.depth),
                     ];
+                    // Each part fetches its share of the next four columns.
+                    let mut ahead = next.get(part * 4 * input.depth..(part + 1) * 4 * input.depth).unwrap_or_default();
                     let mut at = 0;
                     while at < count {
                         let tiles = &mut tiles[at..];
                         match group.min(count - at) {
                             4 => {
                                 let rows = [input.row(at), input.row(at + 1), input.row(at + 2), input.row(at + 3)];
-                                put(tiles, from, width.few_products(rows, four));
+                                put(tiles, from, width.few_products(rows, four, ahead));
                             }
-                            3 => put(tiles, from, width.few_products([input.row(at), input.row(at + 1), input.row(at + 2)], four)),
-                            2 => put(tiles, from, width.few_products([input.row(at), input.row(at + 1)], four)),
-                            _ => put(tiles, from, width.few_products([input.row(at)], four)),
+                            3 => put(tiles, from, width.few_products([input.row(at), input.row(at + 1), input.row(at + 2)], four, ahead)),
+                            2 => put(tiles, from, width.few_products([input.row(at), input.row(at + 1)], four, ahead)),
+                            _ => put(tiles, from, width.few_products([input.row(at)], four, ahead)),
                         }
+                        ahead = &[];
                         at += group;
                     }
                 }
