@@ -8,6 +8,7 @@ use crate::contract::Contract;
 use crate::fault::Place;
 use crate::path::ProjectPath;
 use crate::pattern::{Binding, Pattern};
+use crate::pointer::AskPointer;
 use crate::role::Role;
 
 /// Why a role may not.
@@ -167,6 +168,13 @@ impl Grant<'_> {
         }
         let pointers = role.reads.iter().map(|r| &r.path).chain(role.writes.iter().map(|w| &w.path));
         let what = format!("no pointer of role `{}` names `{path}`", role.name) + &unsaid(pointers, path, binding);
+impl<'c> Grant<'c> {
+    /// The pointer by which the actor may ask a text that it does not read.
+    pub fn may_ask(&self, path: &ProjectPath, binding: &Binding) -> Option<&'c AskPointer> {
+        self.role?.asks.iter().find(|ask| is_bound(&ask.path, path, binding))
+    }
+}
+
         Err(Denial { role: role.name.clone(), what, place: role.place.clone() })
     }
 }

@@ -61,7 +61,7 @@ pub use merge::{Merged, Way, merge_branches};
 pub use outside::{Outside, judge_outside};
 pub use path::{BadPath, ProjectPath, RESERVED, normal_form};
 pub use pattern::{Binding, Pattern};
-pub use pointer::{Need, Pointer, Shrink, WritePointer};
+pub use pointer::{AskPointer, Need, Pointer, Shrink, WritePointer};
 pub use press::Misread;
 pub use rehearsal::{Rehearsal, Rehearsed};
 pub use resolve::{Source, resolve_contract};
