@@ -28,6 +28,7 @@ mod moment;
 mod naming;
 pub mod panel;
 mod project;
+mod picture;
 mod publish;
 mod reading;
 mod recall;
@@ -64,6 +65,7 @@ pub use links::{LinkMap, MoveError, Moved, link_graph, map_links, most_links, mo
 pub use moment::{now, render_moment};
 pub use project::{Project, ProjectError};
 pub use publish::{HousePress, PublishError, PublishRequest, Publishing, publish};
+pub use picture::{PictureError, lay_picture};
 pub use quipu_text::recall::Tier;
 pub use reading::{ReadError, Reading, may_read_whole, read_pointer};
 pub use recall::{Ask, RecallError, Recalled, recall};
