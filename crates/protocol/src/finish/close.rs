@@ -1,6 +1,6 @@
 //! Finishing: compose, check, publish.
 
-use quipu_contract::Actor;
+use quipu_contract::{Actor, says_nothing};
 use quipu_store::{LeaseToken, LogEntry, OpenSession, Receipt, Who};
 use serde::Serialize;
 
@@ -50,6 +50,14 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
     for id in &asked.takes_over {
         if !sessions.iter().any(|s| s.id == *id) {
             return Err(WorkError::not_found(format!("no session `{id}` is open"), "quipu start     (shows unfinished work)"));
+        }
+    }
+    for (flag, said) in [("--did", &asked.material.did), ("--next", &asked.material.next)] {
+        if let Some(empty) = said.iter().find(|text| says_nothing(text)) {
+            return Err(WorkError::usage(
+                format!("{flag} \"{empty}\" says nothing"),
+                format!("quipu finish {flag} \"…\", or leave it out"),
+            ));
         }
     }
     if asked.dry_run {
