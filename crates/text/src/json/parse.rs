@@ -213,7 +213,10 @@ impl Reader<'_> {
         let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))).unwrap_or(rest.len());
         let value = serde_json::from_str(&rest[..length]).map_err(|_| match rest.starts_with("//") || rest.starts_with("/*") {
             true => self.error("JSON has no comments; put the remark into a key such as \"notes\""),
-            false => self.error(format!("`{}` is no value", rest[..length.max(1)].chars().take(20).collect::<String>())),
+            false if rest.starts_with('\u{feff}') => {
+                self.error("a byte order mark stands before it, which JSON does not know: save it without")
+            }
+            false => self.error(format!("`{}` is no value", rest.chars().take(length.clamp(1, 20)).collect::<String>())),
         })?;
         self.at += length;
         Ok(Shape::Plain(value))
