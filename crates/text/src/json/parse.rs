@@ -222,3 +222,21 @@ impl Reader<'_> {
         Ok(Shape::Plain(value))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_value_is_named_whatever_its_letters() {
+        for (text, line, what) in [
+            ("{\n\"a\": é}", 2, "`é` is no value"),
+            ("值", 1, "`值` is no value"),
+            ("[nul]", 1, "`nul` is no value"),
+            ("\u{feff}{}", 1, "byte order mark"),
+        ] {
+            let error = parse_json(text).unwrap_err();
+            assert!(error.line == line && error.what.contains(what), "{text}: {error:?}");
+        }
+    }
+}
