@@ -113,10 +113,10 @@ impl Operate for GitMerge {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let root = Project::find_root(&session.folder)?;
         let contract = Project::load_contract(&root)?;
-        let ours = session.folder.join(&self.ours);
-        may_merge(&contract, &session.actor, &self.path, &ours)?;
+        let result = session.folder.join(&self.ours);
+        may_merge(&contract, &session.actor, &self.path, &result)?;
         let io = |e: std::io::Error| Failure::new(exit::IO, format!("cannot merge `{}`: {e}", self.path), "");
-        let read = |file: &Path| std::fs::read_to_string(file);
+        let read = |file: &Path| std::fs::read_to_string(session.folder.join(file));
         let (base, ours, theirs) = (read(&self.base).map_err(io)?, read(&self.ours).map_err(io)?, read(&self.theirs).map_err(io)?);
         let parsed = ProjectPath::parse(&self.path).ok();
         let rule = parsed.as_ref().and_then(|path| contract.rule(path));
@@ -124,7 +124,7 @@ impl Operate for GitMerge {
         let now = render_second(Clock::system().now().wall_us);
         let way = Way { class, form, path: &self.path, now: &now, theirs_is_newer: theirs_is_newer(&root) };
         let merged = merge_branches(way, &base, &ours, &theirs);
-        std::fs::write(&self.ours, &merged.text).map_err(io)?;
+        std::fs::write(&result, &merged.text).map_err(io)?;
         let mut answer = Answer::new(json!({"path": self.path, "conflicts": merged.conflicts}), "");
         for conflict in &merged.conflicts {
             answer = answer.say(format!("{}: both sides changed {conflict}; ours is kept until you decide", self.path));
