@@ -8,6 +8,7 @@ use crate::contract::Contract;
 use crate::fault::Place;
 use crate::path::ProjectPath;
 use crate::pattern::{Binding, Pattern};
+use crate::pointer::AskPointer;
 use crate::role::Role;
 
 /// Why a role may not.
@@ -39,13 +40,9 @@ pub struct Withheld {
 }
 
 impl Actor {
-    /// Someone who named neither a role nor an agent. A unit alone says what is meant, not who asks.
-    pub fn is_person(&self) -> bool {
-        match self {
-            Actor::Person => true,
-            Actor::Agent { role, agent, .. } => role.is_none() && agent.is_none(),
-            Actor::Runtime => false,
-        }
+    /// A person, or someone who named nothing but a unit: at a gate that says which one is meant, not who asks.
+    fn may_decide(&self) -> bool {
+        matches!(self, Actor::Person | Actor::Agent { role: None, agent: None, unit: Some(_) })
     }
 
     /// People have every privilege. An agent never makes rules nor decides; in a role it sees its own
@@ -53,10 +50,10 @@ impl Actor {
     pub fn may(&self, privilege: Privilege) -> Result<(), Withheld> {
         let withheld = |what: String, mend: String| Err(Withheld { what, mend });
         match (privilege, self.role()) {
-            (Privilege::MakeRules, _) if !self.is_person() => {
+            (Privilege::MakeRules, _) if *self != Actor::Person => {
                 withheld("the contract, and what holds agents to it, is for people".into(), "ask a person".into())
             }
-            (Privilege::Decide, _) if !self.is_person() => {
+            (Privilege::Decide, _) if !self.may_decide() => {
                 withheld("a gate is for people: agents do not open it".into(), "ask a person".into())
             }
             (Privilege::SeeAll, Some(role)) => withheld(
@@ -171,6 +168,13 @@ impl Grant<'_> {
     }
 }
 
+impl<'c> Grant<'c> {
+    /// The pointer by which the actor may ask a text that it does not read.
+    pub fn may_ask(&self, path: &ProjectPath, binding: &Binding) -> Option<&'c AskPointer> {
+        self.role?.asks.iter().find(|ask| is_bound(&ask.path, path, binding))
+    }
+}
+
 /// A section's name with the actor's holes filled.
 fn fill_text(text: &str, binding: &Binding) -> String {
     binding.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
@@ -205,11 +209,13 @@ mod tests {
         use Privilege::{Decide, MakeRules, RunFlow, SeeAll};
         let name = |text: &str| ActorName::parse(text).ok();
         let unit_only = Actor::Agent { role: None, unit: UnitId::parse("ch01").ok(), agent: None };
+        let nameless = Actor::Agent { role: None, unit: None, agent: None };
         let agent = Actor::Agent { role: None, unit: None, agent: name("otto") };
         let role = Actor::Agent { role: name("writer"), unit: None, agent: name("otto") };
         for (actor, allowed) in [
             (Actor::Person, vec![MakeRules, Decide, SeeAll, RunFlow]),
-            (unit_only, vec![MakeRules, Decide, SeeAll, RunFlow]),
+            (unit_only, vec![Decide, SeeAll, RunFlow]),
+            (nameless, vec![SeeAll, RunFlow]),
             (agent, vec![SeeAll, RunFlow]),
             (role, vec![]),
         ] {

@@ -52,6 +52,19 @@ pub fn find_placeholder(text: &str) -> Option<Finding> {
     None
 }
 
+/// Whether a text says nothing: it is empty, a word that stands for a text to come, or one in brackets that a template left.
+pub fn says_nothing(text: &str) -> bool {
+    const TO_COME: [&str; 13] =
+        ["todo", "tbd", "tba", "fixme", "wip", "xxx", "placeholder", "待办", "待定", "待补", "待补充", "待填", "待续"];
+    let text = text.trim();
+    let inner = text.strip_prefix(['[', '<', '［', '【']).and_then(|rest| rest.strip_suffix([']', '>', '］', '】']));
+    // What leads somewhere, or is only begun and ended by brackets, was written by someone.
+    let bracketed =
+        inner.is_some_and(|inner| !inner.contains(['[', ']', '<', '>', '→', '/', ':'])) || text.starts_with('_') && text.ends_with('_');
+    let bare = text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    bracketed || bare.is_empty() || TO_COME.contains(&bare.as_str())
+}
+
 fn is_placeholder(line: &str) -> bool {
     let bare: String = line
         .chars()
@@ -289,6 +302,16 @@ fn variety(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stand_in_says_nothing() {
+        for text in ["", "  ", "TODO", "- tbd.", "…", "...", "?", "[next step]", "<what>", "_say it_", "待定", "待补充。"] {
+            assert!(says_nothing(text), "{text}");
+        }
+        for text in ["TODO: write the test", "write it", "待办清单要整理", "无", "[x] done", "0", "[→ a.md#x]", "<https://a.b>"] {
+            assert!(!says_nothing(text), "{text}");
+        }
+    }
 
     #[test]
     fn stand_ins_for_text_are_found_with_their_line() {

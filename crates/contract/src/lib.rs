@@ -50,7 +50,7 @@ pub use flow::{
     Builtin, Each, Merge, MergePart, Objection, Price, Remember, RememberItem, RememberKind, RowCheck, RunsKept, Shape, Step, When,
 };
 pub use form::Form;
-pub use guard::{Finding, GuardRules, find_credentials, find_placeholder, find_shrink};
+pub use guard::{Finding, GuardRules, find_credentials, find_placeholder, find_shrink, says_nothing};
 pub use hooks::Fail;
 pub use ignore::CACHE_MARKS;
 pub use keyed::{Fact, KeyedError, Was, add_note, facts, merge_keyed, set_fact};
@@ -61,7 +61,7 @@ pub use merge::{Merged, Way, merge_branches};
 pub use outside::{Outside, judge_outside};
 pub use path::{BadPath, ProjectPath, RESERVED, normal_form};
 pub use pattern::{Binding, Pattern};
-pub use pointer::{Need, Pointer, Shrink, WritePointer};
+pub use pointer::{AskPointer, Need, Pointer, Shrink, WritePointer};
 pub use press::Misread;
 pub use rehearsal::{Rehearsal, Rehearsed};
 pub use resolve::{Source, resolve_contract};

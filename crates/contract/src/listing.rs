@@ -44,6 +44,12 @@ impl Listing {
         self.rows.get(path).map(String::as_str)
     }
 
+    /// The text of an index from its first row on.
+    pub fn from_first_row(text: &str) -> &str {
+        let head: usize = text.split_inclusive('\n').take_while(|line| !line.starts_with(ROW)).map(str::len).sum();
+        &text[head..]
+    }
+
     /// The same head over other rows.
     pub fn with_rows(&self, rows: impl IntoIterator<Item = (String, String)>) -> Listing {
         Listing { head: self.head.clone(), rows: rows.into_iter().collect() }

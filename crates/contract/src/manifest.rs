@@ -299,6 +299,10 @@ pub struct RoleTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<PointerTable>"))]
     pub deny: Vec<Spanned<PointerTable>>,
+    /// What it may ask one question at a time with `quipu ask`, although it does not read it.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Vec<AskTable>"))]
+    pub ask: Vec<Spanned<AskTable>>,
     /// Quality standards, one sentence each.
     #[serde(default)]
     pub standards: Vec<Said>,
@@ -344,6 +348,15 @@ pub struct PointerTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub shrink: Option<Spanned<String>>,
+}
+
+/// Texts that may be asked and are not read.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AskTable {
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub path: Spanned<String>,
 }
 
 /// A pointer that is written.

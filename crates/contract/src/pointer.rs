@@ -79,6 +79,14 @@ pub struct Pointer {
     pub place: Place,
 }
 
+/// Something a role may ask a question, and does not read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AskPointer {
+    #[serde(serialize_with = "as_text")]
+    pub path: Pattern,
+    pub place: Place,
+}
+
 /// Something a role writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WritePointer {

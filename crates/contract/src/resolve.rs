@@ -21,7 +21,7 @@ use crate::language::Said;
 use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, ShapeTable, UnitTable};
 use crate::order::{check_steps, check_units};
 use crate::pattern::{Binding, Pattern};
-use crate::pointer::{Need, Pointer, Shrink, WritePointer};
+use crate::pointer::{AskPointer, Need, Pointer, Shrink, WritePointer};
 use crate::press::{Misread, press};
 use crate::rehearsal::Rehearsed;
 use crate::role::{AgentKind, Role};
@@ -479,6 +479,10 @@ impl Resolver {
         }
         let reads = table.read.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
         let denies = table.deny.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
+        let mut asks = Vec::new();
+        for ask in table.ask.iter().map(|ask| &ask.get_ref().path) {
+            asks.extend(self.pattern(source, ask, binding, names).map(|path| AskPointer { path, place: place(source, ask.span()) }));
+        }
         let mut writes = Vec::new();
         for write in &table.write {
             let marker = self.marker(source, write.get_ref().marker.as_ref());
@@ -501,6 +505,7 @@ impl Resolver {
             reads,
             writes,
             denies,
+            asks,
             standards: table.standards.clone(),
             metrics: table.metrics.clone(),
             rehearse,

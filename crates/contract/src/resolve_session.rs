@@ -65,6 +65,7 @@ pub(super) fn join_roles(roles: &mut BTreeMap<String, Role>) {
             role.reads.extend(other.reads.iter().cloned());
             role.writes.extend(other.writes.iter().cloned());
             role.denies.extend(other.denies.iter().cloned());
+            role.asks.extend(other.asks.iter().cloned());
             role.standards.extend(other.standards.iter().cloned());
         }
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Place;
 use crate::language::Said;
-use crate::pointer::{Pointer, WritePointer};
+use crate::pointer::{AskPointer, Pointer, WritePointer};
 use crate::rehearsal::Rehearsed;
 
 /// What kind of agent a role wants.
@@ -34,6 +34,9 @@ pub struct Role {
     pub writes: Vec<WritePointer>,
     /// What the role must not read, with the reason; shown when it asks for it all the same.
     pub denies: Vec<Pointer>,
+    /// What the role may ask one question at a time, although it does not read it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<AskPointer>,
     pub standards: Vec<Said>,
     /// Score names, where the role scores.
     pub metrics: Vec<Said>,

@@ -1,7 +1,7 @@
 //! A question to one leaf: whoever asks gets one sentence with its line, and nothing else of the text.
 
 use quipu_claims::{Page, Place, best_sentence};
-use quipu_contract::{Actor, BadPath, ProjectPath};
+use quipu_contract::{Actor, AskPointer, BadPath, Place as Rule, ProjectPath};
 use quipu_text::recall::Tier;
 use serde::Serialize;
 use thiserror::Error;
@@ -20,6 +20,11 @@ pub enum AskError {
     Silent(String),
     #[error("the reader failed: {0}")]
     Reader(String),
+    /// Whoever reads a text for a role that may not read it is named by the contract, not by the role.
+    #[error("a text that role `{role}` does not read is read for it by an agent of the contract, not by `{reader}`")]
+    ForeignReader { role: String, reader: String, rule: Rule },
+    #[error("`{path}` has no section `{anchor}`")]
+    NoSection { path: ProjectPath, anchor: String },
     #[error(transparent)]
     Path(#[from] BadPath),
     #[error(transparent)]
@@ -38,7 +43,7 @@ pub struct Asking {
 /// Whoever reads a leaf: text in with its first line, one sentence and its line out.
 pub type Reader<'a> = &'a dyn Fn(&str, usize, &str) -> Result<(String, usize), String>;
 
-/// Asks the text that a pointer names. A role may ask about a manuscript that it may not read: that is what asking is for.
+/// Asks the text that a pointer names. A role may ask what it reads, and what the contract lets it ask without reading it.
 pub fn ask_leaf(
     project: &Project,
     actor: &Actor,
@@ -51,8 +56,20 @@ pub fn ask_leaf(
         return Err(AskError::TooDeep(depth));
     }
     let path = ProjectPath::parse(pointer.split('#').next().unwrap_or(pointer))?;
-    let leaf = project.contract.rule(&path).is_some_and(|rule| rule.tier.as_deref() == Some("L2"));
-    let reading = read_pointer(project, if leaf { &Actor::Person } else { actor }, pointer, None)?;
+    let reading = match read_pointer(project, actor, pointer, None) {
+        Err(refused @ (ReadError::Denied(_) | ReadError::OnlySections { .. })) => match may_ask(project, actor, &path) {
+            None => return Err(refused.into()),
+            Some(ask) => {
+                let role = actor.role().map(ToString::to_string).unwrap_or_default();
+                let foreign = reader.map(|(name, _)| name).filter(|name| !project.contract.agents.contains_key(*name));
+                if let Some(reader) = foreign {
+                    return Err(AskError::ForeignReader { role, reader: reader.to_owned(), rule: ask.place.clone() });
+                }
+                read_pointer(project, &Actor::Person, pointer, None).map_err(without_sections)?
+            }
+        },
+        other => other?,
+    };
     let text = String::from_utf8_lossy(&reading.bytes).into_owned();
     if let Some((name, read)) = reader {
         let (answer, line) = read(&text, reading.line, question).map_err(AskError::Reader)?;
@@ -62,4 +79,16 @@ pub fn ask_leaf(
     let page = Page { path: path.as_str().to_owned(), tier: Tier::L2, is_memory: true, form: None, text };
     let (answer, at) = best_sentence(&page, question).ok_or_else(|| AskError::Silent(pointer.to_owned()))?;
     Ok(Asking { answer, at: Place::new(&at.path, at.line + reading.line - 1), by: "extract".into() })
+}
+
+fn may_ask<'p>(project: &'p Project, actor: &Actor, path: &ProjectPath) -> Option<&'p AskPointer> {
+    project.contract.grant(actor).ok()?.may_ask(path, &project.contract.actor_binding(actor))
+}
+
+/// The headings of a text are text of it: whoever does not read it is not told them.
+fn without_sections(error: ReadError) -> AskError {
+    match error {
+        ReadError::NoSection { path, miss, .. } => AskError::NoSection { path, anchor: miss.anchor },
+        other => other.into(),
+    }
 }

@@ -102,17 +102,41 @@ pub fn check_draft(project: &Project, actor: &Actor, request: &CheckRequest<'_>)
     check_text(project, actor, path, &text, request)
 }
 
-/// The conflicts that keep a text from its place: none where the contract only warns. What a waiver covers is none.
-pub fn find_blocking(project: &Project, path: &ProjectPath, text: &str) -> Result<Vec<Unwaived>, CheckError> {
+/// The conflicts that keep a text from its place: none where the contract only warns. What a waiver covers is none. All of memory is
+/// asked; each conflict comes as a fault that can be sent back to the actor, and quotes nothing that it may not read.
+pub fn find_blocking(project: &Project, actor: &Actor, path: &ProjectPath, text: &str) -> Result<Vec<Blocking>, CheckError> {
     if !project.contract.blocks_conflicts(path) {
         return Ok(Vec::new());
     }
     let request = CheckRequest { draft: Draft::Claim(text), k: 0, judge: None };
-    Ok(check_text(project, &Actor::Person, Some(path.as_str().to_owned()), text, &request)?.conflicts)
+    let conflicts = check_text(project, &Actor::Person, Some(path.as_str().to_owned()), text, &request)?.conflicts;
+    let Some(role) = actor.role().filter(|_| !conflicts.is_empty()) else {
+        return Ok(conflicts.into_iter().map(|conflict| Blocking { fault: quoting(&conflict), id: conflict.id }).collect());
+    };
+    let own = gather(project, actor)?.pages;
+    let is_read = |against: &str| {
+        let place = against.rsplit_once(':').and_then(|(path, line)| Some((path, line.parse::<usize>().ok()?)));
+        let line = place.and_then(|(path, line)| own.iter().find(|page| page.path == path)?.text.lines().nth(line.checked_sub(1)?));
+        line.is_some_and(|line| !line.trim().is_empty())
+    };
+    let told = |conflict: Unwaived| match is_read(&conflict.against) {
+        true => Blocking { fault: quoting(&conflict), id: conflict.id },
+        false => {
+            let Unwaived { id, at, claim, .. } = conflict;
+            Blocking { fault: format!("`{at}` contradicts memory that role `{role}` does not read: “{claim}”"), id }
+        }
+    };
+    Ok(conflicts.into_iter().map(told).collect())
 }
 
-/// A conflict as a fault that can be sent back as it is.
-pub fn render_contradiction(conflict: &Unwaived) -> String {
+/// A conflict that keeps a text from its place.
+#[derive(Debug, Clone)]
+pub struct Blocking {
+    pub id: String,
+    pub fault: String,
+}
+
+fn quoting(conflict: &Unwaived) -> String {
     let Unwaived { at, against, claim, evidence, why, .. } = conflict;
     format!("`{at}` contradicts `{against}`: “{claim}” / “{evidence}”: {why}")
 }
@@ -138,14 +162,14 @@ impl Project {
             };
             // Blank lines in front give what is added the lines that it will have.
             let text = "\n".repeat(there) + &String::from_utf8_lossy(bytes);
-            let found = find_blocking(self, path, &text).map_err(|error| match error {
+            let found = find_blocking(self, &change.actor, path, &text).map_err(|error| match error {
                 CheckError::Store(error) => error,
                 other => StoreError::refused(format!("`{path}` cannot be checked: {other}"), format!("quipu check {path}")),
             })?;
             if let Some(first) = found.first() {
                 let rule = self.contract.rule(path).map(|rule| (rule.place.clone(), "conflicts = \"block\"".to_owned()));
                 let mend = format!("mend it; or, if it is meant, quipu waive {} --why \"…\"", first.id);
-                return Err(StoreError::Refused(Refused { what: render_contradiction(first), rule, mend }));
+                return Err(StoreError::Refused(Refused { what: first.fault.clone(), rule, mend }));
             }
         }
         self.store.judge(change)

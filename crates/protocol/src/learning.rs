@@ -11,7 +11,7 @@ use crate::asked::note_asked;
 use crate::checking::file_of;
 use crate::gather::gather;
 use crate::project::Project;
-use crate::reading::ReadError;
+use crate::reading::{ReadError, may_read_whole};
 
 /// So many passages are looked at for the sentence that answers.
 const PASSAGES: usize = 8;
@@ -24,6 +24,8 @@ pub enum LearnError {
     NoProposal(String),
     #[error("the fact cannot be put there: {0}")]
     Splice(#[from] SpliceError),
+    #[error("`{0}` is not UTF-8: nothing can be put there without changing its bytes")]
+    NotText(ProjectPath),
     #[error(transparent)]
     Path(#[from] BadPath),
     #[error(transparent)]
@@ -73,7 +75,7 @@ pub fn learn(project: &Project, actor: &Actor, wanted: &Wanted<'_>, lease: Optio
     let source = section_of(&pages, &at);
     let proposal = Proposal::new(wanted.text.unwrap_or(&sentence), wanted.level, &source, wanted.to);
     let path = proposal_file(project);
-    let before = text_of(project, &path)?.unwrap_or_else(|| "# Learned\n\n".to_owned());
+    let before = own_text_of(project, &path)?.unwrap_or_else(|| "# Learned\n\n".to_owned());
     let mut known = read_proposals(&before);
     known.retain(|other| other.id == proposal.id);
     let text = if known.is_empty() { before.clone() + &proposal.render() } else { before };
@@ -116,13 +118,21 @@ fn proposal_file(project: &Project) -> ProjectPath {
     file_of(project, Form::Facts, "learned.md")
 }
 
+/// The text of a file that is written anew from it.
+fn own_text_of(project: &Project, path: &ProjectPath) -> Result<Option<String>, LearnError> {
+    let Some((bytes, _)) = project.store.read(path)? else { return Ok(None) };
+    String::from_utf8(bytes).map(Some).map_err(|_| LearnError::NotText(path.clone()))
+}
+
 fn text_of(project: &Project, path: &ProjectPath) -> Result<Option<String>, StoreError> {
     Ok(project.store.read(path)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The facts that wait to be accepted: those learnt at a miss, and those taken out of a final chapter.
-pub fn proposals(project: &Project) -> Result<Vec<Proposal>, LearnError> {
-    Ok(offered(project)?.into_iter().flat_map(|(_, _, offers)| offers).collect())
+/// The facts that wait to be accepted, of the files that the actor may read: those learnt at a miss, and those taken out of a final
+/// chapter.
+pub fn proposals(project: &Project, actor: &Actor) -> Result<Vec<Proposal>, LearnError> {
+    let seen = offered(project)?.into_iter().filter(|(path, ..)| may_read_whole(project, actor, path).is_ok());
+    Ok(seen.flat_map(|(_, _, offers)| offers).collect())
 }
 
 /// Every file of offers with its text and the facts of it that memory does not hold yet.
@@ -131,7 +141,7 @@ fn offered(project: &Project) -> Result<Vec<(ProjectPath, String, Vec<Proposal>)
     let own = proposal_file(project);
     let is_offers = |path: &ProjectPath| *path == own || project.contract.rule(path).and_then(|rule| rule.form) == Some(Form::Facts);
     for path in project.store.list()?.into_iter().filter(is_offers) {
-        let text = text_of(project, &path)?.unwrap_or_default();
+        let text = own_text_of(project, &path)?.unwrap_or_default();
         let mut waiting = Vec::new();
         for offer in read_proposals(&text).into_iter().chain(read_offers(&text)) {
             let memory = ProjectPath::parse(offer.file()).ok().map(|file| text_of(project, &file)).transpose()?.flatten();
@@ -150,7 +160,8 @@ pub fn accept_proposal(project: &Project, actor: &Actor, id: &str, lease: Option
     let (path, section) = (ProjectPath::parse(proposal.file())?, proposal.section());
     change = match project.store.read(&path)? {
         Some((bytes, version)) => {
-            let text = with_entry(&String::from_utf8_lossy(&bytes), section, &proposal.entry)?;
+            let text = String::from_utf8(bytes).map_err(|_| LearnError::NotText(path.clone()))?;
+            let text = with_entry(&text, section, &proposal.entry)?;
             change.write(&path, text, Expect::Version(version))
         }
         None => change.create(&path, with_entry(&format!("# {}\n", path.as_str().trim_end_matches(".md")), section, &proposal.entry)?),

@@ -24,9 +24,11 @@ mod init;
 mod learning;
 mod library;
 mod links;
+mod merging;
 mod moment;
 mod naming;
 pub mod panel;
+mod picture;
 mod project;
 mod publish;
 mod reading;
@@ -43,8 +45,8 @@ pub use asking::{AskError, Asking, Reader, ask_leaf};
 pub use brief::{Brief, BriefError, BriefOptions, make_brief, render_brief};
 pub use change_file::{ChangeFileError, parse_change};
 pub use checking::{
-    CheckError, CheckRequest, Checking, ClaimJudge, Draft, Ruling, Unwaived, check_draft, find_blocking, last_chapter,
-    render_contradiction, revoke_waiver, waive, waivers,
+    Blocking, CheckError, CheckRequest, Checking, ClaimJudge, Draft, Ruling, Unwaived, check_draft, find_blocking, last_chapter,
+    revoke_waiver, waive, waivers,
 };
 pub use decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
 pub use delegation::{Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate, delegate_again, report};
@@ -61,7 +63,9 @@ pub use init::{InitError, Laid, Layout, lay_out};
 pub use learning::{LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal};
 pub use library::{Library, ProfileSummary};
 pub use links::{LinkMap, MoveError, Moved, link_graph, map_links, most_links, move_file};
+pub use merging::may_merge;
 pub use moment::{now, render_moment};
+pub use picture::{PictureError, lay_picture};
 pub use project::{Project, ProjectError};
 pub use publish::{HousePress, PublishError, PublishRequest, Publishing, publish};
 pub use quipu_text::recall::Tier;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use quipu_contract::{Contract, Faults, Source, resolve_contract};
+use quipu_contract::{Contract, Fault, Faults, Place, Source, resolve_contract};
 use quipu_store::{Options, Store, StoreError};
 use thiserror::Error;
 
@@ -46,7 +46,8 @@ impl Project {
 
     pub fn load_contract(root: &Path) -> Result<Contract, ProjectError> {
         let path = root.join("quipu.toml");
-        let text = std::fs::read_to_string(&path).map_err(|source| ProjectError::Unreadable { path, source })?;
+        let bytes = std::fs::read(&path).map_err(|source| ProjectError::Unreadable { path, source })?;
+        let text = String::from_utf8(bytes).map_err(|error| not_utf8("quipu.toml", &error))?;
         let library = Library::of(root);
         Ok(resolve_contract(&Source::new("quipu.toml", text), &|name, file| library.load(name, file))?)
     }
@@ -62,4 +63,11 @@ impl Project {
         let store = Store::open(root, Arc::clone(&contract), options)?;
         Ok(Project { contract, store, library: Library::of(root), began_anew, index: KeptIndex::default() })
     }
+}
+
+/// Where a file of the contract stops being text.
+fn not_utf8(file: &str, error: &std::string::FromUtf8Error) -> Faults {
+    let read = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+    let place = Place { file: file.to_owned(), line: 1 + read.iter().filter(|byte| **byte == b'\n').count() };
+    Faults(vec![Fault { place, what: "a byte here is not UTF-8".into(), other: None, mend: "save the file as UTF-8".into() }])
 }

@@ -1,5 +1,6 @@
 //! The command line: arguments in, data on stdout, talk on stderr, an exit code that means something.
 
+use std::env::VarError;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -131,12 +132,16 @@ fn session(matches: &ArgMatches) -> Result<Session, Failure> {
         return Err(Failure::new(exit::NOT_FOUND, format!("there is no folder `{}`", folder.display()), ""));
     }
     let flags = Names { role: flag("as"), unit: flag("unit"), agent: flag("agent"), lease: flag("lease") };
-    let variable = |name: &str| std::env::var(name).ok();
+    // A name that cannot be read is still one: whoever has it is not a person.
+    let variable = |name: &str| match std::env::var(name) {
+        Err(VarError::NotUnicode(_)) => Err(Failure::usage(format!("{name} is not UTF-8"), format!("set {name} to a name, or unset it"))),
+        other => Ok(other.ok()),
+    };
     let environment = Names {
-        role: variable("QUIPU_ROLE"),
-        unit: variable("QUIPU_UNIT"),
-        agent: variable("QUIPU_AGENT"),
-        lease: variable("QUIPU_LEASE"),
+        role: variable("QUIPU_ROLE")?,
+        unit: variable("QUIPU_UNIT")?,
+        agent: variable("QUIPU_AGENT")?,
+        lease: variable("QUIPU_LEASE")?,
     };
     Session::new(folder, flags, environment)
 }

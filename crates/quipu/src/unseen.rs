@@ -75,7 +75,7 @@ impl From<FolderError> for Failure {
         let what = error.to_string();
         match error {
             FolderError::NotEmpty(_) => Failure::new(exit::REFUSED, what, "name an empty or a new folder"),
-            FolderError::IsProject(_) => Failure::new(exit::REFUSED, what, "name an empty or a new folder"),
+            FolderError::Foreign(_) | FolderError::IsProject(_) => Failure::new(exit::REFUSED, what, "name an empty or a new folder"),
             FolderError::NoManifest(_) => Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --out DIR"),
             FolderError::BadManifest { .. } => Failure::new(exit::USAGE, what, "quipu view ROLE --out DIR     (make it anew)"),
             FolderError::Io { .. } => Failure::new(exit::IO, what, ""),

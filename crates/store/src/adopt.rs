@@ -4,7 +4,7 @@
 //! contract then says whether the edit is adopted (a record of its own) or flagged. Nothing is
 //! undone and no byte is touched here.
 
-use quipu_contract::{Class, Outside, ProjectPath, judge_outside};
+use quipu_contract::{Class, Listing, Outside, ProjectPath, judge_outside};
 use serde::Serialize;
 
 use crate::error::{Result, StoreError};
@@ -104,7 +104,14 @@ impl Store {
             text: None,
             base64: None,
         };
-        Ok(match judge_outside(class, path.as_str(), before.as_deref(), after.as_deref()) {
+        let judged = match (&before, &after) {
+            // What stands before the rows of an index is its reader's own.
+            (Some(before), Some(after)) if self.contract.index_path().as_ref() == Some(path) && same_rows(before, after) => {
+                Outside::Replaced
+            }
+            _ => judge_outside(class, path.as_str(), before.as_deref(), after.as_deref()),
+        };
+        Ok(match judged {
             Outside::Flagged { what, line } => Noticed::Flagged(Flag { what: what.into(), line }, stamp),
             Outside::Grew { from } => {
                 let after = after.expect("a file that grew is there");
@@ -120,5 +127,13 @@ impl Store {
             }
             Outside::Removed => Noticed::Adopt { op: Box::new(new_op(OpKind::Remove, Version::of(b""), 0)), how: "removed" },
         })
+    }
+}
+
+/// Whether two texts of an index differ in nothing but what stands before the rows.
+fn same_rows(before: &[u8], after: &[u8]) -> bool {
+    match (std::str::from_utf8(before), std::str::from_utf8(after)) {
+        (Ok(before), Ok(after)) => Listing::from_first_row(before) == Listing::from_first_row(after),
+        _ => false,
     }
 }

@@ -1,6 +1,6 @@
 //! The contract's checklist, held against what the finish would leave.
 
-use quipu_contract::{Condition, FinishItem, Form, Occasion, ProjectPath};
+use quipu_contract::{Condition, FinishItem, Form, Occasion, ProjectPath, says_nothing};
 use quipu_text::Document;
 use quipu_text::json::{JsonPointer, parse_json};
 use serde::Serialize;
@@ -156,12 +156,16 @@ fn is_filled(text: &str, place: &str) -> bool {
         return find_section(&document, anchor).is_ok_and(|s| !is_hollow(document.slice(&s.body)));
     }
     let value = JsonPointer::parse(place).ok().and_then(|pointer| Some(parse_json(text).ok()?.at(&pointer)?.to_value()));
+    value.is_some_and(|value| says_something(&value))
+}
+
+fn says_something(value: &Value) -> bool {
     match value {
-        None | Some(Value::Null) => false,
-        Some(Value::String(text)) => !text.trim().is_empty(),
-        Some(Value::Array(items)) => !items.is_empty(),
-        Some(Value::Object(keys)) => !keys.is_empty(),
-        Some(_) => true,
+        Value::Null => false,
+        Value::String(text) => !says_nothing(text),
+        Value::Array(items) => items.iter().any(says_something),
+        Value::Object(keys) => keys.values().any(says_something),
+        Value::Bool(_) | Value::Number(_) => true,
     }
 }
 
@@ -170,7 +174,7 @@ fn is_hollow(text: &str) -> bool {
     let mut in_comment = false;
     text.lines().map(str::trim).all(|line| {
         let opens = line.starts_with("<!--");
-        let hollow = in_comment || opens || line.is_empty() || line.starts_with('#') || (line.starts_with('_') && line.ends_with('_'));
+        let hollow = in_comment || opens || line.starts_with('#') || says_nothing(line);
         in_comment = (in_comment || opens) && !line.ends_with("-->");
         hollow
     })
@@ -186,5 +190,10 @@ mod tests {
         assert!(!is_hollow("# T\n\nsaid\n"));
         assert!(is_filled("# T\n\n## Goal\nwin\n", "#Goal") && !is_filled("## Goal\n_what?_\n", "#Goal"));
         assert!(is_filled("{\"a\": [1]}", "/a") && !is_filled("{\"a\": []}", "/a") && !is_filled("{}", "/a"));
+        assert!(
+            !is_filled("{\"a\": [\"\", \"TODO\"]}", "/a")
+                && !is_filled("## Goal\nTBD\n", "#Goal")
+                && is_filled("{\"a\": {\"b\": 0}}", "/a")
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Finishing: compose, check, publish.
 
-use quipu_contract::Actor;
+use quipu_contract::{Actor, says_nothing};
 use quipu_store::{LeaseToken, LogEntry, OpenSession, Receipt, Who};
 use serde::Serialize;
 
@@ -56,6 +56,14 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         if *actor != Actor::Person && (&theirs.who.role, &theirs.who.unit) != (&mine.role, &mine.unit) {
             let what = format!("session `{id}` is of {}: {mine} is no successor of it", theirs.who);
             return Err(WorkError::refused(what, "a person, or the same role and unit, takes it over"));
+        }
+    }
+    for (flag, said) in [("--did", &asked.material.did), ("--next", &asked.material.next)] {
+        if let Some(empty) = said.iter().find(|text| says_nothing(text)) {
+            return Err(WorkError::usage(
+                format!("{flag} \"{empty}\" says nothing"),
+                format!("quipu finish {flag} \"…\", or leave it out"),
+            ));
         }
     }
     if asked.dry_run {

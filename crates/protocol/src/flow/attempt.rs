@@ -25,7 +25,7 @@ use super::said::{self, Audit};
 use super::state::{Standing, render_turn};
 use super::turn::{Planned, actor_of};
 use crate::brief::{BriefError, BriefOptions, render_brief};
-use crate::checking::{find_blocking, render_contradiction};
+use crate::checking::find_blocking;
 use crate::view::{FolderError, Lexical, View, ViewError, ViewRequest, make_view, materialise_view};
 
 /// Time that a lease outlasts a deadline: for looking at the outputs and committing them.
@@ -302,9 +302,10 @@ impl Engine<'_> {
     /// Everything wrong with what came out; what the agent says of itself is added, not believed.
     fn faults(&self, job: &Job<'_>, collected: &Collected, before: Option<&[u8]>, ended: &Ended) -> Vec<String> {
         let mut faults = find_faults(&self.project.contract, &job.planned, collected, before);
+        let actor = actor_of(job.planned.step, unit_of(&job.planned).as_ref(), self.choice.agent.as_ref());
         for (output, bytes) in &collected.files {
-            match find_blocking(self.project, &output.path, &String::from_utf8_lossy(bytes)) {
-                Ok(conflicts) => faults.extend(conflicts.iter().map(render_contradiction)),
+            match find_blocking(self.project, &actor, &output.path, &String::from_utf8_lossy(bytes)) {
+                Ok(conflicts) => faults.extend(conflicts.into_iter().map(|conflict| conflict.fault)),
                 Err(error) => faults.push(format!("`{}` cannot be checked: {error}", output.path)),
             }
         }

@@ -1,10 +1,11 @@
 //! What others did, and what someone began and never finished.
 
-use quipu_contract::Paragraph;
+use quipu_contract::{Paragraph, ProjectPath};
 use quipu_store::{Kind, LogEntry, OpenSession, Who};
 use serde_json::json;
 
 use super::{Block, Waking};
+use crate::reading::may_read;
 use crate::work::WorkError;
 
 /// For an agent that was never here, so many of the newest commits are told.
@@ -19,8 +20,8 @@ pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let mine = Who::from(waking.actor);
     let most = if waking.last_here.is_some() { FOR_A_RETURNER } else { FOR_A_STRANGER };
     let since = waking.last_here.unwrap_or(0);
-    let told: Vec<&LogEntry> =
-        waking.recent.iter().filter(|e| e.seq > since && e.who != mine && e.kind != Kind::Lease).take(most).collect();
+    let new = waking.recent.iter().filter(|e| e.seq > since && e.who != mine && e.kind != Kind::Lease);
+    let told: Vec<LogEntry> = new.filter_map(|e| seen(waking, e)).take(most).collect();
     if told.is_empty() {
         return Ok(None);
     }
@@ -29,16 +30,30 @@ pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
         None => waking.say("What was done last (you were not here before)", "最近做了什么（你是第一次来）"),
     };
     let mut block = Block::new(Paragraph::Others, title, "quipu log PATH");
-    block.entries = told.iter().map(|e| line(e)).collect();
+    block.entries = told.iter().map(line).collect();
     block.data = json!({"since": waking.last_here, "commits": told});
     Ok(Some(block))
+}
+
+/// A commit with the paths that the one who wakes may read; none if there is not one of them.
+fn seen(waking: &Waking<'_>, entry: &LogEntry) -> Option<LogEntry> {
+    let project = waking.project;
+    // What the contract says is told to everyone.
+    let is_contract = |path: &ProjectPath| project.contract.rule(path).is_some_and(|rule| rule.people_only);
+    let is_read =
+        |path: &str| ProjectPath::parse(path).is_ok_and(|path| is_contract(&path) || may_read(project, waking.actor, &path).is_ok());
+    let is_file = |path: &&String| !path.starts_with("session ");
+    let paths: Vec<String> = entry.paths.iter().filter(|path| !is_file(path) || is_read(path)).cloned().collect();
+    let is_hidden = entry.paths.iter().any(|path| is_file(&path)) && !paths.iter().any(|path| is_file(&path));
+    (!is_hidden).then(|| LogEntry { paths, ..entry.clone() })
 }
 
 fn line(entry: &LogEntry) -> String {
     let paths = entry.paths.iter().filter(|p| !p.starts_with("session ")).take(4).cloned().collect::<Vec<_>>().join(" ");
     let more = if entry.paths.len() > 4 { format!(" +{}", entry.paths.len() - 4) } else { String::new() };
     let why = entry.why.as_ref().map(|w| format!(": {}", w.lines().next().unwrap_or_default())).unwrap_or_default();
-    format!("- @{} {} {} {paths}{more}{why}", entry.seq, entry.at.get(..19).unwrap_or(&entry.at), entry.who)
+    let told = format!("- @{} {} {} {paths}{more}{why}", entry.seq, entry.at.get(..19).unwrap_or(&entry.at), entry.who);
+    told.trim_end().to_owned()
 }
 
 /// Sessions that were begun and never finished, with what they wrote.
@@ -57,7 +72,9 @@ pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
         let next = waking.sessions.iter().filter(|s| s.who == session.who && s.seq > session.seq).map(|s| s.seq).min();
         let is_within = |e: &&LogEntry| e.seq > session.seq && next.is_none_or(|next| e.seq < next);
         let own = waking.recent.iter().filter(|e| e.who == session.who && e.kind != Kind::Lease).filter(is_within);
-        own.take(6).map(line).collect::<Vec<_>>()
+        // That something was written is told of every commit; what, only to whoever may read it.
+        let hidden = |e: &LogEntry| LogEntry { paths: Vec::new(), why: None, ..e.clone() };
+        own.take(6).map(|e| line(&seen(waking, e).unwrap_or_else(|| hidden(e)))).collect::<Vec<_>>()
     };
     let mut silent: Vec<&OpenSession> = Vec::new();
     for session in &lost {

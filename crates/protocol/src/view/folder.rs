@@ -94,6 +94,8 @@ pub struct Verdict {
 pub enum FolderError {
     #[error("`{}` holds something that is not a view", .0.display())]
     NotEmpty(PathBuf),
+    #[error("`{}` is not what the view showed, so it is not removed", .0.display())]
+    Foreign(PathBuf),
     #[error("`{}` is a project, not a place for a view", .0.display())]
     IsProject(PathBuf),
     #[error("`{}` holds no view: there is no {NAME}", .0.display())]
@@ -181,7 +183,20 @@ fn clear(folder: &Path) -> Result<(), FolderError> {
     if !folder.exists() {
         return Ok(());
     }
-    for (place, manifest) in load_manifests(folder).unwrap_or_default() {
+    let manifests = load_manifests(folder).unwrap_or_default();
+    for (place, manifest) in &manifests {
+        for file in &manifest.files {
+            let Ok(path) = ProjectPath::parse(&file.path) else { continue };
+            let target = place.join(path.as_str());
+            // What is not the copy that was made here is someone's own.
+            match std::fs::read(&target) {
+                Ok(bytes) if Version::of(&bytes) == file.shown => {}
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                _ => return Err(FolderError::Foreign(target)),
+            }
+        }
+    }
+    for (place, manifest) in manifests {
         for path in manifest.files.iter().filter_map(|f| ProjectPath::parse(&f.path).ok()) {
             remove_file(&place.join(path.as_str()))?;
             let mut parent = path.parent().map(str::to_owned);

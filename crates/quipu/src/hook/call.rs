@@ -9,6 +9,30 @@ use serde_json::Value;
 
 use super::edit::Replacement;
 use super::{patch, shell};
+use crate::mcp::is_tool;
+
+/// Fields with a command for a shell.
+const COMMANDS: [&str; 3] = ["command", "cmd", "script"];
+
+/// Fields with text of a file.
+const TEXTS: [&str; 16] = [
+    "content",
+    "contents",
+    "file_text",
+    "fileText",
+    "old_string",
+    "oldString",
+    "old_str",
+    "oldText",
+    "old_text",
+    "new_string",
+    "newString",
+    "new_str",
+    "newText",
+    "new_text",
+    "insert_text",
+    "new_source",
+];
 
 /// A host's call of a hook.
 #[derive(Debug, Default)]
@@ -80,27 +104,28 @@ impl Call {
 
     /// Everything the tool would plainly do to files, in order. Quipu's own tools are judged when they act.
     pub fn deeds(&self) -> Vec<Deed> {
-        if self.tool.contains("quipu") {
+        if is_own_tool(&self.tool) {
             return Vec::new();
         }
         let input = &self.input;
-        if let Some(patch) = input.as_object().and_then(|o| o.values().filter_map(Value::as_str).find(|t| t.contains("*** Begin Patch"))) {
-            return patch::deeds(patch);
-        }
         let text = |names: &[&str]| names.iter().find_map(|n| input.get(*n)?.as_str()).map(str::to_owned);
         let path = text(&["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file", "source", "old_path"]);
+        // Where a file is named, its text may well quote a patch.
+        let is_quoted = |name: &str| path.is_some() && TEXTS.contains(&name);
+        let fields = input.as_object().into_iter().flatten().filter(|(name, _)| !is_quoted(name));
+        let mut deeds: Vec<Deed> = fields.flat_map(|(_, value)| patches(value)).flat_map(patch::deeds).collect();
         if let Some(path) = path.map(PathBuf::from) {
-            return self.file_deeds(path);
+            deeds.extend(self.file_deeds(path));
         }
-        let command = ["command", "cmd", "script"].iter().find_map(|n| input.get(*n));
-        match command {
-            Some(Value::String(command)) => shell::deeds(command),
+        match COMMANDS.iter().find_map(|n| input.get(*n)) {
+            Some(Value::String(command)) => deeds.extend(shell::deeds(command)),
             Some(Value::Array(words)) => {
                 let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-                shell::deeds_of_words(&words)
+                deeds.extend(shell::deeds_of_words(&words));
             }
-            _ => Vec::new(),
+            _ => {}
         }
+        deeds
     }
 
     fn file_deeds(&self, path: PathBuf) -> Vec<Deed> {
@@ -126,6 +151,23 @@ impl Call {
             true => vec![Deed::Remove { path }],
             false => Vec::new(),
         }
+    }
+}
+
+/// Whether a tool is one that Quipu itself offers, as hosts name it: `mcp__quipu__write`, `quipu_write`, `quipu.write`.
+fn is_own_tool(tool: &str) -> bool {
+    const JOINTS: [char; 5] = ['_', '.', ':', '-', '/'];
+    let Some((host, name)) = tool.rsplit_once("quipu") else { return false };
+    (host.is_empty() || host.ends_with(JOINTS)) && name.starts_with(JOINTS) && is_tool(name.trim_start_matches(JOINTS))
+}
+
+/// Every patch in a value: a text that has the first line of one, or words that hold it.
+fn patches(value: &Value) -> Vec<&str> {
+    let begins = |text: &&str| text.lines().any(|line| line.starts_with("*** Begin Patch"));
+    match value {
+        Value::String(text) => Some(text.as_str()).filter(begins).into_iter().collect(),
+        Value::Array(words) => words.iter().filter_map(Value::as_str).filter(begins).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -183,6 +225,36 @@ mod tests {
             "{}",
         ] {
             assert_eq!(deeds(json), [], "{json}");
+        }
+    }
+
+    #[test]
+    fn a_patch_that_is_quoted_hides_nothing() {
+        let put = |text: &str| Deed::Put { path: "a.md".into(), text: text.into() };
+        assert_eq!(
+            deeds(r#"{"tool_name":"Write","tool_input":{"file_path":"a.md","content":"*** Begin Patch\n"}}"#),
+            [put("*** Begin Patch\n")]
+        );
+        for json in [
+            r#"{"tool_name":"Bash","tool_input":{"command":"rm a.md; echo '*** Begin Patch'"}}"#,
+            r#"{"tool_name":"Bash","tool_input":{"command":"rm a.md","path":"."}}"#,
+            r#"{"tool_name":"Bash","tool_input":{"command":"rm a.md","description":"*** Begin Patch"}}"#,
+            r#"{"tool_name":"run_quipu_tests","tool_input":{"command":"rm a.md"}}"#,
+            r#"{"tool_name":"apply_patch","tool_input":{"input":"*** Begin Patch\n*** Delete File: a.md\n*** End Patch"}}"#,
+            r#"{"tool_name":"shell","tool_input":{"command":["apply_patch","*** Begin Patch\n*** Delete File: a.md\n*** End Patch"]}}"#,
+            r#"{"tool_name":"shell","tool_input":{"command":"apply_patch <<'E'\n*** Begin Patch\n*** Delete File: a.md\n*** End Patch\nE\n"}}"#,
+        ] {
+            assert_eq!(deeds(json), [Deed::Remove { path: "a.md".into() }], "{json}");
+        }
+    }
+
+    #[test]
+    fn tools_of_quipu_are_known_by_their_whole_name() {
+        for tool in ["mcp__quipu__write", "quipu_write", "quipu.todo", "mcp_quipu_append", "MCP:quipu-finish"] {
+            assert!(is_own_tool(tool), "{tool}");
+        }
+        for tool in ["quipu", "run_quipu_tests", "unquipu_write", "quipuwrite", "mcp__quipu__rm", "write"] {
+            assert!(!is_own_tool(tool), "{tool}");
         }
     }
 

@@ -184,8 +184,11 @@ fn tokens(command: &str) -> Vec<Token> {
                 read.close();
                 let appends = letters.next_if_eq(&'>').is_some();
                 letters.next_if_eq(&'|');
-                if letters.next_if_eq(&'&').is_some() {
-                    while letters.next_if(|c| c.is_ascii_digit() || *c == '-').is_some() {}
+                let joins = letters.next_if_eq(&'&').is_some();
+                let target: String =
+                    letters.clone().skip_while(|c| *c == ' ').take_while(|c| !c.is_whitespace() && !";|&<>()".contains(*c)).collect();
+                if joins && !target.is_empty() && target.chars().all(|c| c.is_ascii_digit() || c == '-') {
+                    while letters.next_if(|c| c.is_ascii_digit() || matches!(c, '-' | ' ')).is_some() {}
                 } else {
                     read.tokens.push(Token::Out { appends });
                 }
@@ -263,6 +266,8 @@ mod tests {
             ("echo x >> 'a b.md' 2>&1", vec!["grow a b.md"]),
             ("echo x >|a.md; true 2> err.log", vec!["change a.md", "change err.log"]),
             ("make &> log", vec!["change log"]),
+            ("echo x >&a.md", vec!["change a.md"]),
+            ("make >& 'a b.md' 2>&1; echo 2 >& 1", vec!["change a b.md"]),
             ("cat <<'EOF' > a.md\nrm b.md\necho > c\nEOF\nrm d.md", vec!["change a.md", "remove d.md"]),
             ("cd meta && sed -i 's/a/b/' glossary.md", vec!["change meta/glossary.md"]),
             ("sed -i.bak -e s/a/b/ x y", vec!["change x", "change y"]),
@@ -290,6 +295,7 @@ mod tests {
             "cat < a.md",
             "echo done # > a.md",
             "echo x >&2",
+            "exec 3>&- >&$LOG",
             "git commit -m 'rm a.md'",
         ] {
             assert_eq!(told(command), [""; 0], "{command}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use quipu_contract::{Actor, BadPath, ProjectPath};
+use quipu_contract::{Actor, BadPath, ProjectPath, RESERVED};
 use quipu_protocol::Project;
 use quipu_store::{Change, Expect, Op, Options, StoreError};
 
@@ -32,6 +32,10 @@ impl<'s> Judge<'s> {
     /// Why a deed may not be done, if it may not.
     pub fn refusal(&mut self, cwd: &Path, deed: &Deed) -> Result<Option<Failure>, Failure> {
         let place = resolve(&cwd.join(deed.path()));
+        // Whoever removes a project removes its journal.
+        if matches!(deed, Deed::Remove { .. }) && holds_project(&place, cwd) {
+            return Ok(ProjectPath::parse(RESERVED[0]).err().map(Failure::from));
+        }
         let Some(root) = root_of(&place) else { return Ok(None) };
         let Ok(relative) = place.strip_prefix(&root) else { return Ok(None) };
         let text = relative.to_string_lossy();
@@ -148,6 +152,11 @@ fn resolve(path: &Path) -> PathBuf {
         }
     }
     plain
+}
+
+/// Whether a folder is a project, or holds the one that is worked in.
+fn holds_project(place: &Path, cwd: &Path) -> bool {
+    place.join("quipu.toml").is_file() || Project::find_root(cwd).is_ok_and(|root| root.starts_with(place))
 }
 
 fn root_of(place: &Path) -> Option<PathBuf> {

@@ -17,3 +17,4 @@ mod wire;
 pub use http::{Opening, PATH, open};
 pub use room::RoomDoor;
 pub use serve::{serve, serve_room};
+pub use tools::is_tool;

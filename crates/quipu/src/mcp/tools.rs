@@ -155,6 +155,11 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
+/// Whether a tool has this name.
+pub fn is_tool(name: &str) -> bool {
+    TOOLS.iter().any(|tool| tool.name == name)
+}
+
 fn row(name: &str) -> Option<&'static Operation> {
     TABLE.iter().find(|o| o.name == name)
 }

@@ -49,6 +49,17 @@ impl From<AskError> for Failure {
             AskError::TooDeep(_) => Failure::new(exit::REFUSED, what, "answer, or say that it is not there"),
             AskError::Silent(pointer) => Failure::new(exit::NO, what, format!("quipu recall \"…\"; or quipu read {pointer}")),
             AskError::Reader(_) => Failure::new(exit::AGENT, what, "run without --by: the nearest sentence is quoted"),
+            AskError::ForeignReader { rule, .. } => Failure {
+                rule: Some((rule, "ask".into())),
+                ..Failure::new(
+                    exit::REFUSED,
+                    what,
+                    "run without --by: the nearest sentence is quoted; or --by NAME of [agents.NAME] in quipu.toml",
+                )
+            },
+            AskError::NoSection { path, .. } => {
+                Failure::new(exit::NOT_FOUND, what, format!("quipu ask {path} \"…\"     (the whole of it)"))
+            }
             AskError::Path(error) => error.into(),
             AskError::Read(error) => error.into(),
         }

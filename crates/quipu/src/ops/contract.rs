@@ -41,6 +41,9 @@ impl Operate for ContractShow {
             for deny in &role.denies {
                 text.push_str(&format!("  🚫 {}  {}\n", deny.path, deny.why.in_language(language)));
             }
+            for ask in &role.asks {
+                text.push_str(&format!("  💬 {}  quipu ask\n", ask.path));
+            }
             return Ok(Answer::new(json!(role), text));
         }
         let mut text = String::from("files\n");

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
-use quipu_contract::{Class, ProjectPath, Way, merge_branches};
-use quipu_protocol::Project;
+use quipu_contract::{Class, Privilege, ProjectPath, Way, merge_branches};
+use quipu_protocol::{Project, may_merge};
 use quipu_store::{Clock, render_second};
 use serde_json::json;
 
@@ -21,6 +21,7 @@ impl Operate for GitSetup {
     const ABOUT: &'static str = "Have git merge append and state files by the contract (.gitattributes, git config)";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        session.actor.may(Privilege::MakeRules)?;
         let root = Project::find_root(&session.folder)?;
         let contract = Project::load_contract(&root)?;
         let mut lines = Vec::new();
@@ -40,9 +41,15 @@ impl Operate for GitSetup {
             return Err(Failure::new(exit::NOT_FOUND, "this folder is in no git repository", "git init; then quipu git setup"));
         }
         let attributes = root.join(".gitattributes");
-        let old = std::fs::read_to_string(&attributes).unwrap_or_default();
         let io = |e: std::io::Error| Failure::new(exit::IO, format!("cannot set git up: {e}"), "");
-        std::fs::write(&attributes, with_block(&old, &lines)).map_err(io)?;
+        let old = match std::fs::read_to_string(&attributes) {
+            Ok(old) => old,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                return Err(Failure::new(exit::IO, format!("cannot read `.gitattributes`: {error}"), "make it UTF-8, or put it away"));
+            }
+        };
+        std::fs::write(&attributes, with_block(&old, &lines)?).map_err(io)?;
         let driver = "quipu git merge %O %A %B %P";
         for (key, value) in [("merge.quipu.name", "Quipu: join memory by its class"), ("merge.quipu.driver", driver)] {
             let done = Command::new("git").args(["config", key, value]).current_dir(&root).status().map_err(io)?;
@@ -58,22 +65,33 @@ impl Operate for GitSetup {
 const BEGIN: &str = "# quipu: begin";
 const END: &str = "# quipu: end";
 
-/// The text with Quipu's block replaced or added; everything else stays.
-fn with_block(old: &str, lines: &[String]) -> String {
+/// The text with Quipu's block replaced or added; everything else stays. A block without its beginning or end says not what is
+/// Quipu's, so nothing is changed.
+fn with_block(old: &str, lines: &[String]) -> Result<String, Failure> {
     let mut kept = String::new();
-    let mut inside = false;
-    for line in old.split_inclusive('\n') {
-        match line.trim_end() {
-            BEGIN => inside = true,
-            END => inside = false,
-            _ if !inside => kept.push_str(line),
-            _ => {}
+    let mut begun = None;
+    for (nth, line) in (1..).zip(old.split_inclusive('\n')) {
+        match (line.trim_end(), begun) {
+            (BEGIN, None) => begun = Some(nth),
+            (END, Some(_)) => begun = None,
+            (BEGIN, Some(_)) => return Err(odd_block(nth, BEGIN)),
+            (END, None) => return Err(odd_block(nth, END)),
+            (_, None) => kept.push_str(line),
+            (_, Some(_)) => {}
         }
+    }
+    if let Some(nth) = begun {
+        return Err(odd_block(nth, BEGIN));
     }
     if !kept.is_empty() && !kept.ends_with('\n') {
         kept.push('\n');
     }
-    format!("{kept}{BEGIN}\n{}\n{END}\n", lines.join("\n"))
+    Ok(format!("{kept}{BEGIN}\n{}\n{END}\n", lines.join("\n")))
+}
+
+fn odd_block(line: usize, mark: &str) -> Failure {
+    let what = format!("`.gitattributes:{line}`: `{mark}` without its other half; nothing is changed");
+    Failure::usage(what, "remove that line, then quipu git setup")
 }
 
 #[derive(Debug, Args)]
@@ -95,8 +113,10 @@ impl Operate for GitMerge {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let root = Project::find_root(&session.folder)?;
         let contract = Project::load_contract(&root)?;
+        let result = session.folder.join(&self.ours);
+        may_merge(&contract, &session.actor, &self.path, &result)?;
         let io = |e: std::io::Error| Failure::new(exit::IO, format!("cannot merge `{}`: {e}", self.path), "");
-        let read = |file: &Path| std::fs::read_to_string(file);
+        let read = |file: &Path| std::fs::read_to_string(session.folder.join(file));
         let (base, ours, theirs) = (read(&self.base).map_err(io)?, read(&self.ours).map_err(io)?, read(&self.theirs).map_err(io)?);
         let parsed = ProjectPath::parse(&self.path).ok();
         let rule = parsed.as_ref().and_then(|path| contract.rule(path));
@@ -104,7 +124,7 @@ impl Operate for GitMerge {
         let now = render_second(Clock::system().now().wall_us);
         let way = Way { class, form, path: &self.path, now: &now, theirs_is_newer: theirs_is_newer(&root) };
         let merged = merge_branches(way, &base, &ours, &theirs);
-        std::fs::write(&self.ours, &merged.text).map_err(io)?;
+        std::fs::write(&result, &merged.text).map_err(io)?;
         let mut answer = Answer::new(json!({"path": self.path, "conflicts": merged.conflicts}), "");
         for conflict in &merged.conflicts {
             answer = answer.say(format!("{}: both sides changed {conflict}; ours is kept until you decide", self.path));
@@ -132,8 +152,15 @@ mod tests {
 
     #[test]
     fn the_block_is_replaced_and_the_rest_stays() {
-        let once = with_block("*.png binary", &["/a merge=quipu".to_owned()]);
+        let once = with_block("*.png binary", &["/a merge=quipu".to_owned()]).unwrap();
         assert_eq!(once, "*.png binary\n# quipu: begin\n/a merge=quipu\n# quipu: end\n");
-        assert_eq!(with_block(&once, &["/a merge=quipu".to_owned()]), once);
+        assert_eq!(with_block(&once, &["/a merge=quipu".to_owned()]).unwrap(), once);
+    }
+
+    #[test]
+    fn half_a_block_is_refused() {
+        for odd in ["# quipu: begin\n*.png binary\n", "*.png binary\n# quipu: end\n", "# quipu: begin\n# quipu: begin\n# quipu: end\n"] {
+            assert!(with_block(odd, &[]).is_err(), "{odd}");
+        }
     }
 }

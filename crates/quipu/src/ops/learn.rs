@@ -41,7 +41,7 @@ impl Operate for Learn {
         let project = session.project()?;
         let lease = session.lease.clone();
         if self.list {
-            let waiting = proposals(&project)?;
+            let waiting = proposals(&project, &session.actor)?;
             let text: String = waiting.iter().map(|one| format!("{}  {}\n    {}\n", one.id, one.to, one.entry)).collect();
             return Ok(Answer::new(json!({"proposals": waiting}), text).say(count(waiting.len(), "fact") + " to accept or reject"));
         }
@@ -81,6 +81,7 @@ impl From<LearnError> for Failure {
             LearnError::Unknown => Failure::new(exit::NO, what, "ask in other words, or write the fact yourself"),
             LearnError::NoProposal(_) => Failure::new(exit::NOT_FOUND, what, "quipu learn --list"),
             LearnError::Splice(_) => Failure::new(exit::REFUSED, what, "put it there by hand"),
+            LearnError::NotText(path) => Failure::new(exit::REFUSED, what, format!("save {path} as UTF-8, then again")),
             LearnError::Path(error) => error.into(),
             LearnError::Read(error) => error.into(),
             LearnError::Store(error) => error.into(),

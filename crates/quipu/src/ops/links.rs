@@ -49,7 +49,7 @@ impl Operate for Links {
             return Ok(Answer::new(json!({"dot": dot}), dot));
         }
         if let Some(file) = &self.svg {
-            return super::picture::deliver(session, file, &render_svg(&graph, root.as_deref()));
+            return super::picture::deliver(session, &project, file, &render_svg(&graph, root.as_deref()));
         }
         if let Some(path) = path {
             return of_path(&graph, path.as_str(), self.into, self.out);

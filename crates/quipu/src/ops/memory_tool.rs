@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use clap::Args;
+use quipu_contract::{Actor, ActorName};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
@@ -29,7 +30,12 @@ impl Operate for MemoryTool {
             serde_json::from_str(&text).map_err(|e| Failure::usage(format!("no command of the memory tool: {e}"), mend))?;
         let project = session.project()?;
         let folder = Session::path(self.under.trim_end_matches('/'))?;
-        match perform(&project, &session.actor, session.lease.as_ref(), &folder, &command) {
+        // Whoever calls this tool is a model, whatever it is named: nothing a person alone may do is open to it.
+        let actor = match &session.actor {
+            Actor::Person => Actor::Agent { role: None, unit: None, agent: ActorName::parse(Self::NAME).ok() },
+            named => named.clone(),
+        };
+        match perform(&project, &actor, session.lease.as_ref(), &folder, &command) {
             Ok(told) => Ok(Answer::new(json!({"content": told, "is_error": false}), told)),
             Err(ToolError(told)) => {
                 let mut answer = Answer::new(json!({"content": told, "is_error": true}), told);

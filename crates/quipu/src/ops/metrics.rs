@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use quipu_contract::{Class, Form, ProjectPath};
+use quipu_contract::Form;
 use quipu_protocol::experience::{load_sessions, measure, read_knowledge, render_blocks, render_svg};
 use quipu_protocol::{AskedCounts, asked_counts, load_formed};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -17,7 +17,7 @@ pub struct Metrics {
     /// Only sessions of this agent; an agent sees its own unless it says `all`
     #[arg(long, value_name = "NAME|all")]
     of: Option<String>,
-    /// Draw them into this file
+    /// Draw them into this file; `-` for stdout
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -55,10 +55,10 @@ impl Operate for Metrics {
         }
         let mut answer = Answer::new(json!({"of": of, "metrics": metrics, "asked": asked}), text);
         if let Some(file) = &self.svg {
-            let target = session.folder.join(file);
-            refuse_memory(&project, &target)?;
-            std::fs::write(&target, render_svg(&metrics, language))
-                .map_err(|e| Failure::new(exit::IO, format!("cannot write `{}`: {e}", file.display()), ""))?;
+            let drawn = super::picture::deliver(session, &project, file, &render_svg(&metrics, language))?;
+            if drawn.raw.is_some() {
+                return Ok(drawn);
+            }
             answer.json["svg"] = json!(file);
             answer = answer.say(format!("drawn into {}", file.display()));
         }
@@ -73,16 +73,4 @@ fn render_asked(asked: &AskedCounts) -> String {
         None => String::new(),
     };
     line("L1 memory     ", asked.l1_hits, asked.l1_misses) + &line("L2 manuscripts", asked.l2_hits, asked.l2_misses)
-}
-
-/// A picture is no memory: a file that the contract rules is not drawn over.
-fn refuse_memory(project: &quipu_protocol::Project, target: &std::path::Path) -> Result<(), Failure> {
-    let folder = target.parent().and_then(|folder| std::fs::canonicalize(folder).ok()).unwrap_or_default();
-    let whole = folder.join(target.file_name().unwrap_or_default());
-    let Ok(inside) = whole.strip_prefix(project.store.root()) else { return Ok(()) };
-    let path = ProjectPath::parse(&inside.to_string_lossy())?;
-    if project.contract.class(&path) == Class::Free {
-        return Ok(());
-    }
-    Err(Failure::new(exit::REFUSED, format!("`{path}` is under the contract: a picture does not go there"), "--svg metrics.svg"))
 }

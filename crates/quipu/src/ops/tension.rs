@@ -33,7 +33,7 @@ impl Operate for Tension {
         tension.iter_mut().for_each(|one| one.presses.retain(|press| press.chapter <= last));
         tension.retain(|one| !one.presses.is_empty());
         if let Some(file) = &self.svg {
-            return super::picture::deliver(session, file, &render_tension_svg(&tension, last));
+            return super::picture::deliver(session, &project, file, &render_tension_svg(&tension, last));
         }
         let mut text = render_bars(&tension, last);
         for one in &tension {

@@ -213,9 +213,30 @@ impl Reader<'_> {
         let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))).unwrap_or(rest.len());
         let value = serde_json::from_str(&rest[..length]).map_err(|_| match rest.starts_with("//") || rest.starts_with("/*") {
             true => self.error("JSON has no comments; put the remark into a key such as \"notes\""),
-            false => self.error(format!("`{}` is no value", rest[..length.max(1)].chars().take(20).collect::<String>())),
+            false if rest.starts_with('\u{feff}') => {
+                self.error("a byte order mark stands before it, which JSON does not know: save it without")
+            }
+            false => self.error(format!("`{}` is no value", rest.chars().take(length.clamp(1, 20)).collect::<String>())),
         })?;
         self.at += length;
         Ok(Shape::Plain(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_value_is_named_whatever_its_letters() {
+        for (text, line, what) in [
+            ("{\n\"a\": é}", 2, "`é` is no value"),
+            ("值", 1, "`值` is no value"),
+            ("[nul]", 1, "`nul` is no value"),
+            ("\u{feff}{}", 1, "byte order mark"),
+        ] {
+            let error = parse_json(text).unwrap_err();
+            assert!(error.line == line && error.what.contains(what), "{text}: {error:?}");
+        }
     }
 }

@@ -1,0 +1,63 @@
+//! Where a drawn picture may go. It is no memory and has no history, so it never takes the place of anything but an older picture.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use quipu_contract::{Actor, BadPath, Class, Denial, ProjectPath, RESERVED};
+use thiserror::Error;
+
+use crate::project::Project;
+
+/// How every picture that Quipu draws begins.
+const BEGINS: &[u8] = b"<svg";
+
+#[derive(Debug, Error)]
+pub enum PictureError {
+    #[error("`{}` is no name for a picture", .0.display())]
+    NoName(PathBuf),
+    #[error("`{0}` is under the contract: a picture does not go there")]
+    Ruled(ProjectPath),
+    #[error("{}", .0.what)]
+    Denied(Denial),
+    #[error("{0}")]
+    UnknownActor(String),
+    #[error("`{}` is there and no picture", .0.display())]
+    NoPicture(PathBuf),
+    #[error(transparent)]
+    Path(#[from] BadPath),
+    #[error("cannot write `{}`: {source}", file.display())]
+    Io { file: PathBuf, source: std::io::Error },
+}
+
+/// Writes a picture to a file, which is named as the caller said it and lies below `folder`.
+pub fn lay_picture(project: &Project, actor: &Actor, folder: &Path, file: &Path, svg: &str) -> Result<(), PictureError> {
+    let io = |source| PictureError::Io { file: file.to_owned(), source };
+    let target = folder.join(file);
+    let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else { return Err(PictureError::NoName(file.to_owned())) };
+    let target = std::fs::canonicalize(parent).map_err(io)?.join(name);
+    let root = std::fs::canonicalize(project.store.root()).map_err(io)?;
+    let grant = project.contract.grant(actor).map_err(PictureError::UnknownActor)?;
+    match target.strip_prefix(&root) {
+        Ok(inside) => {
+            let path = ProjectPath::parse(&inside.to_string_lossy())?;
+            if project.contract.class(&path) != Class::Free {
+                return Err(PictureError::Ruled(path));
+            }
+            grant.may_write(&path, &project.contract.actor_binding(actor)).map_err(PictureError::Denied)?;
+        }
+        // What is outside is none of the contract's business, unless it is another project's.
+        Err(_) => {
+            if let Some(reserved) = RESERVED.into_iter().find(|folder| target.components().any(|part| part.as_os_str() == *folder)) {
+                ProjectPath::parse(reserved)?;
+            }
+        }
+    }
+    if target.extension().is_none_or(|extension| extension != "svg") {
+        return Err(PictureError::NoName(file.to_owned()));
+    }
+    match std::fs::symlink_metadata(&target) {
+        Ok(there) if there.is_file() && std::fs::read(&target).map_err(io)?.starts_with(BEGINS) => std::fs::write(&target, svg).map_err(io),
+        Ok(_) => Err(PictureError::NoPicture(file.to_owned())),
+        Err(_) => std::fs::File::create_new(&target).and_then(|mut new| new.write_all(svg.as_bytes())).map_err(io),
+    }
+}
