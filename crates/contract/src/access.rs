@@ -40,11 +40,6 @@ pub struct Withheld {
 }
 
 impl Actor {
-    /// A person, or someone who named nothing but a unit: at a gate that says which one is meant, not who asks.
-    fn may_decide(&self) -> bool {
-        matches!(self, Actor::Person | Actor::Agent { role: None, agent: None, unit: Some(_) })
-    }
-
     /// People have every privilege. An agent never makes rules nor decides; in a role it sees its own
     /// pointers and does its own step, nothing else.
     pub fn may(&self, privilege: Privilege) -> Result<(), Withheld> {
@@ -53,7 +48,7 @@ impl Actor {
             (Privilege::MakeRules, _) if *self != Actor::Person => {
                 withheld("the contract, and what holds agents to it, is for people".into(), "ask a person".into())
             }
-            (Privilege::Decide, _) if !self.may_decide() => {
+            (Privilege::Decide, _) if *self != Actor::Person => {
                 withheld("a gate is for people: agents do not open it".into(), "ask a person".into())
             }
             (Privilege::SeeAll, Some(role)) => withheld(
@@ -214,7 +209,7 @@ mod tests {
         let role = Actor::Agent { role: name("writer"), unit: None, agent: name("otto") };
         for (actor, allowed) in [
             (Actor::Person, vec![MakeRules, Decide, SeeAll, RunFlow]),
-            (unit_only, vec![Decide, SeeAll, RunFlow]),
+            (unit_only, vec![SeeAll, RunFlow]),
             (nameless, vec![SeeAll, RunFlow]),
             (agent, vec![SeeAll, RunFlow]),
             (role, vec![]),

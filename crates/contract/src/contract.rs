@@ -8,7 +8,7 @@ use crate::budget::Budgets;
 use crate::class::Class;
 use crate::fault::Place;
 use crate::finish::FinishItem;
-use crate::flow::{Price, RunsKept, Shape, Step};
+use crate::flow::{Builtin, Price, RunsKept, Shape, Step};
 use crate::form::Form;
 use crate::guard::GuardRules;
 use crate::hooks::Fail;
@@ -172,6 +172,12 @@ impl Contract {
 
     pub fn step(&self, name: &str) -> Option<&Step> {
         self.steps.iter().find(|s| s.name == name)
+    }
+
+    /// The gate that makes a file: whoever writes that file has passed the gate.
+    pub fn gate_that_makes(&self, path: &ProjectPath) -> Option<&Step> {
+        let makes = |text: &String| Pattern::parse(text).is_ok_and(|pattern| pattern.matches(path.as_str()).is_some());
+        self.steps.iter().find(|step| step.builtin == Some(Builtin::Gate) && step.writes.iter().any(makes))
     }
 
     /// What a million tokens cost with an agent, if the contract says.

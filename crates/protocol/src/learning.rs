@@ -2,7 +2,7 @@
 
 use quipu_claims::{Asked, Page, Passages, Place, Proposal, best_sentence, read_offers, read_proposals, speaks_of, with_entry};
 use quipu_contract::{Actor, BadPath, Form, ProjectPath};
-use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError};
+use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError, Version};
 use quipu_text::recall::{Damage, Error, Tier};
 use quipu_text::{Document, Level, SpliceError};
 use thiserror::Error;
@@ -75,14 +75,46 @@ pub fn learn(project: &Project, actor: &Actor, wanted: &Wanted<'_>, lease: Optio
     let source = section_of(&pages, &at);
     let proposal = Proposal::new(wanted.text.unwrap_or(&sentence), wanted.level, &source, wanted.to);
     let path = proposal_file(project);
-    let before = own_text_of(project, &path)?.unwrap_or_else(|| "# Learned\n\n".to_owned());
-    let mut known = read_proposals(&before);
-    known.retain(|other| other.id == proposal.id);
-    let text = if known.is_empty() { before.clone() + &proposal.render() } else { before };
-    let mut change = Change::by(actor).write(&path, text, Expect::Any);
-    change.lease = lease;
-    let receipt = project.judge(change)?.publish()?;
+    let ((), receipt) = commit_anew(project, || {
+        let before = own_text_of(project, &path)?;
+        let text = before.as_ref().map_or("# Learned\n\n", |(text, _)| text);
+        let is_known = read_proposals(text).iter().any(|other| other.id == proposal.id);
+        let text = if is_known { text.to_owned() } else { text.to_owned() + &proposal.render() };
+        let mut change = Change::by(actor);
+        change.lease = lease.clone();
+        change = match before {
+            Some((_, version)) => change.write(&path, text, Expect::Version(version)),
+            None => change.create(&path, text),
+        };
+        Ok(((), change))
+    })?;
     Ok(Learned::Proposed { proposal, sentence, at, receipt: Box::new(receipt) })
+}
+
+/// Commits what is made of the texts as they are, and makes it anew as long as others are quicker.
+fn commit_anew<T>(project: &Project, make: impl Fn() -> Result<(T, Change), LearnError>) -> Result<(T, Receipt), LearnError> {
+    const TRIES: usize = 64;
+    let mut tried = 0;
+    loop {
+        let (told, change) = make()?;
+        let news: Vec<ProjectPath> =
+            change.ops.iter().filter(|op| matches!(op, quipu_store::Op::Create { .. })).map(|op| op.path().clone()).collect();
+        tried += 1;
+        match project.judge(change).and_then(quipu_store::Judged::publish) {
+            Err(StoreError::Stale { .. }) if tried < TRIES => {}
+            Err(StoreError::Refused(_)) if tried < TRIES && made_meanwhile(project, &news)? => {}
+            other => return Ok((told, other?)),
+        }
+    }
+}
+
+fn made_meanwhile(project: &Project, news: &[ProjectPath]) -> Result<bool, StoreError> {
+    for path in news {
+        if project.store.read(path)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The sentence of the manuscripts that answers, with its place.
@@ -118,10 +150,11 @@ fn proposal_file(project: &Project) -> ProjectPath {
     file_of(project, Form::Facts, "learned.md")
 }
 
-/// The text of a file that is written anew from it.
-fn own_text_of(project: &Project, path: &ProjectPath) -> Result<Option<String>, LearnError> {
-    let Some((bytes, _)) = project.store.read(path)? else { return Ok(None) };
-    String::from_utf8(bytes).map(Some).map_err(|_| LearnError::NotText(path.clone()))
+/// The text of a file that is written anew from it, and its version.
+fn own_text_of(project: &Project, path: &ProjectPath) -> Result<Option<(String, Version)>, LearnError> {
+    let Some((bytes, version)) = project.store.read(path)? else { return Ok(None) };
+    let text = String::from_utf8(bytes).map_err(|_| LearnError::NotText(path.clone()))?;
+    Ok(Some((text, version)))
 }
 
 fn text_of(project: &Project, path: &ProjectPath) -> Result<Option<String>, StoreError> {
@@ -132,16 +165,16 @@ fn text_of(project: &Project, path: &ProjectPath) -> Result<Option<String>, Stor
 /// chapter.
 pub fn proposals(project: &Project, actor: &Actor) -> Result<Vec<Proposal>, LearnError> {
     let seen = offered(project)?.into_iter().filter(|(path, ..)| may_read_whole(project, actor, path).is_ok());
-    Ok(seen.flat_map(|(_, _, offers)| offers).collect())
+    Ok(seen.flat_map(|(.., offers)| offers).collect())
 }
 
-/// Every file of offers with its text and the facts of it that memory does not hold yet.
-fn offered(project: &Project) -> Result<Vec<(ProjectPath, String, Vec<Proposal>)>, LearnError> {
+/// Every file of offers with its text and version, and the facts of it that memory does not hold yet.
+fn offered(project: &Project) -> Result<Vec<(ProjectPath, (String, Version), Vec<Proposal>)>, LearnError> {
     let mut found = Vec::new();
     let own = proposal_file(project);
     let is_offers = |path: &ProjectPath| *path == own || project.contract.rule(path).and_then(|rule| rule.form) == Some(Form::Facts);
     for path in project.store.list()?.into_iter().filter(is_offers) {
-        let text = own_text_of(project, &path)?.unwrap_or_default();
+        let Some((text, version)) = own_text_of(project, &path)? else { continue };
         let mut waiting = Vec::new();
         for offer in read_proposals(&text).into_iter().chain(read_offers(&text)) {
             let memory = ProjectPath::parse(offer.file()).ok().map(|file| text_of(project, &file)).transpose()?.flatten();
@@ -149,43 +182,41 @@ fn offered(project: &Project) -> Result<Vec<(ProjectPath, String, Vec<Proposal>)
                 waiting.push(offer);
             }
         }
-        found.push((path, text, waiting));
+        found.push((path, (text, version), waiting));
     }
     Ok(found)
 }
 
 /// Puts a fact into memory and takes it off the list, in one commit.
 pub fn accept_proposal(project: &Project, actor: &Actor, id: &str, lease: Option<LeaseToken>) -> Result<(Proposal, Receipt), LearnError> {
-    let (proposal, mut change) = taken_off(project, actor, id)?;
-    let (path, section) = (ProjectPath::parse(proposal.file())?, proposal.section());
-    change = match project.store.read(&path)? {
-        Some((bytes, version)) => {
-            let text = String::from_utf8(bytes).map_err(|_| LearnError::NotText(path.clone()))?;
-            let text = with_entry(&text, section, &proposal.entry)?;
-            change.write(&path, text, Expect::Version(version))
-        }
-        None => change.create(&path, with_entry(&format!("# {}\n", path.as_str().trim_end_matches(".md")), section, &proposal.entry)?),
-    };
-    change.lease = lease;
-    let receipt = project.judge(change.why(format!("learnt {id}")))?.publish()?;
-    Ok((proposal, receipt))
+    commit_anew(project, || {
+        let (proposal, mut change) = taken_off(project, actor, id)?;
+        change.lease = lease.clone();
+        let (path, section) = (ProjectPath::parse(proposal.file())?, proposal.section());
+        change = match own_text_of(project, &path)? {
+            Some((text, version)) => change.write(&path, with_entry(&text, section, &proposal.entry)?, Expect::Version(version)),
+            None => change.create(&path, with_entry(&format!("# {}\n", path.as_str().trim_end_matches(".md")), section, &proposal.entry)?),
+        };
+        Ok((proposal, change.why(format!("learnt {id}"))))
+    })
 }
 
 /// Takes a fact off the list.
 pub fn reject_proposal(project: &Project, actor: &Actor, id: &str, lease: Option<LeaseToken>) -> Result<(Proposal, Receipt), LearnError> {
-    let (proposal, mut change) = taken_off(project, actor, id)?;
-    change.lease = lease;
-    let receipt = project.judge(change.why(format!("rejected {id}")))?.publish()?;
-    Ok((proposal, receipt))
+    commit_anew(project, || {
+        let (proposal, mut change) = taken_off(project, actor, id)?;
+        change.lease = lease.clone();
+        Ok((proposal, change.why(format!("rejected {id}"))))
+    })
 }
 
 fn taken_off(project: &Project, actor: &Actor, id: &str) -> Result<(Proposal, Change), LearnError> {
     let mut files = offered(project)?.into_iter();
     let taken = files.find_map(|(path, text, offers)| offers.into_iter().find(|offer| offer.id == id).map(|offer| (path, text, offer)));
-    let (path, text, proposal) = taken.ok_or_else(|| LearnError::NoProposal(id.to_owned()))?;
+    let (path, (text, version), proposal) = taken.ok_or_else(|| LearnError::NoProposal(id.to_owned()))?;
     let its = proposal.line..proposal.line + proposal.lines;
     let kept: String = text.split_inclusive('\n').enumerate().filter(|(nth, _)| !its.contains(&(nth + 1))).map(|(_, line)| line).collect();
-    let mut change = Change::by(actor).write(&path, kept, Expect::Any);
+    let mut change = Change::by(actor).write(&path, kept, Expect::Version(version));
     change.force = true;
     Ok((proposal, change))
 }

@@ -21,6 +21,8 @@ pub struct Session {
     pub lease: Option<LeaseToken>,
     /// What is watched of an agent's calls, once its project is known.
     pub watched: OnceLock<Watched>,
+    /// The caller named nothing but a unit, with `--unit`: then it may say what is meant, and not who asks.
+    pub means_unit: bool,
     /// Whether the caller wants JSON: only for what is told while an operation goes on.
     pub json: bool,
 }
@@ -38,6 +40,7 @@ impl Session {
     /// What the environment says cannot be overruled by a flag: a runtime that starts an agent in a
     /// role must be able to rely on it.
     pub fn new(folder: PathBuf, flags: Names, environment: Names) -> Result<Session, Failure> {
+        let means_unit = flags.unit.is_some() && environment.unit.is_none();
         let role = agree("--as", "QUIPU_ROLE", flags.role, environment.role)?;
         let unit = agree("--unit", "QUIPU_UNIT", flags.unit, environment.unit)?;
         let agent = agree("--agent", "QUIPU_AGENT", flags.agent, environment.agent)?;
@@ -57,7 +60,8 @@ impl Session {
             }
             None => None,
         };
-        Ok(Session { folder, actor, agent, lease, watched: OnceLock::new(), json: false })
+        let means_unit = means_unit && role.is_none() && agent.is_none();
+        Ok(Session { folder, actor, agent, lease, watched: OnceLock::new(), means_unit, json: false })
     }
 
     pub fn project(&self) -> Result<Project, Failure> {
@@ -87,6 +91,11 @@ impl Session {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Who decides at a gate: with `--unit` alone a person says which one is meant.
+    pub fn decider(&self) -> Actor {
+        if self.means_unit { Actor::Person } else { self.actor.clone() }
     }
 
     /// What a change of the caller's is besides its texts: the reason for the journal, the lease it works under.

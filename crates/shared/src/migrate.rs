@@ -6,7 +6,8 @@ use tokio_postgres::error::SqlState;
 use crate::link::{Link, Open};
 
 /// The versions of the schema, in order; each is run once, in a transaction of its own.
-const MIGRATIONS: [&str; 2] = [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql"), include_str!("migrations/0003.sql")];
 
 /// The newest version that this program knows.
 pub const SCHEMA: i32 = MIGRATIONS.len() as i32;

@@ -45,7 +45,7 @@ impl Operate for Reject {
 fn decide(session: &Session, gate: &str, ruling: Ruling, why: Option<&str>) -> Result<Answer, Failure> {
     let project = session.project()?;
     let turn = Turn { step: gate.to_owned(), unit: session.actor.unit().cloned() };
-    let (receipt, made) = decide_gate(&project, &session.actor, &turn, ruling, why)?;
+    let (receipt, made) = decide_gate(&project, &session.decider(), &turn, ruling, why)?;
     let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };
     let mut text = format!("{verb} {turn}\n");
     for path in &made {

@@ -2,7 +2,7 @@
 
 use quipu_contract::Actor;
 use quipu_store::{Change, Expect, Op, StoreError, Version};
-use quipu_testkit::Playground;
+use quipu_testkit::{CONTRACT, Playground};
 use serde_json::json;
 
 fn refused(result: Result<quipu_store::Receipt, StoreError>) -> quipu_store::Refused {
@@ -195,6 +195,19 @@ fn only_people_change_the_contract() {
     let path = Playground::path("quipu.toml");
     let no = refused(commit(&store, Change::by(&agent).write(&path, "quipu = 1\n", Expect::Any)));
     assert!(no.what.contains("only a person"), "{}", no.what);
+}
+
+#[test]
+fn no_agent_writes_what_a_gate_makes() {
+    let gate = "\n[[steps]]\nname = \"final\"\nbuiltin = \"gate\"\nreads = [\"drafts/ch01.md\"]\nwrites = [\"outline.md\"]\n";
+    let play = Playground::with_contract(&format!("{CONTRACT}{gate}"));
+    let store = play.open();
+    let path = Playground::path("outline.md");
+    for agent in [Actor::Agent { role: None, unit: None, agent: None }, Playground::role("keeper", None)] {
+        let no = refused(commit(&store, Change::by(&agent).create(&path, "plan\n")));
+        assert!(no.what.contains("only a person passes a gate"), "{}", no.what);
+    }
+    commit(&store, Change::by(&Actor::Person).create(&path, "plan\n")).unwrap();
 }
 
 #[test]

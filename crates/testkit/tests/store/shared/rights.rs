@@ -147,6 +147,22 @@ fn a_worker_works_and_cannot_rewrite_history() {
 }
 
 #[test]
+fn a_gate_is_passed_by_a_keeper_and_by_no_worker() {
+    cluster();
+    let play = Playground::shared();
+    let (host, keeper) = (as_role(&play, "host1"), as_role(&play, "ann"));
+    for ruling in ["approved", "rejected"] {
+        let decided = || Change::by(&Actor::Person).why("gate").note(serde_json::json!({"run": "r", "step": "final", "ruling": ruling}));
+        let store = host.open();
+        let error = store.judge(decided()).and_then(quipu_store::Judged::publish).unwrap_err();
+        assert!(matches!(&error, StoreError::Refused(r) if r.what.contains("a gate is for people")), "{error:?}");
+        let done = Change::by(&Actor::Person).note(serde_json::json!({"run": "r", "step": "write", "ruling": "accepted"}));
+        store.judge(done).unwrap().publish().unwrap();
+        keeper.open().judge(decided()).unwrap().publish().unwrap();
+    }
+}
+
+#[test]
 fn a_lease_belongs_to_the_login_that_took_it() {
     cluster();
     let play = Playground::shared();
