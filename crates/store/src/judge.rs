@@ -131,17 +131,19 @@ impl Store {
             if rule.is_some_and(|r| r.people_only) && *actor != Actor::Person {
                 return Err(refused_by(format!("`{path}` is the contract: only a person may change it"), rule, "ask a person".into()));
             }
-            if matches!(actor, Actor::Agent { .. })
-                && let Some(gate) = contract.gate_that_makes(path)
-            {
-                let what = format!("`{path}` is what the gate `{}` makes: only a person passes a gate", gate.name);
-                return Err(refused_by(what, rule, format!("ask a person: quipu approve {}", gate.name)));
-            }
             if *actor != Actor::Runtime {
                 grant.may_write(path, &binding).map_err(|denial| {
                     let role = grant.role.map_or("NAME", |r| r.name.as_str());
                     denied(denial, &format!("quipu contract show --role {role}"))
                 })?;
+            }
+            // What is amended or brought back was there: its class says who may.
+            if matches!(actor, Actor::Agent { .. })
+                && !matches!(op, Op::Amend { .. } | Op::Restore { .. })
+                && let Some(gate) = contract.gate_that_makes(path)
+            {
+                let what = format!("`{path}` is what the gate `{}` makes: only a person passes a gate", gate.name);
+                return Err(refused_by(what, rule, format!("ask a person: quipu approve {}", gate.name)));
             }
             self.check_lease(&leases, &change.actor, path, change.lease.as_ref())?;
             let below =
