@@ -199,11 +199,11 @@ fn only_people_change_the_contract() {
 
 #[test]
 fn no_agent_writes_what_a_gate_makes() {
-    let gate = "\n[[steps]]\nname = \"final\"\nbuiltin = \"gate\"\nreads = [\"drafts/ch01.md\"]\nwrites = [\"outline.md\"]\n";
+    let gate = "\n[[steps]]\nname = \"final\"\nbuiltin = \"gate\"\nreads = [\"outline.md\"]\nwrites = [\"drafts/{unit}.md\"]\n";
     let play = Playground::with_contract(&format!("{CONTRACT}{gate}"));
     let store = play.open();
-    let path = Playground::path("outline.md");
-    for agent in [Actor::Agent { role: None, unit: None, agent: None }, Playground::role("keeper", None)] {
+    let path = Playground::path("drafts/ch01.md");
+    for agent in [Actor::Agent { role: None, unit: None, agent: None }, Playground::role("writer", Some("ch01"))] {
         let no = refused(commit(&store, Change::by(&agent).create(&path, "plan\n")));
         assert!(no.what.contains("only a person passes a gate"), "{}", no.what);
     }
