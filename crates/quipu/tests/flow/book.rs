@@ -7,6 +7,9 @@ use quipu_testkit::{consistency, draft};
 
 use crate::stage::Stage;
 
+/// The merge of the book's profile, with no round to answer an objection in.
+const NO_ROUNDS: &str = "\n[[steps]]\nname = \"merge-reviews\"\nbuiltin = \"merge\"\neach = \"unit\"\nafter = [\"review-code\", \"review-consistency\", \"review-content\"]\nobjection = { sign = \"❌\" }\nback = [\"write\"]\nrounds = 0\nreads = [\"reviews/{unit}-r1-code.md\"]\nwrites = [\"reviews/{unit}-review.md\"]\nmarker = \"REVIEW_COMPLETE\"\nmerge = { parts = [{ title = \"Must\", signs = [\"❌\"] }] }\n";
+
 #[test]
 fn a_whole_book_is_written_to_its_end() {
     let stage = Stage::book(4, "");
@@ -97,10 +100,7 @@ fn after_two_rounds_a_person_is_asked_and_the_others_go_on() {
 
 #[test]
 fn a_person_may_overrule_an_objection() {
-    let stage = Stage::book(
-        1,
-        "\n[[steps]]\nname = \"merge-reviews\"\nbuiltin = \"merge\"\neach = \"unit\"\nafter = [\"review-code\", \"review-consistency\", \"review-content\"]\nobjection = { sign = \"❌\" }\nback = [\"write\"]\nrounds = 0\nreads = [\"reviews/{unit}-r1-code.md\"]\nwrites = [\"reviews/{unit}-review.md\"]\nmarker = \"REVIEW_COMPLETE\"\nmerge = { parts = [{ title = \"Must\", signs = [\"❌\"] }] }\n",
-    );
+    let stage = Stage::book(1, NO_ROUNDS);
     stage.script.put("reviews/ch01-r1-code.md", "# R1\n\n- ❌ wrong\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
     stage.play_all();
     let (state, why) = stage.state("merge-reviews", Some("ch01"));
@@ -240,4 +240,36 @@ fn a_failed_inspection_goes_back_to_whom_it_names() {
     assert_eq!(state, State::Failed, "{why}");
     assert!(why.contains("after round 2") && why.contains("quipu approve inspect --unit ch01"), "{why}");
     assert_eq!(stage.text("audit-log.md").matches("ch01 NEEDS_HUMAN_REVIEW").count(), 1);
+}
+
+#[test]
+fn an_objection_counts_wherever_it_stands() {
+    let stage = Stage::book(1, NO_ROUNDS);
+    stage.script.put(
+        "reviews/ch01-r1-code.md",
+        "# R1\n\n- **❌ add does not exist**\n- sub\n  - ❌ 签名有误\n\n❌ Line 3 is wrong.\n\n| | what |\n|---|---|\n| ❌ | `mul` |\n\n`❌` is a sign.\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n",
+    );
+    stage.play_all();
+    let (state, why) = stage.state("merge-reviews", Some("ch01"));
+    assert_eq!(state, State::Failed, "{why}");
+    let merged = stage.text("reviews/ch01-review.md");
+    let items: Vec<&str> = merged.lines().filter(|l| l.starts_with("- ")).collect();
+    assert_eq!(
+        items,
+        ["- ❌ **r1** **add does not exist**", "- ❌ **r1** 签名有误 (sub)", "- ❌ **r1** Line 3 is wrong.", "- ❌ **r1** `mul`"],
+        "{merged}"
+    );
+}
+
+#[test]
+fn an_audit_that_passes_may_hold_no_objection_in_any_form() {
+    for (text, first) in [("- **❌ leaks a secret**", "**❌ leaks a secret**"), ("第三章泄露了密钥 ❌。", "第三章泄露了密钥 ❌。")]
+    {
+        let stage = Stage::book(1, "");
+        stage.script.put("final-audit-report.md", &format!("# Audit\n\n{text}\n\n<!-- QA_PASSED -->\n"));
+        let played = stage.play_all();
+        let fault = played.sent_back().join("\n");
+        assert!(fault.contains("ends with <!-- QA_PASSED --> and holds 1 items with ❌") && fault.contains(first), "{fault}");
+        assert_eq!(stage.state("audit", None).0, State::Failed);
+    }
 }
