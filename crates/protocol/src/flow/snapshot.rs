@@ -170,6 +170,16 @@ pub fn marker_of(path: &str, text: &str) -> Option<String> {
     if path.ends_with(".html") { html_marker(text) } else { marker(text).map(|m| m.name.to_owned()) }
 }
 
+/// A text without the marker that ends it.
+pub fn unmarked<'t>(path: &str, text: &'t str) -> &'t str {
+    let end = text.trim_end();
+    match marker_of(path, text) {
+        Some(_) if path.ends_with(".html") => &end[..end.rfind("<!--").unwrap_or(end.len())],
+        Some(_) => marker(text).map_or(text, |m| &text[..m.start]),
+        None => text,
+    }
+}
+
 /// What carries a sign, wherever it stands outside code, in one line each. The empty sign takes all top-level list items.
 pub fn items_with(text: &str, sign: &str) -> Vec<String> {
     if sign.is_empty() { top_items(text) } else { passages_with(&text.replace(SELECTOR, ""), &plain(sign)) }

@@ -273,3 +273,33 @@ fn an_audit_that_passes_may_hold_no_objection_in_any_form() {
         assert_eq!(stage.state("audit", None).0, State::Failed);
     }
 }
+
+#[test]
+fn a_mend_that_was_cut_short_is_not_accepted() {
+    let stage = Stage::book(1, "\n[[steps]]\nname = \"outline\"\nrole = \"architect\"\ndeadline = \"1s\"\nretries = 1\n");
+    stage.play(Choice::default());
+    stage.reject("approve-outline", "chapters are missing");
+    stage.script.put("outline-draft.md.acts", "half\nhang\n");
+    let played = stage.play(Choice::default());
+    let why = played.events.iter().find_map(|e| match e {
+        Event::Failed { why, .. } => Some(why.clone()),
+        _ => None,
+    });
+    let why = why.unwrap_or_else(|| panic!("{:#?}", played.events));
+    assert!(why.contains("does not end with <!-- ARCHITECTURE_COMPLETE -->") && why.contains("it had 1 seconds and was ended"), "{why}");
+    assert!(!stage.text("outline-draft.md").contains("Half a mend."));
+}
+
+#[test]
+fn how_an_agent_ended_is_told_though_its_work_is_accepted() {
+    let stage = Stage::book(1, "");
+    stage.script.put("outline-reader-feedback.md.acts", "fail\n");
+    let played = stage.play(Choice::default());
+    let told = played.events.iter().find_map(|e| match e {
+        Event::Accepted { ended, turn, .. } if turn.step == "outline-readers" => ended.clone(),
+        _ => None,
+    });
+    assert_eq!(told.as_deref(), Some("the agent says: the script says so"), "{:#?}", played.events);
+    let noted = quipu_protocol::flow::replay(&stage.open(), "outline-readers").unwrap().fact.note;
+    assert_eq!(noted.ended, told);
+}
