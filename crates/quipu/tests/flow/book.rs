@@ -303,3 +303,55 @@ fn how_an_agent_ended_is_told_though_its_work_is_accepted() {
     let noted = quipu_protocol::flow::replay(&stage.open(), "outline-readers").unwrap().fact.note;
     assert_eq!(noted.ended, told);
 }
+
+#[test]
+fn new_items_that_cannot_be_remembered_go_back() {
+    let stage = Stage::book(1, "");
+    let path = "reviews/ch01-r2-consistency.md";
+    let whole = consistency("ch01", "what it is", "picture");
+    let bullets = whole
+        .replace(
+            "| term | definition | chapter | supersedes |\n|---|---|---|---|\n| term-ch01 | what it is in ch01 | ch01 | |",
+            "- term-ch01: what it is",
+        )
+        .replace("### Cross-references\n\nnone", "### Cross-references\n\nIt builds on ch00.");
+    stage.script.put(path, &bullets);
+    stage.script.put(&format!("{path}.again"), &whole);
+    let played = stage.play_all();
+    let fault = played.sent_back().join("\n");
+    for part in ["### Glossary", "### Cross-references"] {
+        assert!(fault.contains(&format!("has a part `{part}` without a row")), "{fault}");
+    }
+    assert!(fault.contains("without entries it says `none` or `无`") && !fault.contains("### Metaphors"), "{fault}");
+    assert!(stage.text("meta/glossary.md").contains("| term-ch01 |"));
+}
+
+#[test]
+fn a_summary_may_not_swallow_what_is_remembered_behind_it() {
+    let stage = Stage::book(1, "");
+    let path = "reviews/ch01-r2-consistency.md";
+    let whole = consistency("ch01", "what it is", "picture");
+    let (head, tail) = whole.split_once("### Summary\n\n**Core content:** ch01 tells one thing.\n\n").unwrap();
+    let (parts, marker) = tail.split_once("<!--").unwrap();
+    stage.script.put(path, &format!("{head}{parts}### Summary\n\nIt tells.\n\n<pre>\none thing\n\n<!--{marker}"));
+    stage.script.put(&format!("{path}.again"), &whole);
+    let played = stage.play_all();
+    let fault = played.sent_back().join("\n");
+    assert!(fault.contains("has a part `### Summary` that swallows what follows it in `meta/chapter-summaries.md`"), "{fault}");
+    assert!(!stage.text("meta/chapter-summaries.md").contains("<pre>"));
+}
+
+#[test]
+fn what_was_accepted_and_cannot_be_remembered_is_told() {
+    let stage = Stage::book(1, "");
+    stage.play(Choice::default());
+    stage.approve("approve-outline", None);
+    stage.play(Choice { until: Some("merge-readers".into()), ..Choice::default() });
+    let path = "reviews/ch01-r2-consistency.md";
+    let text = stage.text(path).replace("### Cross-references\n\nnone", "### Cross-references\n\nIt builds on ch00.");
+    std::fs::write(stage.root.join(path), text).unwrap();
+    let played = stage.play(Choice { steps: vec!["remember".into()], ..Choice::default() });
+    let stuck = format!("{:?}", played.summary.stuck);
+    assert!(stuck.contains("has a part `### Cross-references` without a row"), "{stuck} {:#?}", played.events);
+    assert!(!stage.text("meta/glossary.md").contains("| term-ch01 |"));
+}
