@@ -355,3 +355,17 @@ fn what_was_accepted_and_cannot_be_remembered_is_told() {
     assert!(stuck.contains("has a part `### Cross-references` without a row"), "{stuck} {:#?}", played.events);
     assert!(!stage.text("meta/glossary.md").contains("| term-ch01 |"));
 }
+
+#[test]
+fn a_section_behind_the_last_one_leaves_that_one_alone() {
+    let stage = Stage::book(1, "");
+    stage.play_all();
+    assert_eq!(stage.in_state(State::Stale), [""; 0]);
+    let text = stage.text("outline-final.md");
+    let (body, marker) = text.rsplit_once("<!--").unwrap();
+    let text = format!("{body}## ch02\n\nMore.\n\n<!--{marker}");
+    let path = quipu_contract::ProjectPath::parse("outline-final.md").unwrap();
+    let change = Change::by(&Actor::Person).why("scope").op(Op::Amend { path, bytes: Some(text.into_bytes()) });
+    stage.open().judge(change).unwrap().publish().unwrap();
+    assert_eq!(stage.in_state(State::Stale), ["audit"], "only what reads the whole outline");
+}
