@@ -1,11 +1,11 @@
 //! The book flow: to its end, its loop of objections, its batches, its staleness.
 
 use quipu_contract::Actor;
-use quipu_protocol::flow::{Choice, Event, State};
+use quipu_protocol::flow::{Choice, Event, Ruling, State, decide_gate};
 use quipu_store::{Change, Op};
 use quipu_testkit::{consistency, draft};
 
-use crate::stage::Stage;
+use crate::stage::{Stage, turn};
 
 /// The merge of the book's profile, with no round to answer an objection in.
 const NO_ROUNDS: &str = "\n[[steps]]\nname = \"merge-reviews\"\nbuiltin = \"merge\"\neach = \"unit\"\nafter = [\"review-code\", \"review-consistency\", \"review-content\"]\nobjection = { sign = \"❌\" }\nback = [\"write\"]\nrounds = 0\nreads = [\"reviews/{unit}-r1-code.md\"]\nwrites = [\"reviews/{unit}-review.md\"]\nmarker = \"REVIEW_COMPLETE\"\nmerge = { parts = [{ title = \"Must\", signs = [\"❌\"] }] }\n";
@@ -368,4 +368,19 @@ fn a_section_behind_the_last_one_leaves_that_one_alone() {
     let change = Change::by(&Actor::Person).why("scope").op(Op::Amend { path, bytes: Some(text.into_bytes()) });
     stage.open().judge(change).unwrap().publish().unwrap();
     assert_eq!(stage.in_state(State::Stale), ["audit"], "only what reads the whole outline");
+}
+
+#[test]
+fn approving_what_nobody_reviewed_is_told() {
+    let stage = Stage::book(1, "");
+    stage.play(Choice::default());
+    let approve = || decide_gate(&stage.open(), &Actor::Person, &turn("approve-outline", None), Ruling::Approved, None).unwrap();
+    let draft = stage.text("outline-draft.md").replace("The goal", "Another goal");
+    std::fs::write(stage.root.join("outline-draft.md"), draft).unwrap();
+    let names = |turns: &[quipu_protocol::flow::Turn]| turns.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(names(&approve().stale), ["outline-readers", "outline-content"]);
+    let fresh = Stage::book(1, "");
+    fresh.play(Choice::default());
+    let decided = decide_gate(&fresh.open(), &Actor::Person, &turn("approve-outline", None), Ruling::Approved, None).unwrap();
+    assert_eq!(names(&decided.stale), [""; 0]);
 }
