@@ -107,11 +107,14 @@ impl Progress {
                 format!("verification only for {turn}: {why}; what it writes is looked at, what it reads is not held")
             }
             Event::KeptAside { path, kept } => format!("kept       {path} as {kept}: it had no marker"),
-            Event::Accepted { turn, files, dropped, sealed, usage } => {
+            Event::Accepted { turn, files, dropped, sealed, usage, ended } => {
                 end(turn);
                 let mut line = format!("accepted   {turn}: {}{}", files.join(", "), used(*usage));
                 if !dropped.is_empty() {
                     line.push_str(&format!("\n           dropped, for nobody asked: {}", dropped.join(", ")));
+                }
+                if let Some(ended) = ended {
+                    line.push_str(&format!("\n           what it left is complete, although {ended}"));
                 }
                 for path in sealed {
                     line.push_str(&format!("\n           {path} is sealed and stays as it is"));

@@ -22,6 +22,7 @@ use super::folder::RunFolder;
 use super::note::{ReadNote, Ruling, RunNote, Usage};
 use super::perform::{Ended, Ending, Task, Told, Watch};
 use super::said::{self, Audit};
+use super::snapshot::{marker_of, unmarked};
 use super::state::{Standing, render_turn};
 use super::turn::{Planned, actor_of};
 use crate::brief::{BriefError, BriefOptions, render_brief};
@@ -64,6 +65,8 @@ pub enum Outcome {
         dropped: Vec<String>,
         sealed: Vec<String>,
         usage: Option<Usage>,
+        /// How the agent ended, if not by itself and well.
+        ended: Option<String>,
     },
     /// The agent failed; so many times in a row by now.
     Failed {
@@ -147,8 +150,8 @@ impl Engine<'_> {
             other => other,
         };
         match &outcome {
-            Ok(Outcome::Accepted { files, dropped, usage, .. }) => {
-                let _ = folder.close(&json!({"ruling": "accepted", "files": files, "dropped": dropped, "usage": usage}));
+            Ok(Outcome::Accepted { files, dropped, usage, ended, .. }) => {
+                let _ = folder.close(&json!({"ruling": "accepted", "files": files, "dropped": dropped, "usage": usage, "ended": ended}));
             }
             Ok(Outcome::Failed { why, count, usage }) => {
                 let _ = folder.close(&json!({"ruling": "failed", "why": why, "in_a_row": count, "usage": usage}));
@@ -266,10 +269,11 @@ impl Engine<'_> {
         note.denied = record.denied;
         note.held_by = record.held_by;
         note.dropped.clone_from(&collected.dropped);
+        note.ended = improper_end(job, &ended);
         if let Some(fault) = fault {
             return self.fail(job, actor, lease, note, &fault);
         }
-        let usage = note.usage;
+        let (usage, ended) = (note.usage, note.ended.clone());
         note.reads = self.reads(&view);
         if let Some(sent) = &job.standing.sent_back {
             note.round = sent.round;
@@ -291,7 +295,7 @@ impl Engine<'_> {
         match self.commit_patiently(&wanted) {
             Ok(sealed) => {
                 let files = collected.files.iter().map(|(o, _)| o.path.to_string()).filter(|p| !sealed.contains(p)).collect();
-                Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed, usage })
+                Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed, usage, ended })
             }
             // It was allowed when it was looked at: the rules or the files changed in that moment.
             Err(FlowError::Store(StoreError::Refused(refused))) => self.fail(job, actor, lease, failed, &render_refusal(&refused)),
@@ -312,11 +316,7 @@ impl Engine<'_> {
         if faults.is_empty() {
             return faults;
         }
-        match &ended.ending {
-            Ending::Failed(why) => faults.push(format!("the agent says: {why}")),
-            Ending::Overdue => faults.push(format!("it had {} seconds and was ended", job.planned.step.deadline_seconds)),
-            Ending::Done | Ending::Stopped => {}
-        }
+        faults.extend(improper_end(job, ended));
         faults
     }
 
@@ -326,6 +326,8 @@ impl Engine<'_> {
         note.ruling = Ruling::Failed;
         note.why = Some(why.to_owned());
         note.reads.clear();
+        // The words of a failure say so already.
+        note.ended = None;
         let audits = if count == job.planned.step.retries {
             vec![self.needs_human(&job.planned, why, &format!("quipu run --step {}", render_turn(turn)))]
         } else {
@@ -442,7 +444,7 @@ impl Engine<'_> {
         for output in job.planned.required() {
             let Some((bytes, _)) = self.project.store.read(&output.path)? else { continue };
             let text = String::from_utf8_lossy(&bytes);
-            let marked = super::snapshot::marker_of(output.path.as_str(), &text).is_some_and(|m| output.markers.contains(&m));
+            let marked = marker_of(output.path.as_str(), &text).is_some_and(|m| output.markers.contains(&m));
             let unfinished = !output.markers.is_empty() && !marked;
             if unfinished && text.trim().chars().count() >= WORTH_KEEPING {
                 if self.choice.salvage {
@@ -452,7 +454,8 @@ impl Engine<'_> {
                     self.keep_aside(&output.path, &bytes)?;
                 }
             } else if job.standing.sent_back.is_some() && !unfinished {
-                seed(out, &output.path, &bytes)?;
+                // Its marker would vouch for whatever the agent leaves half done: it has to be written again.
+                seed(out, &output.path, unmarked(output.path.as_str(), &text).as_bytes())?;
             }
         }
         Ok(added)
@@ -479,6 +482,15 @@ impl Engine<'_> {
         self.project.judge(change)?.publish()?;
         self.tell(Event::KeptAside { path: path.to_string(), kept: name.to_string() });
         Ok(())
+    }
+}
+
+/// How an agent ended, in words, if it did not end by itself and well.
+fn improper_end(job: &Job<'_>, ended: &Ended) -> Option<String> {
+    match &ended.ending {
+        Ending::Failed(why) => Some(format!("the agent says: {why}")),
+        Ending::Overdue => Some(format!("it had {} seconds and was ended", job.planned.step.deadline_seconds)),
+        Ending::Done | Ending::Stopped => None,
     }
 }
 

@@ -4,7 +4,7 @@
 use quipu_contract::{AgentKind, Contract, Form, find_placeholder};
 use quipu_text::{Document, count_words};
 
-use super::snapshot::{items_with, marker_of};
+use super::snapshot::{items_with, marker_of, unmarked};
 use super::turn::{Output, Planned};
 use crate::panel::parse_report;
 
@@ -99,7 +99,8 @@ pub fn find_faults(contract: &Contract, turn: &Planned<'_>, collected: &Collecte
             let instead = found.as_ref().map(|m| format!(" but with <!-- {m} -->")).unwrap_or_default();
             faults.push(format!("`{path}` does not end with {wanted}{instead}: it must be the very last line"));
         }
-        if before == Some(bytes.as_slice()) && !output.optional {
+        let body = |bytes: &[u8]| unmarked(path, &String::from_utf8_lossy(bytes)).trim_end().to_owned();
+        if before.is_some_and(|before| body(before) == body(bytes)) && !output.optional {
             faults.push(format!("`{path}` is as it was, although it was sent back"));
         }
         if let Some(finding) = find_placeholder(text) {

@@ -53,6 +53,9 @@ pub enum Event {
         dropped: Vec<String>,
         sealed: Vec<String>,
         usage: Option<Usage>,
+        /// How the agent ended, if not by itself and well.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ended: Option<String>,
     },
     Failed {
         turn: Turn,

@@ -9,7 +9,7 @@ use super::engine::{FlowError, flow_now};
 use super::folder::run_id;
 use super::note::{ReadNote, Ruling, RunNote};
 use super::snapshot::{Memory, marker_of};
-use super::state::{State, render_turn};
+use super::state::{Flow, State, render_turn};
 use super::turn::{Planned, Turn};
 use crate::project::Project;
 use quipu_text::{marker, render_marker};
@@ -32,14 +32,18 @@ pub enum GateError {
     Store(#[from] StoreError),
 }
 
+/// What came of a person's decision.
+#[derive(Debug)]
+pub struct Decided {
+    pub receipt: Receipt,
+    /// The files that it made.
+    pub made: Vec<String>,
+    /// Turns before it that looked at older texts than those which were approved.
+    pub stale: Vec<Turn>,
+}
+
 /// Notes a person's decision. Approving a gate whose file is not there makes it from the first file that the gate reads.
-pub fn decide_gate(
-    project: &Project,
-    actor: &Actor,
-    turn: &Turn,
-    ruling: Ruling,
-    why: Option<&str>,
-) -> Result<(Receipt, Vec<String>), GateError> {
+pub fn decide_gate(project: &Project, actor: &Actor, turn: &Turn, ruling: Ruling, why: Option<&str>) -> Result<Decided, GateError> {
     actor.may(Privilege::Decide).map_err(GateError::Withheld)?;
     let memory = Memory::default();
     let (flow, _) = flow_now(project, &memory)?;
@@ -77,7 +81,27 @@ pub fn decide_gate(
     let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };
     let told = Some(why.map_or_else(|| format!("{verb} {}", render_turn(turn)), str::to_owned));
     let wanted = Wanted { actor: Actor::Person, note, lease: None, ops, files: &[], audits: Vec::new(), why: told };
-    Ok((commit(project, &memory, &wanted)?.receipt, made))
+    let stale = if ruling == Ruling::Approved { stale_before(&flow, index) } else { Vec::new() };
+    Ok(Decided { receipt: commit(project, &memory, &wanted)?.receipt, made, stale })
+}
+
+/// The stale turns on which a turn rests, nearest first.
+fn stale_before(flow: &Flow<'_>, index: usize) -> Vec<Turn> {
+    let mut seen = vec![index];
+    let mut at = 0;
+    while at < seen.len() {
+        let planned = &flow.turns[seen[at]];
+        for (other, before) in flow.turns.iter().enumerate() {
+            let unit = &before.turn.unit;
+            let rests = planned.step.after.contains(&before.turn.step)
+                && (planned.turn.unit.is_none() || unit.is_none() || *unit == planned.turn.unit);
+            if rests && !seen.contains(&other) {
+                seen.push(other);
+            }
+        }
+        at += 1;
+    }
+    seen[1..].iter().filter(|i| flow.standings[**i].state == State::Stale).map(|i| flow.turns[*i].turn.clone()).collect()
 }
 
 /// The file that approving makes: the draft, under its final name and marker.

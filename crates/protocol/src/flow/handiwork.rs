@@ -8,7 +8,7 @@ use super::builtin::Made;
 use super::builtin::derive::{DeriveError, derive};
 use super::builtin::entries::{sort_offers, with_entries};
 use super::builtin::merge::{Source, merge};
-use super::builtin::remember::{finish, grow};
+use super::builtin::remember::{find_unfit, finish, grow};
 use super::commit::Wanted;
 use super::engine::{Engine, FlowError, Shift};
 use super::event::Event;
@@ -176,7 +176,11 @@ impl Engine<'_> {
             .ok_or_else(|| Stuck::Told("the step does not say what it remembers: [steps.remember]".into()))?;
         let path = |text: &str| fill_path(text, &planned.binding).ok_or_else(|| Stuck::Told(format!("`{text}` names no file")));
         let unit = planned.turn.unit.as_ref().map_or_else(|| planned.turn.step.clone(), ToString::to_string);
-        let report = self.read(&path(&remember.from)?, &mut made.reads)?;
+        let from = path(&remember.from)?;
+        let report = self.read(&from, &mut made.reads)?;
+        if let Some(unfit) = find_unfit(remember, &report).first() {
+            return Err(Stuck::Told(format!("`{from}` {unfit}\n  do    mend that part, then quipu run")));
+        }
         let mut grown = Vec::new();
         for item in &remember.items {
             let to = path(&item.to)?;

@@ -35,7 +35,7 @@ pub use engine::{Choice, Engine, FlowError, flow_now, refresh_panel};
 pub use estimate::{Estimate, TurnEstimate, estimate_flow};
 pub use event::{Event, Summary};
 pub use folder::{Underway, folder_of, prune_runs, runs_under_way};
-pub use gate::{GateError, decide_gate};
+pub use gate::{Decided, GateError, decide_gate};
 pub use note::{ReadNote, Ruling, RunFact, RunNote, Usage};
 pub use perform::{Ended, Ending, Performer, Stop, Task, Told, Watch};
 pub use replay::{Replay, ReplayError, replay};

@@ -69,6 +69,9 @@ pub struct RunNote {
     /// Why it failed or was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// How its agent ended, if not by itself and well, although what it left was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
     /// What its agent tried and was refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
@@ -122,6 +125,7 @@ impl RunNote {
             reads: Vec::new(),
             usage: None,
             why: None,
+            ended: None,
             denied: Vec::new(),
             dropped: Vec::new(),
             held_by: None,

@@ -10,10 +10,12 @@ pub fn sent_back(language: Language, sent: &SentBack, rounds: u32) -> String {
     match language {
         Language::En => {
             format!(
-                "\n**Sent back** (round {of}). Your earlier text lies in the file that you write. Mend this, and leave the rest as it is:\n{items}"
+                "\n**Sent back** (round {of}). Your earlier text lies in the file that you write, without its completion marker: write that again when all is done. Mend this, and leave the rest as it is:\n{items}"
             )
         }
-        Language::Zh => format!("\n**退回修改**（第 {of} 轮）。你先前的文稿就在要写的文件里。只改以下各条，其余保持原样：\n{items}"),
+        Language::Zh => format!(
+            "\n**退回修改**（第 {of} 轮）。你先前的文稿就在要写的文件里，完成标记已去掉：全部改完后再写上。只改以下各条，其余保持原样：\n{items}"
+        ),
     }
 }
 

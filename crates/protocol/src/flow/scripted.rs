@@ -2,7 +2,8 @@
 //!
 //! Its folder holds the outputs under their paths. `PATH.again` is played when the work is asked for a second time in one
 //! run, `PATH.round1` when it was sent back by an objection. A file `PATH.acts` says what else happens, a line each:
-//! `nothing`, `message` (say the text instead of writing it), `stray PATH`, `fail`, `hang`, each for every attempt, or
+//! `nothing`, `message` (say the text instead of writing it), `stray PATH`, `fail`, `hang`, `half` (put a line before what
+//! lies there and write no more), each for every attempt, or
 //! with `first` behind it for the first one only.
 
 use std::collections::BTreeSet;
@@ -54,6 +55,11 @@ impl Scripted {
                     ("message", _) => says = true,
                     ("fail", _) => ended.ending = Ending::Failed("the script says so".into()),
                     ("stray", path) => write(&task.out.join(path), "stray\n"),
+                    ("half", _) => {
+                        let path = task.out.join(output.path.as_str());
+                        write(&path, &format!("Half a mend.\n\n{}", std::fs::read_to_string(&path).unwrap_or_default()));
+                        writes = false;
+                    }
                     ("hang", _) => return hang(task),
                     (other, _) => ended.ending = Ending::Failed(format!("the script does not know `{other}`")),
                 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use quipu_contract::{Pattern, ProjectPath};
 use quipu_store::{Lease, Survey, Version};
-use quipu_text::{Document, marker};
+use quipu_text::{Document, marker, passages_with};
 
 use super::note::RunFact;
 use super::state::Now;
@@ -170,20 +170,37 @@ pub fn marker_of(path: &str, text: &str) -> Option<String> {
     if path.ends_with(".html") { html_marker(text) } else { marker(text).map(|m| m.name.to_owned()) }
 }
 
-/// The top-level list items that begin with a sign, in one line each. The empty sign takes all of them.
+/// A text without the marker that ends it.
+pub fn unmarked<'t>(path: &str, text: &'t str) -> &'t str {
+    let end = text.trim_end();
+    match marker_of(path, text) {
+        Some(_) if path.ends_with(".html") => &end[..end.rfind("<!--").unwrap_or(end.len())],
+        Some(_) => marker(text).map_or(text, |m| &text[..m.start]),
+        None => text,
+    }
+}
+
+/// What carries a sign, wherever it stands outside code, in one line each. The empty sign takes all top-level list items.
 pub fn items_with(text: &str, sign: &str) -> Vec<String> {
+    if sign.is_empty() { top_items(text) } else { passages_with(&text.replace(SELECTOR, ""), &plain(sign)) }
+}
+
+/// The top-level list items, in one line each.
+pub fn top_items(text: &str) -> Vec<String> {
     let document = Document::parse(text);
-    let sign = plain(sign);
     let lines = document.items().iter().filter(|i| i.depth == 0).map(|i| {
         let line = document.slice(&i.content).split_whitespace().collect::<Vec<_>>().join(" ");
         plain(&line)
     });
-    lines.filter(|line| line.starts_with(&sign)).collect()
+    lines.collect()
 }
+
+/// Only says how the sign before it is drawn.
+const SELECTOR: char = '\u{fe0f}';
 
 /// Without the selectors that only say how a sign is drawn.
 pub fn plain(text: &str) -> String {
-    text.replace('\u{fe0f}', "").trim().to_owned()
+    text.replace(SELECTOR, "").trim().to_owned()
 }
 
 /// Whether a text holds one of some words. Latin words must stand alone; others may be part of a run.

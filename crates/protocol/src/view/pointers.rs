@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use quipu_contract::{Binding, Class, Contract, Need, Pattern, Place, Pointer, ProjectPath, Role};
 use quipu_store::Version;
-use quipu_text::Document;
+use quipu_text::{Document, marker};
 use serde::Serialize;
 
 use super::ViewError;
@@ -160,11 +160,14 @@ fn load(project: &Project, path: &ProjectPath, section: Option<&str>) -> Result<
     })
 }
 
-/// The text of a section.
+/// The text of a section. The blanks and the completion marker behind it are not part of it: another section may be
+/// written there, and this one stays what it is.
 pub fn slice_section(text: &str, anchor: &str) -> Option<String> {
     let document = Document::parse(text);
     let found = find_section(&document, anchor).ok()?;
-    Some(document.slice(&found.range).to_owned())
+    let end = marker(text).map_or(text.len(), |m| m.start).clamp(found.range.start, found.range.end);
+    let own = document.slice(&(found.range.start..end)).trim_end();
+    Some(format!("{own}\n"))
 }
 
 fn order(pointer: &Pointer, class: Class) -> Order {
@@ -194,4 +197,18 @@ fn writers(contract: &Contract, path: &Pattern, binding: &Binding) -> Vec<Writer
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_stays_the_same_when_another_follows_it() {
+        let last = "# Outline\n\n## ch01\n\nThe goal.\n\n<!-- OUTLINE_FINAL -->\n";
+        let followed = "# Outline\n\n## ch01\n\nThe goal.\n\n\n## ch02\n\nMore.\n\n<!-- OUTLINE_FINAL -->\n";
+        assert_eq!(slice_section(last, "ch01").unwrap(), "## ch01\n\nThe goal.\n");
+        assert_eq!(slice_section(last, "ch01"), slice_section(followed, "ch01"));
+        assert_ne!(slice_section(last, "ch01"), slice_section(&last.replace("goal", "end"), "ch01"));
+    }
 }

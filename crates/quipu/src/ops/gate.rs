@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_protocol::flow::{Ruling, Turn, decide_gate};
+use quipu_protocol::flow::{Decided, Ruling, Turn, decide_gate};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
@@ -45,12 +45,19 @@ impl Operate for Reject {
 fn decide(session: &Session, gate: &str, ruling: Ruling, why: Option<&str>) -> Result<Answer, Failure> {
     let project = session.project()?;
     let turn = Turn { step: gate.to_owned(), unit: session.actor.unit().cloned() };
-    let (receipt, made) = decide_gate(&project, &session.decider(), &turn, ruling, why)?;
+    let Decided { receipt, made, stale } = decide_gate(&project, &session.decider(), &turn, ruling, why)?;
     let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };
     let mut text = format!("{verb} {turn}\n");
     for path in &made {
         text.push_str(&format!("{path} {}\n", receipt.versions.get(path).map(ToString::to_string).unwrap_or_default()));
     }
-    Ok(Answer::new(json!({"turn": turn, "ruling": ruling, "made": made, "receipt": receipt}), text)
-        .say(format!("commit {}; go on with: quipu run", receipt.seq)))
+    let mut answer = Answer::new(json!({"turn": turn, "ruling": ruling, "made": made, "stale": stale, "receipt": receipt}), text);
+    if !stale.is_empty() {
+        let names = stale.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        answer = answer.say(format!(
+            "warning: what you approved changed after it was looked at: {names} {} stale; to have it looked at: quipu run --stale",
+            if stale.len() == 1 { "is" } else { "are" }
+        ));
+    }
+    Ok(answer.say(format!("commit {}; go on with: quipu run", receipt.seq)))
 }

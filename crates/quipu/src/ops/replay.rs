@@ -51,6 +51,9 @@ impl Operate for Replay {
         if let Some(why) = &note.why {
             text.push_str(&format!("why  {why}\n"));
         }
+        if let Some(ended) = &note.ended {
+            text.push_str(&format!("accepted although {ended}\n"));
+        }
         if let Some(usage) = note.usage {
             text.push_str(&format!("{}\n", render_usage(usage)));
         }

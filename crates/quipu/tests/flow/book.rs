@@ -1,11 +1,14 @@
 //! The book flow: to its end, its loop of objections, its batches, its staleness.
 
 use quipu_contract::Actor;
-use quipu_protocol::flow::{Choice, Event, State};
+use quipu_protocol::flow::{Choice, Event, Ruling, State, decide_gate};
 use quipu_store::{Change, Op};
 use quipu_testkit::{consistency, draft};
 
-use crate::stage::Stage;
+use crate::stage::{Stage, turn};
+
+/// The merge of the book's profile, with no round to answer an objection in.
+const NO_ROUNDS: &str = "\n[[steps]]\nname = \"merge-reviews\"\nbuiltin = \"merge\"\neach = \"unit\"\nafter = [\"review-code\", \"review-consistency\", \"review-content\"]\nobjection = { sign = \"❌\" }\nback = [\"write\"]\nrounds = 0\nreads = [\"reviews/{unit}-r1-code.md\"]\nwrites = [\"reviews/{unit}-review.md\"]\nmarker = \"REVIEW_COMPLETE\"\nmerge = { parts = [{ title = \"Must\", signs = [\"❌\"] }] }\n";
 
 #[test]
 fn a_whole_book_is_written_to_its_end() {
@@ -97,10 +100,7 @@ fn after_two_rounds_a_person_is_asked_and_the_others_go_on() {
 
 #[test]
 fn a_person_may_overrule_an_objection() {
-    let stage = Stage::book(
-        1,
-        "\n[[steps]]\nname = \"merge-reviews\"\nbuiltin = \"merge\"\neach = \"unit\"\nafter = [\"review-code\", \"review-consistency\", \"review-content\"]\nobjection = { sign = \"❌\" }\nback = [\"write\"]\nrounds = 0\nreads = [\"reviews/{unit}-r1-code.md\"]\nwrites = [\"reviews/{unit}-review.md\"]\nmarker = \"REVIEW_COMPLETE\"\nmerge = { parts = [{ title = \"Must\", signs = [\"❌\"] }] }\n",
-    );
+    let stage = Stage::book(1, NO_ROUNDS);
     stage.script.put("reviews/ch01-r1-code.md", "# R1\n\n- ❌ wrong\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
     stage.play_all();
     let (state, why) = stage.state("merge-reviews", Some("ch01"));
@@ -240,4 +240,147 @@ fn a_failed_inspection_goes_back_to_whom_it_names() {
     assert_eq!(state, State::Failed, "{why}");
     assert!(why.contains("after round 2") && why.contains("quipu approve inspect --unit ch01"), "{why}");
     assert_eq!(stage.text("audit-log.md").matches("ch01 NEEDS_HUMAN_REVIEW").count(), 1);
+}
+
+#[test]
+fn an_objection_counts_wherever_it_stands() {
+    let stage = Stage::book(1, NO_ROUNDS);
+    stage.script.put(
+        "reviews/ch01-r1-code.md",
+        "# R1\n\n- **❌ add does not exist**\n- sub\n  - ❌ 签名有误\n\n❌ Line 3 is wrong.\n\n| | what |\n|---|---|\n| ❌ | `mul` |\n\n`❌` is a sign.\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n",
+    );
+    stage.play_all();
+    let (state, why) = stage.state("merge-reviews", Some("ch01"));
+    assert_eq!(state, State::Failed, "{why}");
+    let merged = stage.text("reviews/ch01-review.md");
+    let items: Vec<&str> = merged.lines().filter(|l| l.starts_with("- ")).collect();
+    assert_eq!(
+        items,
+        ["- ❌ **r1** **add does not exist**", "- ❌ **r1** 签名有误 (sub)", "- ❌ **r1** Line 3 is wrong.", "- ❌ **r1** `mul`"],
+        "{merged}"
+    );
+}
+
+#[test]
+fn an_audit_that_passes_may_hold_no_objection_in_any_form() {
+    for (text, first) in [("- **❌ leaks a secret**", "**❌ leaks a secret**"), ("第三章泄露了密钥 ❌。", "第三章泄露了密钥 ❌。")]
+    {
+        let stage = Stage::book(1, "");
+        stage.script.put("final-audit-report.md", &format!("# Audit\n\n{text}\n\n<!-- QA_PASSED -->\n"));
+        let played = stage.play_all();
+        let fault = played.sent_back().join("\n");
+        assert!(fault.contains("ends with <!-- QA_PASSED --> and holds 1 items with ❌") && fault.contains(first), "{fault}");
+        assert_eq!(stage.state("audit", None).0, State::Failed);
+    }
+}
+
+#[test]
+fn a_mend_that_was_cut_short_is_not_accepted() {
+    let stage = Stage::book(1, "\n[[steps]]\nname = \"outline\"\nrole = \"architect\"\ndeadline = \"1s\"\nretries = 1\n");
+    stage.play(Choice::default());
+    stage.reject("approve-outline", "chapters are missing");
+    stage.script.put("outline-draft.md.acts", "half\nhang\n");
+    let played = stage.play(Choice::default());
+    let why = played.events.iter().find_map(|e| match e {
+        Event::Failed { why, .. } => Some(why.clone()),
+        _ => None,
+    });
+    let why = why.unwrap_or_else(|| panic!("{:#?}", played.events));
+    assert!(why.contains("does not end with <!-- ARCHITECTURE_COMPLETE -->") && why.contains("it had 1 seconds and was ended"), "{why}");
+    assert!(!stage.text("outline-draft.md").contains("Half a mend."));
+}
+
+#[test]
+fn how_an_agent_ended_is_told_though_its_work_is_accepted() {
+    let stage = Stage::book(1, "");
+    stage.script.put("outline-reader-feedback.md.acts", "fail\n");
+    let played = stage.play(Choice::default());
+    let told = played.events.iter().find_map(|e| match e {
+        Event::Accepted { ended, turn, .. } if turn.step == "outline-readers" => ended.clone(),
+        _ => None,
+    });
+    assert_eq!(told.as_deref(), Some("the agent says: the script says so"), "{:#?}", played.events);
+    let noted = quipu_protocol::flow::replay(&stage.open(), "outline-readers").unwrap().fact.note;
+    assert_eq!(noted.ended, told);
+}
+
+#[test]
+fn new_items_that_cannot_be_remembered_go_back() {
+    let stage = Stage::book(1, "");
+    let path = "reviews/ch01-r2-consistency.md";
+    let whole = consistency("ch01", "what it is", "picture");
+    let bullets = whole
+        .replace(
+            "| term | definition | chapter | supersedes |\n|---|---|---|---|\n| term-ch01 | what it is in ch01 | ch01 | |",
+            "- term-ch01: what it is",
+        )
+        .replace("### Cross-references\n\nnone", "### Cross-references\n\nIt builds on ch00.");
+    stage.script.put(path, &bullets);
+    stage.script.put(&format!("{path}.again"), &whole);
+    let played = stage.play_all();
+    let fault = played.sent_back().join("\n");
+    for part in ["### Glossary", "### Cross-references"] {
+        assert!(fault.contains(&format!("has a part `{part}` without a row")), "{fault}");
+    }
+    assert!(fault.contains("without entries it says `none` or `无`") && !fault.contains("### Metaphors"), "{fault}");
+    assert!(stage.text("meta/glossary.md").contains("| term-ch01 |"));
+}
+
+#[test]
+fn a_summary_may_not_swallow_what_is_remembered_behind_it() {
+    let stage = Stage::book(1, "");
+    let path = "reviews/ch01-r2-consistency.md";
+    let whole = consistency("ch01", "what it is", "picture");
+    let (head, tail) = whole.split_once("### Summary\n\n**Core content:** ch01 tells one thing.\n\n").unwrap();
+    let (parts, marker) = tail.split_once("<!--").unwrap();
+    stage.script.put(path, &format!("{head}{parts}### Summary\n\nIt tells.\n\n<pre>\none thing\n\n<!--{marker}"));
+    stage.script.put(&format!("{path}.again"), &whole);
+    let played = stage.play_all();
+    let fault = played.sent_back().join("\n");
+    assert!(fault.contains("has a part `### Summary` that swallows what follows it in `meta/chapter-summaries.md`"), "{fault}");
+    assert!(!stage.text("meta/chapter-summaries.md").contains("<pre>"));
+}
+
+#[test]
+fn what_was_accepted_and_cannot_be_remembered_is_told() {
+    let stage = Stage::book(1, "");
+    stage.play(Choice::default());
+    stage.approve("approve-outline", None);
+    stage.play(Choice { until: Some("merge-readers".into()), ..Choice::default() });
+    let path = "reviews/ch01-r2-consistency.md";
+    let text = stage.text(path).replace("### Cross-references\n\nnone", "### Cross-references\n\nIt builds on ch00.");
+    std::fs::write(stage.root.join(path), text).unwrap();
+    let played = stage.play(Choice { steps: vec!["remember".into()], ..Choice::default() });
+    let stuck = format!("{:?}", played.summary.stuck);
+    assert!(stuck.contains("has a part `### Cross-references` without a row"), "{stuck} {:#?}", played.events);
+    assert!(!stage.text("meta/glossary.md").contains("| term-ch01 |"));
+}
+
+#[test]
+fn a_section_behind_the_last_one_leaves_that_one_alone() {
+    let stage = Stage::book(1, "");
+    stage.play_all();
+    assert_eq!(stage.in_state(State::Stale), [""; 0]);
+    let text = stage.text("outline-final.md");
+    let (body, marker) = text.rsplit_once("<!--").unwrap();
+    let text = format!("{body}## ch02\n\nMore.\n\n<!--{marker}");
+    let path = quipu_contract::ProjectPath::parse("outline-final.md").unwrap();
+    let change = Change::by(&Actor::Person).why("scope").op(Op::Amend { path, bytes: Some(text.into_bytes()) });
+    stage.open().judge(change).unwrap().publish().unwrap();
+    assert_eq!(stage.in_state(State::Stale), ["audit"], "only what reads the whole outline");
+}
+
+#[test]
+fn approving_what_nobody_reviewed_is_told() {
+    let stage = Stage::book(1, "");
+    stage.play(Choice::default());
+    let approve = || decide_gate(&stage.open(), &Actor::Person, &turn("approve-outline", None), Ruling::Approved, None).unwrap();
+    let draft = stage.text("outline-draft.md").replace("The goal", "Another goal");
+    std::fs::write(stage.root.join("outline-draft.md"), draft).unwrap();
+    let names = |turns: &[quipu_protocol::flow::Turn]| turns.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(names(&approve().stale), ["outline-readers", "outline-content"]);
+    let fresh = Stage::book(1, "");
+    fresh.play(Choice::default());
+    let decided = decide_gate(&fresh.open(), &Actor::Person, &turn("approve-outline", None), Ruling::Approved, None).unwrap();
+    assert_eq!(names(&decided.stale), [""; 0]);
 }

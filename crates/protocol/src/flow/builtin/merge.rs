@@ -3,7 +3,7 @@
 use quipu_contract::{Contract, Language, Merge, ProjectPath};
 use quipu_text::{Document, marker, render_marker};
 
-use crate::flow::snapshot::{items_with, plain};
+use crate::flow::snapshot::{items_with, plain, top_items};
 use crate::flow::turn::Planned;
 
 /// A report to be merged.
@@ -50,7 +50,7 @@ fn sorted(plan: &Merge, turn: &Planned<'_>, sources: &[Source], roles: &[(String
     for sign in plan.parts.iter().flat_map(|p| &p.signs) {
         for (source, (role, _)) in sources.iter().zip(roles) {
             for line in items_with(&source.text, sign) {
-                let text = line.strip_prefix(&plain(sign)).unwrap_or(&line).trim().to_owned();
+                let text = without_lead(&line, &plain(sign));
                 // Two reviewers who say the same say it once, with both names.
                 match items.iter_mut().find(|i| i.sign == *sign && i.text == text) {
                     Some(same) => same.roles.push(role.clone()),
@@ -90,6 +90,15 @@ fn sorted(plan: &Merge, turn: &Planned<'_>, sources: &[Source], roles: &[(String
     text
 }
 
+/// An item without the sign that begins it, which the merged list writes itself.
+fn without_lead(line: &str, sign: &str) -> String {
+    let lead = line.split_once(sign).filter(|(before, _)| before.chars().all(|c| matches!(c, '*' | '_')));
+    let Some((emphasis, rest)) = lead else { return line.to_owned() };
+    let rest = rest.trim_start_matches(['|', ' ']);
+    // The emphasis is of no use if it held nothing but the sign.
+    rest.strip_prefix(emphasis).map_or_else(|| format!("{emphasis}{rest}"), |rest| rest.trim().to_owned())
+}
+
 fn of_part<'i>(items: &'i [Item], signs: &'i [String]) -> impl Iterator<Item = &'i Item> {
     items.iter().filter(|i| signs.contains(&i.sign))
 }
@@ -114,7 +123,7 @@ fn joined(plan: &Merge, sources: &[Source], roles: &[(String, String)], language
 
 /// Rows for the lines `- **Name:** 4: the reason` of a report.
 fn scores(text: &str, title: &str) -> Vec<String> {
-    let keyed = items_with(text, "**").into_iter().filter_map(|line| {
+    let keyed = top_items(text).into_iter().filter_map(|line| {
         let (name, value) = line.strip_prefix("**")?.split_once("**")?;
         let value = value.trim_start_matches([':', '：', ' ']);
         let score = value.chars().next().filter(|c| ('1'..='5').contains(c))?;

@@ -54,7 +54,56 @@ pub fn find_missing(remember: &Remember, text: &str) -> Vec<String> {
         return vec![format!("has no section `## {}`", remember.section.join("` or `## "))];
     };
     let lacking = remember.items.iter().filter(|item| section_named(&document, &item.section, Some(outer)).is_none());
-    lacking.map(|item| format!("has no part `### {}` under `{}`", item.section.join("` or `### "), document.section(outer).title)).collect()
+    let mut missing: Vec<String> = lacking
+        .map(|item| format!("has no part `### {}` under `{}`", item.section.join("` or `### "), document.section(outer).title))
+        .collect();
+    missing.extend(find_unfit(remember, text));
+    missing
+}
+
+/// The parts of a report that say something which cannot be remembered as it stands.
+pub fn find_unfit(remember: &Remember, text: &str) -> Vec<String> {
+    let document = Document::parse(text);
+    remember
+        .items
+        .iter()
+        .filter_map(|item| part_of(&document, remember, item).and_then(|(title, body)| find_misfit(item, title, body)))
+        .collect()
+}
+
+fn find_misfit(item: &RememberItem, title: &str, body: &str) -> Option<String> {
+    match item.kind {
+        RememberKind::Section => {
+            // Whatever is remembered later stands behind it, and must still be read.
+            let probe = format!("{body}\n\n## behind\n");
+            let closed = Document::parse(&probe).sections().last().is_some_and(|s| s.title == "behind");
+            (!closed).then(|| {
+                format!(
+                    "has a part `### {title}` that swallows what follows it in `{}`: a fence, comment or tag such as <pre> is never closed",
+                    item.to
+                )
+            })
+        }
+        RememberKind::Rows => {
+            let table = table_lines(body);
+            let beside = body.lines().map(str::trim).any(|line| !line.is_empty() && !table.contains(&line));
+            (beside && rows(body).is_empty()).then(|| {
+                let none = if item.none.is_empty() { String::new() } else { format!("; without entries it says `{}`", item.none.join("` or `")) };
+                format!("has a part `### {title}` without a row: each entry is a row `| … | … |` with the columns of `{}`, not in a list, prose or code{none}", item.to)
+            })
+        }
+    }
+}
+
+/// A part of a report, with its title; none if it is not there, or says that there is nothing.
+fn part_of<'t>(document: &'t Document<'t>, remember: &Remember, item: &RememberItem) -> Option<(&'t str, &'t str)> {
+    let outer = section_named(document, &remember.section, None)?;
+    let part = document.section(section_named(document, &item.section, Some(outer))?);
+    let body = document.slice(&(part.body.start..part.range.end));
+    let body = marker(body).map_or(body, |m| &body[..m.start]).trim();
+    let said = folded(body.trim_start_matches(['-', '*', ' ', '(', '（']).trim_end_matches(['.', '。', ')', '）', '*']));
+    let nothing = body.is_empty() || item.none.iter().any(|none| said == folded(none));
+    (!nothing).then_some((part.title.as_str(), body))
 }
 
 fn section_named(document: &Document<'_>, names: &[String], inside: Option<quipu_text::SectionId>) -> Option<quipu_text::SectionId> {
@@ -74,13 +123,7 @@ pub fn grow(
     now: jiff::Timestamp,
 ) -> Growth {
     let document = Document::parse(report);
-    let part = section_named(&document, &remember.section, None).and_then(|outer| section_named(&document, &item.section, Some(outer)));
-    let Some(part) = part.map(|id| document.section(id)) else { return Growth::default() };
-    let body = document.slice(&(part.body.start..part.range.end));
-    let body = marker(body).map_or(body, |m| &body[..m.start]).trim();
-    if body.is_empty() || item.none.iter().any(|none| folded(body).trim_end_matches(['.', '。']) == folded(none)) {
-        return Growth::default();
-    }
+    let Some((_, body)) = part_of(&document, remember, item) else { return Growth::default() };
     match item.kind {
         RememberKind::Section => grow_section(unit, body, memory),
         RememberKind::Rows => grow_rows(contract, item, unit, body, memory, now),
@@ -247,6 +290,46 @@ mod tests {
         let mut row = rows("| lease | a duty | ch03 | |").remove(0);
         assert_eq!(find_conflict(&rows("| lease | a right | ch03 | |"), RowCheck::OneValue, "ch03", &mut row), None);
         assert_eq!(row.render(), "| lease | a duty | ch03 | ch03 |\n");
+    }
+
+    #[test]
+    fn a_part_that_cannot_be_remembered_is_told() {
+        let item = |kind: RememberKind| RememberItem {
+            section: vec!["Glossary".into(), "术语".into()],
+            to: "meta/glossary.md".into(),
+            kind,
+            check: RowCheck::None,
+            none: vec!["none".into(), "无".into()],
+        };
+        let unfit = |kind: RememberKind, body: &str| {
+            let remember = Remember {
+                from: "report.md".into(),
+                section: vec!["New items".into(), "新条目".into()],
+                items: vec![item(kind)],
+                entries: false,
+                text: None,
+                to: None,
+            };
+            let found = |text: String| find_unfit(&remember, &text).len();
+            let counts = [
+                found(format!("## New items\n\n### Glossary\n\n{body}\n\n<!-- DONE -->\n")),
+                found(format!("## 新条目\n\n### 术语\n\n{body}\n\n<!-- DONE -->\n")),
+            ];
+            assert_eq!(counts[0], counts[1]);
+            counts[0] == 1
+        };
+        for lost in ["- **lease**: a right", "A lease is a right.", "```\n| lease | a right |\n```", "租约：一种权利"] {
+            assert!(unfit(RememberKind::Rows, lost), "{lost}");
+        }
+        for fit in ["", "none", "None.", "- none", "(none)", "无。", "| a | b |", "| term | is |\n|---|---|", "New:\n\n| a | b |"] {
+            assert!(!unfit(RememberKind::Rows, fit), "{fit}");
+        }
+        for open in ["It is.\n\n<pre>\nmore", "It is.\n\n```\nmore", "- a\n\n<script>"] {
+            assert!(unfit(RememberKind::Section, open), "{open}");
+        }
+        for closed in ["It is.", "<pre>\nmore\n</pre>", "```\nmore\n```", "a `<pre>` b", "- a\n  - b", "<div>\nmore"] {
+            assert!(!unfit(RememberKind::Section, closed), "{closed}");
+        }
     }
 
     #[test]

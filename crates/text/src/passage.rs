@@ -1,0 +1,243 @@
+//! The passages of a text that carry a sign such as ❌: what a report objects to, wherever its writer put it.
+//!
+//! A sign counts in list items of any depth, paragraphs, headings, rows of tables, quotations and HTML, inside emphasis
+//! or not; in code and comments it does not. A sign made of letters is a word that prose may hold, too: it counts only
+//! where it begins a list item.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+
+use crate::scan::options;
+
+/// The passages with a sign, in one line each, as they are written. What stands below a list item with a sign belongs to
+/// it; a nested item is told with the item it belongs to.
+pub fn passages_with(text: &str, sign: &str) -> Vec<String> {
+    let mut reader = Reader {
+        text,
+        sign,
+        word: sign.chars().any(|c| c.is_alphanumeric() || c.is_ascii()),
+        code: false,
+        row: false,
+        lines: Vec::new(),
+        open: false,
+        items: Vec::new(),
+        found: Vec::new(),
+    };
+    if !sign.is_empty() {
+        for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+            reader.event(event, range);
+        }
+    }
+    reader.found
+}
+
+/// One line of a block: where it lies, and what it says outside code.
+struct Line {
+    range: Range<usize>,
+    plain: String,
+}
+
+/// A list item that is not over yet.
+#[derive(Default)]
+struct Open {
+    /// Its own first block.
+    text: Option<String>,
+    /// The newest passage that it holds itself.
+    passage: Option<usize>,
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    sign: &'t str,
+    word: bool,
+    code: bool,
+    row: bool,
+    /// The lines of the block that is being read.
+    lines: Vec<Line>,
+    /// Whether the last of them goes on.
+    open: bool,
+    items: Vec<Open>,
+    found: Vec<String>,
+}
+
+impl<'t> Reader<'t> {
+    fn event(&mut self, event: Event<'t>, range: Range<usize>) {
+        match event {
+            Event::Start(Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. } | Tag::Image { .. } | Tag::TableCell) => {
+                self.speak(range.start..range.start, " ");
+            }
+            Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link | TagEnd::Image | TagEnd::TableCell) => {
+                self.speak(range.end..range.end, "");
+            }
+            Event::Text(said) if !self.code => self.speak(range, &said),
+            Event::Code(_) | Event::InlineHtml(_) | Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => {
+                self.speak(range, " ");
+            }
+            Event::SoftBreak | Event::HardBreak => self.open = self.row,
+            Event::Start(tag) => self.start(&tag, range),
+            Event::End(tag) => self.end(tag),
+            Event::Rule => self.close(),
+            Event::Text(_) | Event::Html(_) | Event::TaskListMarker(_) => {}
+        }
+    }
+
+    fn start(&mut self, tag: &Tag<'t>, range: Range<usize>) {
+        self.close();
+        match tag {
+            Tag::Item => self.items.push(Open::default()),
+            Tag::CodeBlock(_) => self.code = true,
+            Tag::TableHead | Tag::TableRow => self.row = true,
+            Tag::HtmlBlock => self.read_html(range),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        self.close();
+        match tag {
+            TagEnd::Item => {
+                self.items.pop();
+            }
+            TagEnd::CodeBlock => self.code = false,
+            TagEnd::TableHead | TagEnd::TableRow => self.row = false,
+            _ => {}
+        }
+    }
+
+    fn speak(&mut self, range: Range<usize>, said: &str) {
+        match self.lines.last_mut().filter(|_| self.open) {
+            Some(line) => {
+                line.range.end = line.range.end.max(range.end);
+                line.plain.push_str(said);
+            }
+            None => {
+                self.open = true;
+                self.lines.push(Line { range, plain: said.to_owned() });
+            }
+        }
+    }
+
+    /// The lines of an HTML block, without its comments.
+    fn read_html(&mut self, range: Range<usize>) {
+        let mut comment = false;
+        let mut at = range.start;
+        for line in self.text[range].split_inclusive('\n') {
+            let (mut rest, mut plain) = (line, String::new());
+            while let Some(end) = rest.find(if comment { "-->" } else { "<!--" }) {
+                if !comment {
+                    plain.push_str(&rest[..end]);
+                }
+                rest = &rest[end + if comment { 3 } else { 4 }..];
+                comment = !comment;
+            }
+            if !comment {
+                plain.push_str(rest);
+            }
+            if !plain.trim().is_empty() {
+                self.lines.push(Line { range: at..at + line.trim_end().len(), plain });
+                self.close();
+            }
+            at += line.len();
+        }
+    }
+
+    /// The block is over: it is taken for as many passages as it has lines that begin with the sign.
+    fn close(&mut self) {
+        self.open = false;
+        let lines = std::mem::take(&mut self.lines);
+        let mut passages: Vec<(String, bool)> = Vec::new();
+        for line in &lines {
+            let source = self.source(&line.range);
+            let begins = line.plain.trim_start().starts_with(self.sign) || source.starts_with(self.sign);
+            let carries = if self.word {
+                begins && passages.is_empty() && self.items.last().is_some_and(|item| item.text.is_none())
+            } else {
+                line.plain.contains(self.sign)
+            };
+            match passages.last_mut().filter(|_| !(begins && carries)) {
+                Some((passage, carried)) => {
+                    passage.push(' ');
+                    passage.push_str(&source);
+                    *carried |= carries;
+                }
+                None => passages.push((source, carries)),
+            }
+        }
+        let whole = passages.iter().map(|(passage, _)| passage.as_str()).collect::<Vec<_>>().join(" ");
+        if whole.is_empty() {
+            return;
+        }
+        if passages.iter().any(|(_, carries)| *carries) {
+            let alone = self.items.iter().all(|item| item.passage.is_none());
+            let about = self.items.iter().rev().find_map(|item| item.text.clone()).filter(|_| alone);
+            for (passage, _) in passages.into_iter().filter(|(_, carries)| *carries) {
+                self.found.push(match &about {
+                    Some(about) => format!("{passage} ({about})"),
+                    None => passage,
+                });
+            }
+            if let Some(item) = self.items.last_mut() {
+                item.passage = Some(self.found.len() - 1);
+            }
+        } else if let Some(at) = self.items.iter().rev().find_map(|item| item.passage) {
+            self.found[at].push(' ');
+            self.found[at].push_str(&whole);
+        }
+        if let Some(item) = self.items.last_mut() {
+            item.text.get_or_insert(whole);
+        }
+    }
+
+    fn source(&self, range: &Range<usize>) -> String {
+        let source = self.text[range.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
+        if self.row { source.trim_matches(['|', ' ']).to_owned() } else { source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        passages_with(text, "❌")
+    }
+
+    #[test]
+    fn a_sign_counts_wherever_it_stands() {
+        assert_eq!(found("- ❌ `knit()` does not exist\n- fine\n"), ["❌ `knit()` does not exist"]);
+        assert_eq!(found("- **❌ add does not exist**\n"), ["**❌ add does not exist**"]);
+        assert_eq!(found("1. __❌__ *泄露密钥*\n"), ["__❌__ *泄露密钥*"]);
+        assert_eq!(found("Verdict.\n\n❌ Line 3 is\nwrong.\n❌ 第七行有误\n"), ["❌ Line 3 is wrong.", "❌ 第七行有误"]);
+        assert_eq!(found("The third line\nis wrong ❌, and so\non.\n"), ["The third line is wrong ❌, and so on."]);
+        assert_eq!(found("| ok | what |\n|---|---|\n| ❌ | no `add` |\n| 好 | **❌** |\n| yes | x |\n"), ["❌ | no `add`", "好 | **❌**"]);
+        assert_eq!(found("| ❌ | no add |\n|---|---|\n"), ["❌ | no add"]);
+        assert_eq!(found("### ❌ 1. No add\n\nText.\n\n> ❌ quoted\n"), ["❌ 1. No add", "❌ quoted"]);
+        assert_eq!(found("- [ ] ❌ open\n\n[❌ link](a.md)\n"), ["❌ open", "[❌ link](a.md)"]);
+        assert_eq!(found("&#10060; by its number\n"), ["&#10060; by its number"]);
+        assert_eq!(found("<pre>\n❌ swallowed\n"), ["❌ swallowed"]);
+        assert_eq!(found("<b>❌</b> inline\n"), ["<b>❌</b> inline"]);
+    }
+
+    #[test]
+    fn nested_items_keep_what_they_belong_to() {
+        assert_eq!(found("- add\n  - ❌ is missing\n  - fine\n"), ["❌ is missing (add)"]);
+        assert_eq!(found("- ❌ add\n  - source: a.rs:3\n\n  And more.\n- other\n"), ["❌ add source: a.rs:3 And more."]);
+        assert_eq!(found("- ❌ one\n  - ❌ two\n"), ["❌ one", "❌ two"]);
+        assert_eq!(found("- add\n\n  ❌ missing\n"), ["❌ missing (add)"]);
+    }
+
+    #[test]
+    fn code_and_comments_carry_no_sign() {
+        assert_eq!(found("`❌`\n\n```\n❌\n```\n\n    ❌\n\n<!-- ❌ -->\n\na <!-- ❌ --> b\n\n<!--\n- ❌ old\n-->\n"), [""; 0]);
+        assert_eq!(found("- `❌` is drawn red\n"), [""; 0]);
+        assert_eq!(found(""), [""; 0]);
+        assert_eq!(passages_with("- a\n", ""), [""; 0]);
+    }
+
+    #[test]
+    fn a_word_is_a_sign_only_at_the_beginning_of_an_item() {
+        let text = "This must not be.\n\nMUST be said.\n\n- MUST mend\n- **MUST** too\n- it MUST\n";
+        assert_eq!(passages_with(text, "MUST"), ["MUST mend", "**MUST** too"]);
+    }
+}
