@@ -52,6 +52,7 @@ pub use error::{Refused, StoreError};
 pub use history::{At, BlameLine, LogEntry, LogPage, Noted, NotedFile, PathEvent};
 pub use ident::fresh_bytes;
 pub use lease::{Lease, LeaseToken};
+pub use merge::merge_object;
 pub use order::{Bid, Described, Mark, Order, Patience, Ruling, SHARED, Said, Verdict, register_orders};
 pub use publish::{Judged, Receipt};
 pub use record::{Kind, LeaseEvent, OpKind, Record, RecordOp, Who};
