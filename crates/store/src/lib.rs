@@ -57,7 +57,7 @@ pub use order::{Bid, Described, Mark, Order, Patience, Ruling, SHARED, Said, Ver
 pub use publish::{Judged, Receipt};
 pub use record::{Kind, LeaseEvent, OpKind, Record, RecordOp, Who};
 pub use recover::Mended;
-pub use replica::Synced;
+pub use replica::{Conflict, Synced, conflict_names};
 pub use restore::Restored;
 pub use seat::{Claim, Seat, Seated, Worker};
 pub use session::OpenSession;
