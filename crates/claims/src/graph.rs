@@ -24,6 +24,8 @@ pub enum Fate {
     NoFile(Option<String>),
     /// The file has no such section; the nearest target, if one is near.
     NoSection(Option<String>),
+    /// The file is there and was not read, for this reason.
+    Unread(String),
 }
 
 /// One link.
@@ -126,6 +128,16 @@ impl Graph {
         }
         graph.find_orphans(pages, root);
         graph
+    }
+
+    /// Says of links to files that are there and could not be read why that is.
+    pub fn note_unread(&mut self, unread: &[(String, String)]) {
+        for edge in self.edges.iter_mut().filter(|edge| matches!(edge.fate, Fate::NoFile(_))) {
+            let with_ending = format!("{}.md", edge.to);
+            if let Some((path, why)) = unread.iter().find(|(path, _)| *path == edge.to || *path == with_ending) {
+                (edge.to, edge.fate) = (path.clone(), Fate::Unread(why.clone()));
+            }
+        }
     }
 
     pub fn broken(&self) -> impl Iterator<Item = &Edge> {

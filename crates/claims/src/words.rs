@@ -53,6 +53,34 @@ pub fn words(text: &str) -> Vec<Word> {
     words
 }
 
+/// So much of a text is near a place in it: more than the few words that a judge looks at there.
+const NEAR: usize = 400;
+
+/// What stands near before a place, from the beginning of a word.
+pub fn near_before(text: &str, at: usize) -> &str {
+    let from = text.floor_char_boundary(at.saturating_sub(NEAR));
+    if from == 0 {
+        return &text[..at];
+    }
+    let near = &text[from..at];
+    &near[near.find(parts_words).unwrap_or(0)..]
+}
+
+/// What stands near behind a place, to the end of a word.
+pub fn near_after(text: &str, at: usize) -> &str {
+    let to = text.ceil_char_boundary(at.saturating_add(NEAR).min(text.len()));
+    if to == text.len() {
+        return &text[at..];
+    }
+    let near = &text[at..to];
+    &near[..near.rfind(parts_words).unwrap_or(near.len())]
+}
+
+/// Whether no word goes on over this character.
+fn parts_words(c: char) -> bool {
+    is_han(c) || !(c.is_alphanumeric() || matches!(c, '\'' | '’' | ','))
+}
+
 /// The text in small letters, byte for byte in the same places: letters whose small form is longer stay as they are.
 pub fn lowered(text: &str) -> String {
     let small = |c: char| {

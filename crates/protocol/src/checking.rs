@@ -1,5 +1,6 @@
 //! The constraint query over a project, and the waivers that silence what someone has looked at.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use quipu_claims::{
@@ -7,7 +8,7 @@ use quipu_claims::{
     render_revocation, render_waiver,
 };
 use quipu_contract::{Actor, Form, ProjectPath};
-use quipu_store::{Change, Judged as JudgedChange, LeaseToken, Op, Receipt, Refused, StoreError};
+use quipu_store::{Change, Judged as JudgedChange, LeaseToken, Op, Receipt, Refused, StoreError, merge_object};
 use quipu_text::recall::{Damage, Tier};
 use serde::Serialize;
 use thiserror::Error;
@@ -145,24 +146,9 @@ impl Project {
     /// Judges a change: first by what memory says where the contract lets contradictions block, then by the store. Every
     /// change goes this way, whichever door it came through.
     pub fn judge(&self, change: Change) -> Result<JudgedChange<'_>, StoreError> {
-        for op in &change.ops {
-            let (Op::Write { path, bytes, .. }
-            | Op::Create { path, bytes }
-            | Op::Append { path, bytes }
-            | Op::Amend { path, bytes: Some(bytes) }) = op
-            else {
-                continue;
-            };
-            if !self.contract.blocks_conflicts(path) {
-                continue;
-            }
-            let there = match op {
-                Op::Append { .. } => self.store.read(path)?.map_or(0, |(text, _)| text.iter().filter(|byte| **byte == b'\n').count()),
-                _ => 0,
-            };
-            // Blank lines in front give what is added the lines that it will have.
-            let text = "\n".repeat(there) + &String::from_utf8_lossy(bytes);
-            let found = find_blocking(self, &change.actor, path, &text).map_err(|error| match error {
+        for (path, bytes) in self.resulting_texts(&change)? {
+            let text = String::from_utf8_lossy(&bytes);
+            let found = self.find_brought(&change.actor, path, &text).map_err(|error| match error {
                 CheckError::Store(error) => error,
                 other => StoreError::refused(format!("`{path}` cannot be checked: {other}"), format!("quipu check {path}")),
             })?;
@@ -173,6 +159,61 @@ impl Project {
             }
         }
         self.store.judge(change)
+    }
+
+    /// The whole text that each file will have of those whose contradictions block.
+    fn resulting_texts<'c>(&self, change: &'c Change) -> Result<BTreeMap<&'c ProjectPath, Cow<'c, [u8]>>, StoreError> {
+        let mut texts: BTreeMap<&ProjectPath, Cow<'_, [u8]>> = BTreeMap::new();
+        for op in change.ops.iter().filter(|op| self.contract.blocks_conflicts(op.path())) {
+            let path = op.path();
+            let mut so_far = || match texts.remove(path) {
+                Some(text) => Ok(text.into_owned()),
+                None => Ok::<_, StoreError>(self.store.read(path)?.map(|(text, _)| text).unwrap_or_default()),
+            };
+            let text: Cow<'_, [u8]> = match op {
+                Op::Write { bytes, .. }
+                | Op::Create { bytes, .. }
+                | Op::Derive { bytes, .. }
+                | Op::Amend { bytes: Some(bytes), .. }
+                | Op::Restore { bytes, older: true, .. } => bytes.into(),
+                Op::Append { bytes, .. } => [so_far()?.as_slice(), bytes].concat().into(),
+                Op::Merge { value, .. } => {
+                    let before = so_far()?;
+                    match value.as_object().map(|patch| merge_object(&before, patch)) {
+                        Some(Ok(merged)) => merged.into(),
+                        // The store says what is wrong with it.
+                        _ => continue,
+                    }
+                }
+                Op::Amend { bytes: None, .. } => match self.store.text_on_disk(path)? {
+                    Some(found) => found.into(),
+                    None => continue,
+                },
+                // The newest version was judged when it came, and nothing is left to judge of what goes.
+                Op::Restore { older: false, .. } | Op::Remove { .. } => {
+                    texts.remove(path);
+                    continue;
+                }
+            };
+            texts.insert(path, text);
+        }
+        Ok(texts)
+    }
+
+    /// The conflicts of a text that the one before it does not have: whoever adds to a file answers for what is added, and for
+    /// what that makes of the rest, not for what stood there.
+    fn find_brought(&self, actor: &Actor, path: &ProjectPath, text: &str) -> Result<Vec<Blocking>, CheckError> {
+        let mut found = find_blocking(self, actor, path, text)?;
+        if found.is_empty() {
+            return Ok(found);
+        }
+        let Some((before, _)) = self.store.read(path)? else { return Ok(found) };
+        for stood in find_blocking(self, actor, path, &String::from_utf8_lossy(&before))? {
+            if let Some(same) = found.iter().position(|conflict| conflict.id == stood.id) {
+                found.remove(same);
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -19,31 +19,44 @@ pub struct Gathered {
     pub pages: Vec<Page>,
     /// For each page, in the same order.
     pub versions: Vec<(Version, Class)>,
+    /// Files that are there and are no page, with the reason, which completes "the file …".
+    pub unread: Vec<(String, String)>,
+}
+
+/// A page, or why there is none.
+enum Loaded {
+    Page(Page, Version),
+    Unread(String),
+    Gone,
 }
 
 /// Every Markdown page that the actor may read. Of a page of which it may read only sections, the rest is blank.
 pub fn gather(project: &Project, actor: &Actor) -> Result<Gathered, ReadError> {
     refresh_index(project)?;
-    let mut gathered = Gathered { pages: Vec::new(), versions: Vec::new() };
+    let mut gathered = Gathered { pages: Vec::new(), versions: Vec::new(), unread: Vec::new() };
     for path in project.store.list()? {
         if !path.as_str().ends_with(".md") && project.contract.rule(&path).and_then(|rule| rule.tier.as_ref()).is_none() {
             continue;
         }
         let Ok(readable) = may_read(project, actor, &path) else { continue };
-        if let Some((page, version)) = load_page(project, &path, readable)? {
-            gathered.versions.push((version, project.contract.class(&path)));
-            gathered.pages.push(page);
+        match load_page(project, &path, readable)? {
+            Loaded::Page(page, version) => {
+                gathered.versions.push((version, project.contract.class(&path)));
+                gathered.pages.push(page);
+            }
+            Loaded::Unread(why) => gathered.unread.push((path.as_str().to_owned(), why)),
+            Loaded::Gone => {}
         }
     }
     Ok(gathered)
 }
 
-fn load_page(project: &Project, path: &ProjectPath, readable: Readable) -> Result<Option<(Page, Version)>, StoreError> {
-    let Some((bytes, version)) = project.store.read(path)? else { return Ok(None) };
-    let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
-    if text.len() > LARGEST {
-        return Ok(None);
+fn load_page(project: &Project, path: &ProjectPath, readable: Readable) -> Result<Loaded, StoreError> {
+    let Some((bytes, version)) = project.store.read(path)? else { return Ok(Loaded::Gone) };
+    if bytes.len() > LARGEST {
+        return Ok(Loaded::Unread(format!("has {} bytes, too many to be read as a page (at most {LARGEST})", bytes.len())));
     }
+    let Ok(text) = String::from_utf8(bytes) else { return Ok(Loaded::Unread("is not text".to_owned())) };
     let text = match readable {
         Readable::Whole => text,
         Readable::Sections(sections) => only_sections(&text, &sections),
@@ -61,7 +74,7 @@ fn load_page(project: &Project, path: &ProjectPath, readable: Readable) -> Resul
         form: rule.and_then(|rule| rule.form),
         text,
     };
-    Ok(Some((page, version)))
+    Ok(Loaded::Page(page, version))
 }
 
 /// The text with everything outside the named sections blank, line for line.

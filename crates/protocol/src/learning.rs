@@ -164,12 +164,19 @@ fn text_of(project: &Project, path: &ProjectPath) -> Result<Option<String>, Stor
 /// The facts that wait to be accepted, of the files that the actor may read: those learnt at a miss, and those taken out of a final
 /// chapter.
 pub fn proposals(project: &Project, actor: &Actor) -> Result<Vec<Proposal>, LearnError> {
-    let seen = offered(project)?.into_iter().filter(|(path, ..)| may_read_whole(project, actor, path).is_ok());
-    Ok(seen.flat_map(|(.., offers)| offers).collect())
+    let seen = offered(project)?.into_iter().filter(|file| may_read_whole(project, actor, &file.path).is_ok());
+    Ok(seen.flat_map(|file| file.waiting).collect())
 }
 
-/// Every file of offers with its text and version, and the facts of it that memory does not hold yet.
-fn offered(project: &Project) -> Result<Vec<(ProjectPath, (String, Version), Vec<Proposal>)>, LearnError> {
+/// A file of offers, and the facts of it that memory does not hold yet.
+struct Offered {
+    path: ProjectPath,
+    text: String,
+    version: Version,
+    waiting: Vec<Proposal>,
+}
+
+fn offered(project: &Project) -> Result<Vec<Offered>, LearnError> {
     let mut found = Vec::new();
     let own = proposal_file(project);
     let is_offers = |path: &ProjectPath| *path == own || project.contract.rule(path).and_then(|rule| rule.form) == Some(Form::Facts);
@@ -182,7 +189,7 @@ fn offered(project: &Project) -> Result<Vec<(ProjectPath, (String, Version), Vec
                 waiting.push(offer);
             }
         }
-        found.push((path, (text, version), waiting));
+        found.push(Offered { path, text, version, waiting });
     }
     Ok(found)
 }
@@ -211,9 +218,12 @@ pub fn reject_proposal(project: &Project, actor: &Actor, id: &str, lease: Option
 }
 
 fn taken_off(project: &Project, actor: &Actor, id: &str) -> Result<(Proposal, Change), LearnError> {
-    let mut files = offered(project)?.into_iter();
-    let taken = files.find_map(|(path, text, offers)| offers.into_iter().find(|offer| offer.id == id).map(|offer| (path, text, offer)));
-    let (path, (text, version), proposal) = taken.ok_or_else(|| LearnError::NoProposal(id.to_owned()))?;
+    let waits = |file: Offered| {
+        let proposal = file.waiting.iter().find(|offer| offer.id == id)?.clone();
+        Some((file, proposal))
+    };
+    let taken = offered(project)?.into_iter().find_map(waits);
+    let (Offered { path, text, version, .. }, proposal) = taken.ok_or_else(|| LearnError::NoProposal(id.to_owned()))?;
     let its = proposal.line..proposal.line + proposal.lines;
     let kept: String = text.split_inclusive('\n').enumerate().filter(|(nth, _)| !its.contains(&(nth + 1))).map(|(_, line)| line).collect();
     let mut change = Change::by(actor).write(&path, kept, Expect::Version(version));

@@ -6,7 +6,7 @@ use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, StoreError};
 use quipu_text::{Document, Level};
 use thiserror::Error;
 
-use crate::gather::gather;
+use crate::gather::{Gathered, gather};
 use crate::project::Project;
 use crate::reading::ReadError;
 
@@ -34,10 +34,11 @@ pub struct LinkMap {
 
 /// The same with the levels of the pages.
 pub fn map_links(project: &Project, actor: &Actor) -> Result<LinkMap, ReadError> {
-    let pages = gather(project, actor)?.pages;
+    let Gathered { pages, unread, .. } = gather(project, actor)?;
     let index = project.contract.index_path().map(|path| path.as_str().to_owned());
     let root = index.or_else(|| ROOTS.into_iter().find(|root| pages.iter().any(|page| page.path == *root)).map(str::to_owned));
-    let graph = Graph::of(&pages, root.as_deref(), most_links(project));
+    let mut graph = Graph::of(&pages, root.as_deref(), most_links(project));
+    graph.note_unread(&unread);
     let levels = pages.iter().map(|page| Document::parse(&page.text).level_tags().iter().map(|tag| tag.level).min()).collect();
     Ok(LinkMap { graph, root, levels })
 }

@@ -33,6 +33,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         let told = session.watched.get().map(|watched| watched.take(operation.name, &arguments, &result)).unwrap_or_default();
         let mut stderr = std::io::stderr().lock();
         told.iter().for_each(|warning| drop(writeln!(stderr, "warning: {warning}")));
+        // Neither is an edit replaced without a word.
+        let aside = session.aside.get().and_then(|aside| aside.told(&result, json));
+        aside.iter().for_each(|told| drop(writeln!(stderr, "{told}")));
         result
     });
     // A hook answers by itself; whatever failed before it could is no denial.

@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod answer;
+mod aside;
 mod calls;
 mod cli;
 mod command_agent;

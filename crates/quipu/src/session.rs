@@ -8,6 +8,7 @@ use quipu_protocol::{Project, Terms};
 use quipu_store::{LeaseToken, Options, StoreError};
 
 use crate::answer::{Failure, exit};
+use crate::aside::{Aside, told_conflicts};
 use crate::calls::Watched;
 
 /// The caller of an operation.
@@ -23,6 +24,8 @@ pub struct Session {
     pub watched: OnceLock<Watched>,
     /// The caller named nothing but a unit, with `--unit`: then it may say what is meant, and not who asks.
     pub means_unit: bool,
+    /// The edits that lay aside when the project was opened.
+    pub aside: OnceLock<Aside>,
     /// Whether the caller wants JSON: only for what is told while an operation goes on.
     pub json: bool,
 }
@@ -61,11 +64,12 @@ impl Session {
             None => None,
         };
         let means_unit = means_unit && role.is_none() && agent.is_none();
-        Ok(Session { folder, actor, agent, lease, watched: OnceLock::new(), means_unit, json: false })
+        Ok(Session { folder, actor, agent, lease, watched: OnceLock::new(), aside: OnceLock::new(), means_unit, json: false })
     }
 
     pub fn project(&self) -> Result<Project, Failure> {
         let root = Project::find_root(&self.folder)?;
+        let _ = self.aside.set(Aside::of(&root));
         let project = Project::open(&root, Options::default())?;
         // Whoever the contract does not know is told so, whatever it came for.
         project.contract.grant(&self.actor).map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
@@ -83,7 +87,9 @@ impl Session {
         }
         match project.store.sync() {
             // What came may have brought another contract.
-            Ok(synced) if synced.to > synced.from => Ok((Project::open(root, Options::default())?, told_conflicts(&synced.conflicts))),
+            Ok(synced) if synced.to > synced.from => {
+                Ok((Project::open(root, Options::default())?, told_conflicts(&project.store, &synced.conflicts)))
+            }
             Ok(_) => Ok((project, None)),
             Err(StoreError::Unreachable { what, .. }) => {
                 let at = project.store.pulse()?;
@@ -115,12 +121,6 @@ impl Session {
             Failure::new(code, format!("cannot read `{}`: {error}", file.display()), "")
         })
     }
-}
-
-/// What a sync had to put aside.
-pub fn told_conflicts(conflicts: &[String]) -> Option<String> {
-    let names = conflicts.join(", ");
-    (!conflicts.is_empty()).then(|| format!("edits that met newer commits were kept aside: {names}"))
 }
 
 /// An agent that is described rather than named goes by the name of its kind.

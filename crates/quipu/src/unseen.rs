@@ -36,6 +36,10 @@ impl From<ViewError> for Failure {
 }
 
 fn mend_absent(absent: &[Absent]) -> String {
+    if let Some(found) = absent.iter().find(|a| a.unreadable) {
+        let path = found.name.split('#').next().unwrap_or_default();
+        return format!("save it as UTF-8; or quipu restore {path}; or --partial, to go on without");
+    }
     let writer = absent.iter().flat_map(|a| &a.writers).find_map(|w| w.role.clone());
     match writer {
         Some(role) => format!("quipu brief {role} …     (or --partial, to go on without)"),

@@ -16,7 +16,7 @@ use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::denied;
 use crate::lock::Held;
-use crate::merge::merge;
+use crate::merge::merge_object;
 use crate::publish::{Judged, Look, Receipt};
 use crate::record::{Kind, OpKind, RecordOp, Who};
 use crate::store::Store;
@@ -448,7 +448,7 @@ impl Store {
             return Err(StoreError::refused(what, "{\"op\": \"merge\", \"path\": \"…\", \"value\": {\"key\": \"value\"}}"));
         };
         let text = self.now_content(path, now)?;
-        merge(&text, patch).map_err(|e| {
+        merge_object(&text, patch).map_err(|e| {
             StoreError::refused(
                 format!("`{path}` is no JSON object, so nothing can be merged: line {}: {e}", e.line()),
                 format!("quipu read {path}"),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// RFC 7396: objects merge key by key, `null` removes, everything else replaces. What the patch does not name stays as it is
 /// written: long numbers, keys that are there twice, and the order.
-pub(crate) fn merge(text: &[u8], patch: &Map<String, Value>) -> serde_json::Result<Vec<u8>> {
+pub fn merge_object(text: &[u8], patch: &Map<String, Value>) -> serde_json::Result<Vec<u8>> {
     let fields = if text.iter().all(u8::is_ascii_whitespace) { Fields::default() } else { serde_json::from_slice(text)? };
     let mut merged = merge_fields(fields, patch, 0)?.into_bytes();
     merged.push(b'\n');
@@ -76,7 +76,7 @@ mod tests {
 
     fn merged(text: &str, patch: Value) -> String {
         let Value::Object(patch) = patch else { panic!("only an object is merged") };
-        String::from_utf8(merge(text.as_bytes(), &patch).unwrap()).unwrap()
+        String::from_utf8(merge_object(text.as_bytes(), &patch).unwrap()).unwrap()
     }
 
     #[test]
@@ -98,7 +98,7 @@ mod tests {
     fn an_empty_file_is_an_empty_object_and_nothing_else_is() {
         assert_eq!(merged(" \n", json!({"a": {"b": 1}})), "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n");
         for text in ["[1]", "\"x\"", "{", "null"] {
-            assert!(merge(text.as_bytes(), &Map::new()).is_err(), "{text}");
+            assert!(merge_object(text.as_bytes(), &Map::new()).is_err(), "{text}");
         }
     }
 }

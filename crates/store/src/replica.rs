@@ -35,6 +35,27 @@ const MARK: usize = 256;
 
 const CONTRACT: &str = "quipu.toml";
 
+const CONFLICTS: &str = ".quipu/conflicts/";
+
+/// Where an edit of a file is kept.
+fn conflict_place(id: &str, path: &str) -> String {
+    let name: String = format!("{id}-{}", path.replace('/', "-")).chars().take(120).collect();
+    format!("{CONFLICTS}{name}")
+}
+
+fn kept_id(place: &str) -> &str {
+    let name = place.strip_prefix(CONFLICTS).unwrap_or(place);
+    name.split('-').next().unwrap_or(name)
+}
+
+/// The edits that lie in the folder of conflicts of `.quipu`, by their places from the root of the project.
+pub fn conflict_names(quipu: &std::path::Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(quipu.join("conflicts")) else { return Vec::new() };
+    let mut names: Vec<String> = entries.flatten().map(|e| format!("{CONFLICTS}{}", e.file_name().to_string_lossy())).collect();
+    names.sort_unstable();
+    names
+}
+
 /// What a sync did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Synced {
@@ -42,6 +63,15 @@ pub struct Synced {
     pub to: u64,
     /// Edits that were in the way and lie in `.quipu/conflicts` now.
     pub conflicts: Vec<String>,
+}
+
+/// An edit that was in the way of a newer commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Conflict {
+    /// Where it lies now, from the root of the project.
+    pub kept: String,
+    /// The file that was edited, if that can be told.
+    pub path: Option<String>,
 }
 
 /// Under which terms records are handed in.
@@ -480,19 +510,27 @@ impl Store {
     pub(crate) fn keep_conflict(&self, path: &str, bytes: &[u8]) -> std::io::Result<String> {
         let folder = self.quipu().join("conflicts");
         std::fs::create_dir_all(&folder)?;
-        let name = format!("{}-{}", crate::ident::short_id(), path.replace('/', "-"));
-        let name: String = name.chars().take(120).collect();
-        let file = std::fs::File::create_new(folder.join(&name))?;
+        let place = conflict_place(&crate::ident::short_id(), path);
+        let file = std::fs::File::create_new(folder.join(place.strip_prefix(CONFLICTS).unwrap_or(&place)))?;
         std::io::Write::write_all(&mut &file, bytes)?;
         file.sync_all()?;
-        Ok(format!(".quipu/conflicts/{name}"))
+        Ok(place)
+    }
+
+    /// The edits that lie in `.quipu/conflicts`.
+    pub fn conflicts(&self) -> Result<Vec<Conflict>> {
+        let names = self.conflict_names();
+        let files = if names.is_empty() { Vec::new() } else { self.list()? };
+        let conflict = |kept: String| {
+            let mut edited = files.iter().filter(|path| kept == conflict_place(kept_id(&kept), path.as_str()));
+            let path = edited.next().filter(|_| edited.next().is_none()).map(ToString::to_string);
+            Conflict { kept, path }
+        };
+        Ok(names.into_iter().map(conflict).collect())
     }
 
     fn conflict_names(&self) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.quipu().join("conflicts")) else { return Vec::new() };
-        let mut names: Vec<String> = entries.flatten().map(|e| format!(".quipu/conflicts/{}", e.file_name().to_string_lossy())).collect();
-        names.sort_unstable();
-        names
+        conflict_names(&self.quipu())
     }
 
     /// Visits every record of the journal in order; a damaged line is an error.

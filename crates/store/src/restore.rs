@@ -29,6 +29,18 @@ impl Store {
 
     /// The same as part of a change that says who, why and with which lease.
     pub fn restore_in(&self, change: Change, path: &ProjectPath, at: Option<&At>) -> Result<Restored> {
+        let change = self.restoring(change, path, at)?;
+        let version = match change.ops.last() {
+            Some(Op::Restore { bytes, .. }) => Version::of(bytes),
+            _ => Version::of(b""),
+        };
+        let receipt = self.judge(change)?.publish()?;
+        let version = receipt.versions.get(path.as_str()).cloned().unwrap_or(version);
+        Ok(Restored { receipt, version })
+    }
+
+    /// The change that brings a version back, not yet judged.
+    pub fn restoring(&self, change: Change, path: &ProjectPath, at: Option<&At>) -> Result<Change> {
         let head = {
             self.settle()?;
             self.heads()?.head(path.as_str())?
@@ -42,11 +54,7 @@ impl Store {
                 return Err(StoreError::NotFound { what: format!("`{path}` has no history"), mend: "quipu log".into() });
             }
         };
-        let version = Version::of(&bytes);
-        let change = change.op(Op::Restore { path: path.clone(), bytes, older });
-        let receipt = self.judge(change)?.publish()?;
-        let version = receipt.versions.get(path.as_str()).cloned().unwrap_or(version);
-        Ok(Restored { receipt, version })
+        Ok(change.op(Op::Restore { path: path.clone(), bytes, older }))
     }
 
     /// Keeps bytes that an outside edit left where a commit had to write.

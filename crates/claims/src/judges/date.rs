@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Finding, Sentence};
-use crate::words::{find_all, has_han, is_quoted, is_unreal, numbers, says_any, words};
+use crate::words::{find_all, has_han, is_quoted, is_unreal, near_after, near_before, numbers, says_any, words};
 
 /// As much of a date as is said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -196,13 +196,15 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether a date is the date of the event that stands at a place: `broke out in 1912`, `of 1912`, `It was in 1912 that …`, `1912年的那场大火`.
 fn happened(text: &str, start: usize, end: usize, date: &Date) -> bool {
-    let last = words(&text[..start]).into_iter().rev().find(|word| word.lower != "the").map(|word| word.lower).unwrap_or_default();
+    let last =
+        words(near_before(text, start)).into_iter().rev().find(|word| word.lower != "the").map(|word| word.lower).unwrap_or_default();
     if ["of", "about", "after", "before", "since"].contains(&last.as_str()) {
         return false;
     }
     if date.range.start >= end {
         let between = text[end..date.range.start].trim();
-        let near = if has_han(between) { between.chars().count() <= 10 } else { words(between).len() <= 8 };
+        let near = between.len() <= near_after(text, end).len();
+        let near = near && if has_han(between) { between.chars().count() <= 10 } else { words(between).len() <= 8 };
         return between == "of" || near && says_any(between, &HAPPENED.iter().filter(|sign| **sign != "of").copied().collect::<Vec<_>>());
     }
     let between = text[date.range.end..start].trim();

@@ -85,14 +85,18 @@ const KIN: &[&str] = &[
     "仆人",
 ];
 
-/// The text with the mentions blotted out.
+/// The text with the mentions blotted out, which stand in their order and apart.
 pub fn blot(text: &str, mentions: &[Mention]) -> String {
-    let inside = |at: usize| mentions.iter().any(|mention| (mention.start..mention.end).contains(&at));
+    let mut next = mentions.iter().peekable();
     text.char_indices()
-        .map(|(at, c)| match c.len_utf8() {
-            1 if inside(at) && c.is_alphabetic() => 'x',
-            3 if inside(at) => '○',
-            _ => c,
+        .map(|(at, c)| {
+            while next.next_if(|mention| mention.end <= at).is_some() {}
+            let inside = next.peek().is_some_and(|mention| mention.start <= at);
+            match c.len_utf8() {
+                1 if inside && c.is_alphabetic() => 'x',
+                3 if inside => '○',
+                _ => c,
+            }
         })
         .collect()
 }
@@ -172,7 +176,7 @@ impl<'m> Sentence<'m> {
 
     /// Who is named right behind `end`, after a comma or nothing: `At forty, Otto …`, `身为铁匠，奥托……`.
     pub fn named_after(&self, end: usize) -> Option<usize> {
-        let mention = self.mentions.iter().find(|mention| mention.start >= end)?;
+        let mention = self.mentions.get(self.mentions.partition_point(|mention| mention.start < end))?;
         let between = self.text[end..mention.start].trim();
         (!mention.possessive && ["", ",", "，", "的"].contains(&between)).then_some(mention.entity)
     }

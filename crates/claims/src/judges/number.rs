@@ -1,7 +1,9 @@
 //! Ages, and how many there are of a thing.
 
+use std::collections::BTreeSet;
+
 use super::{Finding, Sentence};
-use crate::words::{Number, clause_before, has_han, is_negated, is_quoted, is_unreal, numbers, says_any, stem, words};
+use crate::words::{Number, clause_before, has_han, is_negated, is_quoted, is_unreal, near_before, numbers, says_any, stem, words};
 
 const AGE_KEYS: &[&str] = &["age", "aged", "years old", "年龄", "年纪", "岁数"];
 /// Another time than now.
@@ -205,12 +207,18 @@ pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     if says_any(&sentence.bare, NOT_ITS_OWN) {
         return;
     }
+    let said = std::cell::LazyCell::new(|| numbers(text));
+    let mut asked = BTreeSet::new();
     for mention in &sentence.mentions {
+        if asked.contains(&mention.entity) {
+            continue;
+        }
         // `beside the Tower`, `left the Tower for a house of nine rooms`: not the Tower's own.
-        let lead = words(&text[..mention.start]).into_iter().rev().find(|word| word.lower != "the").map(|word| word.lower);
+        let lead = words(near_before(text, mention.start)).into_iter().rev().find(|word| word.lower != "the").map(|word| word.lower);
         if lead.is_some_and(|lead| ["beside", "behind", "near", "left", "by", "opposite", "outside"].contains(&lead.as_str())) {
             continue;
         }
+        asked.insert(mention.entity);
         for fact in sentence.memory.facts_of(mention.entity).filter(|fact| !fact.key.is_empty() && !AGE_KEYS.contains(&fact.key.as_str())) {
             let found = numbers(&fact.value);
             let [stated] = found.as_slice() else { continue };
@@ -220,7 +228,7 @@ pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
                 continue;
             }
             let stated = stated.value;
-            for number in numbers(text).iter().filter(|number| counts(text, number, &fact.key)) {
+            for number in said.iter().filter(|number| counts(text, number, &fact.key)) {
                 if is_quoted(text, number.range.start) || is_unreal(&sentence.bare) || is_negated(&sentence.bare, number.range.start) {
                     continue;
                 }

@@ -1,9 +1,11 @@
 //! The dead do nothing, and the absent do nothing here.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{Finding, Sentence};
 use crate::memory::{Fact, Mention};
 use crate::threads::chapter_number;
-use crate::words::{has_han, is_quoted, is_unreal, says_any, words};
+use crate::words::{is_han, is_unreal, near_after, near_before, quotations, says_any, words};
 
 const STATUS_KEYS: &[&str] = &["status", "fate", "state", "状态", "结局", "生死"];
 const DEATH_KEYS: &[&str] = &["died", "death", "dies", "死于", "卒于", "去世"];
@@ -241,6 +243,7 @@ const ACTS_ZH: &[&str] = &[
     "穿过", "追", "逃", "躲", "跪", "蹲", "挥手", "端", "捡", "抓", "抬", "撕", "烧", "收拾", "指着", "搬",
 ];
 
+#[derive(Clone, Copy)]
 enum Gone {
     Dead,
     Away,
@@ -286,11 +289,17 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     if is_unreal(&sentence.bare) || says_any(&sentence.bare, PAST) {
         return;
     }
-    for mention in sentence.mentions.iter().filter(|mention| !mention.possessive && !is_quoted(text, mention.start)) {
-        if !acts(sentence, mention) || is_object(sentence, mention.start) {
+    let quoted = quotations(text);
+    let first_han = text.char_indices().find(|(_, c)| is_han(*c)).map_or(text.len(), |(at, _)| at);
+    let mut known: BTreeMap<usize, Option<(Gone, &Fact)>> = BTreeMap::new();
+    let mut told = BTreeSet::new();
+    for (mention, acts) in sentence.mentions.iter().zip(who_acts(sentence)) {
+        let said = || quoted.iter().any(|range| range.contains(&mention.start));
+        if !acts || mention.possessive || said() || is_object(sentence, mention.start, first_han < mention.start) {
             continue;
         }
-        let Some((gone, fact)) = gone(sentence, mention.entity) else { continue };
+        let found = known.entry(mention.entity).or_insert_with(|| gone(sentence, mention.entity));
+        let Some((gone, fact)) = found.filter(|_| told.insert(mention.entity)) else { continue };
         let name = &sentence.memory.entities[mention.entity].name;
         let (what, sure) = match gone {
             Gone::Dead => ("dead", 0.85),
@@ -300,14 +309,22 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a verb of doing stands right behind a name, or behind the one joined to it.
-fn acts(sentence: &Sentence<'_>, mention: &Mention) -> bool {
-    let text = sentence.text;
-    let next = sentence.mentions.iter().find(|other| other.start >= mention.end);
-    let joined = next.filter(|next| ["and", "和", "与"].contains(&text[mention.end..next.start].trim()) && !next.possessive);
-    if let Some(next) = joined {
-        return acts(sentence, next);
+/// For each mention whether a verb of doing stands right behind the name, or behind the one joined to it.
+fn who_acts(sentence: &Sentence<'_>) -> Vec<bool> {
+    let mut acting = vec![false; sentence.mentions.len()];
+    let mut next: Option<(&Mention, bool)> = None;
+    for (acts, mention) in acting.iter_mut().zip(&sentence.mentions).rev() {
+        let joined = |next: &Mention| ["and", "和", "与"].contains(&sentence.text[mention.end..next.start].trim()) && !next.possessive;
+        *acts = match next {
+            Some((next, acts)) if joined(next) => acts,
+            _ => acts_alone(sentence.text, mention, next.map(|(next, _)| next)),
+        };
+        next = Some((mention, *acts));
     }
+    acting
+}
+
+fn acts_alone(text: &str, mention: &Mention, next: Option<&Mention>) -> bool {
     // `沈舟对她笑了笑`, `Tom, to Mara, nodded`: to whom stands between.
     let after = &text[mention.end..];
     let toward = ["对", "朝", "向", "冲"].iter().any(|sign| after.starts_with(sign));
@@ -316,7 +333,7 @@ fn acts(sentence: &Sentence<'_>, mention: &Mention) -> bool {
         None if toward => mention.end + after.char_indices().nth(2).map_or(after.len(), |(at, _)| at),
         None => mention.end,
     };
-    does(&text[end..])
+    does(near_after(text, end))
 }
 
 fn does(after: &str) -> bool {
@@ -344,18 +361,20 @@ fn does(after: &str) -> bool {
 }
 
 /// Whether a name is the object of what stands before it: `about Tom said nothing more`, `谁也不信沈舟说`.
-fn is_object(sentence: &Sentence<'_>, start: usize) -> bool {
+fn is_object(sentence: &Sentence<'_>, start: usize, in_chinese: bool) -> bool {
     let before = sentence.text[..start].trim_end();
-    if has_han(before) {
+    if in_chinese {
         // `阿岳和沈舟骑马`: both do it, if the first one begins the clause.
         let joined = before.ends_with(['和', '与']);
-        let first = sentence.mentions.iter().find(|other| joined && before.len() - '和'.len_utf8() == other.end);
+        let end = before.len().saturating_sub('和'.len_utf8());
+        let first = sentence.mentions.binary_search_by_key(&end, |other| other.end).ok().filter(|_| joined);
+        let first = first.and_then(|nth| sentence.mentions.get(nth));
         if first.is_some_and(|first| crate::words::clause_before(sentence.text, first.start).trim().is_empty()) {
             return false;
         }
         return before.ends_with(['像', '如', '替', '为', '对', '把', '被', '给', '跟', '和', '与', '听', '信', '讲']);
     }
-    let last = words(before).into_iter().last().map(|word| word.lower).unwrap_or_default();
+    let last = words(near_before(before, before.len())).into_iter().last().map(|word| word.lower).unwrap_or_default();
     ["of", "about", "for", "to", "like", "as", "what", "how", "that", "whom", "than", "by", "from", "where", "the", "a", "way"]
         .contains(&last.as_str())
         && !before.ends_with([',', '.', ';', '”', '"'])

@@ -1,7 +1,10 @@
 //! The list as it is read: every item checked, faults with their line.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use quipu_contract::{Actor, Form, ProjectPath};
+use quipu_text::LineIndex;
 use quipu_text::json::{Node, Shape, parse_json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -171,22 +174,19 @@ pub fn parse_todos(path: &ProjectPath, text: &str) -> Result<Todos, WorkError> {
         return Ok(Todos::default());
     }
     let root = parse_json(text).map_err(WorkError::in_file(path))?;
-    let reader = Reader { path, text };
+    let reader = Reader { path, text, lines: LineIndex::new(text) };
     let Some(list) = root.get("todos") else {
         return Err(reader.fault(&root, "there is no list `todos`", "{\"todos\": [], \"metadata\": {}}"));
     };
     if !matches!(list.shape, Shape::List(_)) {
         return Err(reader.fault(list, "`todos` is not a list", "[{\"id\": …, \"title\": …}]"));
     }
-    let mut todos = Vec::new();
+    let mut todos: Vec<Todo> = Vec::new();
+    let mut lines_by_id: HashMap<String, usize> = HashMap::new();
     for (index, node) in list.items().iter().enumerate() {
         let todo = reader.todo(node, index)?;
-        if let Some(first) = todos.iter().find(|t: &&Todo| t.id == todo.id) {
-            return Err(reader.fault(
-                node,
-                &format!("`{}` is there twice, first on line {}", todo.id, first.line),
-                "an id of its own for each",
-            ));
+        if let Some(first) = lines_by_id.insert(todo.id.clone(), todo.line) {
+            return Err(reader.fault(node, &format!("`{}` is there twice, first on line {first}", todo.id), "an id of its own for each"));
         }
         todos.push(todo);
     }
@@ -210,6 +210,7 @@ pub fn parse_todos(path: &ProjectPath, text: &str) -> Result<Todos, WorkError> {
 struct Reader<'r> {
     path: &'r ProjectPath,
     text: &'r str,
+    lines: LineIndex,
 }
 
 impl Reader<'_> {
@@ -241,7 +242,7 @@ impl Reader<'_> {
             blocked_by: self.texts(node, "blocked_by")?,
             notes: self.notes(node)?,
             index,
-            line: node.line(self.text),
+            line: self.lines.line(node.span.start),
         })
     }
 
@@ -293,5 +294,36 @@ impl Reader<'_> {
             Value::String(text) if parse_moment(&text).is_some() => Ok(Some(text)),
             _ => Err(self.fault(node, &format!("`{key}` is no moment"), "2026-01-31T12:00:00Z, a date, or null")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(count: usize) -> String {
+        let item = |n: usize| format!("  {{\"id\": \"T-{n}\", \"title\": \"a title that fills the line to some length\"}}");
+        format!("{{\"todos\": [\n{}\n]}}\n", (0..count).map(item).collect::<Vec<_>>().join(",\n"))
+    }
+
+    fn seconds_for(count: usize) -> f64 {
+        let (path, text) = (ProjectPath::parse("todos.json").unwrap(), list(count));
+        let begun = std::time::Instant::now();
+        let todos = parse_todos(&path, &text).unwrap().todos;
+        assert_eq!((todos.len(), todos[count - 1].line), (count, count + 1));
+        begun.elapsed().as_secs_f64()
+    }
+
+    #[test]
+    fn a_long_list_costs_as_much_as_it_is_long() {
+        let (short, long) = (seconds_for(1_000), seconds_for(20_000));
+        assert!(long < 100.0 * short.max(0.01), "{short} s for 1,000 items, {long} s for 20,000");
+    }
+
+    #[test]
+    fn an_id_is_there_once() {
+        let path = ProjectPath::parse("todos.json").unwrap();
+        let error = parse_todos(&path, &list(3).replace("T-2", "T-0")).unwrap_err();
+        assert!(error.to_string().contains("`T-0` is there twice, first on line 2"), "{error}");
     }
 }

@@ -18,13 +18,7 @@ pub fn render_explanation(view: &View) -> String {
     if !view.absent.is_empty() {
         text.push_str("\nnot there\n");
         for absent in &view.absent {
-            text.push_str(&format!(
-                "  {} ({}) {}{}\n",
-                absent.name,
-                need(absent.need),
-                absent.what,
-                super::render_writers(&absent.writers)
-            ));
+            text.push_str(&format!("  {} ({}) {}{}\n", absent.name, need(absent.need), absent.what, absent.render_writers()));
         }
     }
     if !view.denied.is_empty() {

@@ -149,7 +149,14 @@ impl ViewError {
 }
 
 fn render_absent(absent: &[Absent]) -> String {
-    absent.iter().map(|a| format!("`{}` {}{}", a.name, a.what, render_writers(&a.writers))).collect::<Vec<_>>().join("\n  and   ")
+    absent.iter().map(|a| format!("`{}` {}{}", a.name, a.what, a.render_writers())).collect::<Vec<_>>().join("\n  and   ")
+}
+
+impl Absent {
+    /// Who would write it; nothing of what is there and cannot be read.
+    fn render_writers(&self) -> String {
+        if self.unreadable { String::new() } else { render_writers(&self.writers) }
+    }
 }
 
 fn render_writers(writers: &[Writer]) -> String {

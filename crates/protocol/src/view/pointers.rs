@@ -56,6 +56,9 @@ pub struct Absent {
     pub place: Place,
     /// The role makes it itself, so that it cannot be asked for the first time.
     pub own: bool,
+    /// It is there, and is no text.
+    #[serde(skip)]
+    pub unreadable: bool,
 }
 
 /// Who writes a path: a role, a step that Quipu does, or both.
@@ -83,8 +86,10 @@ pub fn resolve_pointers<'c>(
             None => path.as_str().to_owned(),
         };
         let mut target = Target { pointer, name, class: Class::Free, order: Order::Static, files: Vec::new() };
-        let mut fault = "is not there".to_owned();
+        let mut lack = Lack::File;
         let mut repeated = false;
+        let is_wild = path.as_literal().is_none();
+        let mut unreadable = Vec::new();
         for path in list(&path, role, binding, all) {
             target.class = project.contract.class(&path);
             let whole = (path.clone(), None);
@@ -98,16 +103,28 @@ pub fn resolve_pointers<'c>(
                     taken.insert(own);
                     target.files.push(file);
                 }
-                Err(what) => fault = what,
+                // What a wildcard finds is meant, each by its own name.
+                Err(Lack::Text) if is_wild => unreadable.push(path),
+                Err(found) => lack = found,
             }
         }
         target.order = order(pointer, target.class);
+        let without = |name: String, pattern: &Pattern, lack: &Lack| {
+            let writers = writers(&project.contract, pattern, binding);
+            let unreadable = *lack == Lack::Text;
+            let makes_it = !writers.is_empty() && writers.iter().all(|w| w.role.as_deref() == Some(role.name.as_str()));
+            let (what, place, own) = (lack.to_string(), pointer.place.clone(), makes_it && !unreadable);
+            Absent { name, need: pointer.need, what, writers, place, own, unreadable }
+        };
+        let none_told = unreadable.is_empty();
+        for file in unreadable {
+            let pattern = Pattern::parse(file.as_str()).unwrap_or_else(|_| path.clone());
+            absent.push(without(file.to_string(), &pattern, &Lack::Text));
+        }
         if !target.files.is_empty() {
             targets.push(target);
-        } else if !repeated {
-            let writers = writers(&project.contract, &path, binding);
-            let own = writers.iter().all(|w| w.role.as_deref() == Some(role.name.as_str())) && !writers.is_empty();
-            absent.push(Absent { name: target.name, need: pointer.need, what: fault, writers, place: pointer.place.clone(), own });
+        } else if !repeated && none_told {
+            absent.push(without(target.name, &path, &lack));
         }
     }
     targets.sort_by_key(|t| t.order);
@@ -144,19 +161,37 @@ fn list(pattern: &Pattern, role: &Role, binding: &Binding, all: &[ProjectPath]) 
     all.iter().filter(|path| pattern.matches(path.as_str()).is_some() && !denied(path)).cloned().collect()
 }
 
-/// A text, or the words that complete "`path` …" when there is none.
-fn load(project: &Project, path: &ProjectPath, section: Option<&str>) -> Result<Result<TargetFile, String>, ViewError> {
+/// Why there is no text; its words complete "`path` …".
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Lack {
+    File,
+    Text,
+    Section(String),
+}
+
+impl std::fmt::Display for Lack {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Lack::File => out.write_str("is not there"),
+            Lack::Text => out.write_str("is not text"),
+            Lack::Section(anchor) => write!(out, "has no section `{anchor}`"),
+        }
+    }
+}
+
+/// A text, or what there is in place of one.
+fn load(project: &Project, path: &ProjectPath, section: Option<&str>) -> Result<Result<TargetFile, Lack>, ViewError> {
     let Some((bytes, version)) = project.store.read(path)? else {
-        return Ok(Err("is not there".into()));
+        return Ok(Err(Lack::File));
     };
     let Ok(text) = String::from_utf8(bytes) else {
-        return Ok(Err("is not text".into()));
+        return Ok(Err(Lack::Text));
     };
     Ok(match section {
         None => Ok(TargetFile { path: path.clone(), section: None, version, text }),
         Some(anchor) => slice_section(&text, anchor)
             .map(|text| TargetFile { path: path.clone(), section: Some(anchor.to_owned()), version, text })
-            .ok_or_else(|| format!("has no section `{anchor}`")),
+            .ok_or_else(|| Lack::Section(anchor.to_owned())),
     })
 }
 

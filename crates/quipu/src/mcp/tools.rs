@@ -241,11 +241,13 @@ fn perform(tool: &Tool, given: &mut Map<String, Value>, session: &Session) -> Re
     let words = words(operation, given, tool.left_out).map_err(usage)?;
     let matches = matches(operation, &words).map_err(usage)?;
     // Each call is a caller of its own: nothing is kept between two of them.
-    let session = Session { watched: OnceLock::new(), ..session.clone() };
+    let session = Session { watched: OnceLock::new(), aside: OnceLock::new(), ..session.clone() };
     let result = (operation.call)(&matches, &session);
     let words: Vec<OsString> = std::iter::once(operation.name.to_owned()).chain(words).map(OsString::from).collect();
     let warnings = session.watched.get().map(|watched| watched.take(operation.name, &words, &result)).unwrap_or_default();
-    result.map(|answer| warnings.iter().fold(answer, |answer, warning| answer.say(format!("warning: {warning}"))))
+    let aside = session.aside.get().and_then(|aside| aside.told(&result, false));
+    let warned = result.map(|answer| warnings.iter().fold(answer, |answer, warning| answer.say(format!("warning: {warning}"))));
+    warned.map(|answer| aside.into_iter().fold(answer, Answer::say))
 }
 
 /// The same in both forms: some hosts show a model only the text, others only the structure.

@@ -128,10 +128,11 @@ fn of_path(graph: &Graph, path: &str, into: bool, out: bool) -> Result<Answer, F
 
 fn render_broken(edge: &Edge) -> String {
     let (what, nearest) = match &edge.fate {
-        Fate::NoFile(nearest) => ("no such file", nearest),
-        Fate::NoSection(nearest) => ("no such section", nearest),
+        Fate::NoFile(nearest) => ("no such file", nearest.as_ref()),
+        Fate::NoSection(nearest) => ("no such section", nearest.as_ref()),
+        Fate::Unread(why) => return format!("unread  {} → {}: the file {why}\n", edge.from, edge.named()),
         Fate::Fine => return String::new(),
     };
-    let near = nearest.as_ref().map(|nearest| format!("; nearest: {nearest}")).unwrap_or_default();
+    let near = nearest.map(|nearest| format!("; nearest: {nearest}")).unwrap_or_default();
     format!("broken  {} → {}: {what}{near}\n", edge.from, edge.named())
 }

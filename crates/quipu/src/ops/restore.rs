@@ -32,7 +32,7 @@ impl Operate for Restore {
         let project = session.project()?;
         let mut change = Change::by(&session.actor);
         (change.why, change.lease) = (self.why, session.lease.clone());
-        let restored = project.store.restore_in(change, &path, at.as_ref())?;
-        Ok(receipt::answer(&restored.receipt))
+        let change = project.store.restoring(change, &path, at.as_ref())?;
+        Ok(receipt::answer(&project.judge(change)?.publish()?))
     }
 }

@@ -7,6 +7,7 @@ use quipu_store::{Patience, Store};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, count, exit};
+use crate::aside::told_in_status;
 use crate::flow_text::render_flow;
 use crate::session::Session;
 use crate::table::Operate;
@@ -61,6 +62,8 @@ impl Operate for Status {
         for path in &survey.waiting {
             text.push_str(&format!("  waiting  {path}: edited here, and not yet accepted by the shared store\n"));
         }
+        let conflicts = if project.store.order().is_some() { project.store.conflicts()? } else { Vec::new() };
+        conflicts.iter().for_each(|conflict| text.push_str(&told_in_status(conflict)));
         for (path, why) in &survey.strange {
             text.push_str(&format!("  strange  {path}: {why}\n"));
         }
@@ -98,6 +101,9 @@ impl Operate for Status {
         );
         if let Some((_, state)) = shared {
             answer.json["shared"] = state;
+            if !conflicts.is_empty() {
+                answer.json["conflicts"] = json!(conflicts);
+            }
         }
         if project.began_anew {
             answer = answer.say("there was no journal: what is on disk is its beginning");

@@ -6,7 +6,8 @@ use quipu_store::{Store, StoreError, Synced};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
-use crate::session::{Session, told_conflicts};
+use crate::aside::told_conflicts;
+use crate::session::Session;
 use crate::table::Operate;
 
 #[derive(Debug, Args)]
@@ -58,7 +59,7 @@ impl Operate for Sync {
                    "adopted": survey.adopted, "waiting": survey.waiting, "conflicts": synced.conflicts}),
             text,
         );
-        if let Some(told) = told_conflicts(&synced.conflicts) {
+        if let Some(told) = told_conflicts(&project.store, &synced.conflicts) {
             answer = answer.say(told);
         }
         for path in &survey.waiting {
@@ -83,7 +84,7 @@ fn follow(store: &Store, leave_at: Option<Instant>, synced: &mut Synced, json: b
                 away = false;
                 synced.to = more.to;
                 synced.conflicts.extend(more.conflicts.iter().cloned());
-                let told = told_conflicts(&more.conflicts).map(|told| format!("; {told}")).unwrap_or_default();
+                let told = told_conflicts(store, &more.conflicts).map(|told| format!("; {told}")).unwrap_or_default();
                 tell(json, "synced", &more, &format!("at revision {}{told}", more.to));
             }
             Err(StoreError::Unreachable { what, .. }) => {

@@ -143,7 +143,7 @@ pub async fn of_file(State(page): Shared, Query(asked): Query<OfFile>) -> Respon
 
 fn nearest(edge: &Edge) -> Option<&String> {
     match &edge.fate {
-        Fate::Fine => None,
+        Fate::Fine | Fate::Unread(_) => None,
         Fate::NoFile(near) | Fate::NoSection(near) => near.as_ref(),
     }
 }

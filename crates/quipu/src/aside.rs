@@ -1,0 +1,65 @@
+//! Edits of a working copy that met newer commits: what is said of them, by whichever command put them aside.
+
+use std::path::{Path, PathBuf};
+
+use quipu_protocol::Project;
+use quipu_store::{Conflict, Options, Store, conflict_names};
+
+use crate::answer::{Answer, Failure};
+
+/// The edits that lay aside before a command.
+#[derive(Debug, Clone)]
+pub struct Aside {
+    root: PathBuf,
+    before: Vec<String>,
+}
+
+impl Aside {
+    pub fn of(root: &Path) -> Aside {
+        Aside { root: root.to_owned(), before: conflict_names(&root.join(".quipu")) }
+    }
+
+    /// What is to be said of edits that the command put aside, where its answer does not name them.
+    pub fn told(&self, result: &Result<Answer, Failure>, json: bool) -> Option<String> {
+        let mut names = conflict_names(&self.root.join(".quipu"));
+        names.retain(|name| !self.before.contains(name) && !names_it(result, json, name));
+        if names.is_empty() {
+            return None;
+        }
+        let project = Project::open(&self.root, Options::default()).ok()?;
+        told_conflicts(&project.store, &names)
+    }
+}
+
+fn names_it(result: &Result<Answer, Failure>, json: bool, name: &str) -> bool {
+    match result {
+        Ok(answer) if json => answer.json.to_string().contains(name),
+        Ok(answer) => answer.text.contains(name) || answer.talk.iter().any(|line| line.contains(name)),
+        Err(failure) => failure.what.contains(name),
+    }
+}
+
+/// What was put aside, where it lies, and how it is taken back.
+pub fn told_conflicts(store: &Store, names: &[String]) -> Option<String> {
+    let all = store.conflicts().unwrap_or_default();
+    let known = |name: &String| all.iter().find(|conflict| conflict.kept == *name).and_then(|conflict| conflict.path.clone());
+    let told = |name: &String| match known(name) {
+        Some(path) => format!("an edit of {path} met a newer commit and was kept aside: {}", take_back(&path, name)),
+        None => format!("an edit met a newer commit and was kept aside: {name}"),
+    };
+    (!names.is_empty()).then(|| names.iter().map(told).collect::<Vec<_>>().join("\n"))
+}
+
+/// The line of `status` about an edit that lies aside.
+pub fn told_in_status(conflict: &Conflict) -> String {
+    match &conflict.path {
+        Some(path) => {
+            format!("  aside    {path}: an edit made here met a newer commit\n           do  {}\n", take_back(path, &conflict.kept))
+        }
+        None => format!("  aside    {}: an edit made here met a newer commit\n", conflict.kept),
+    }
+}
+
+fn take_back(path: &str, kept: &str) -> String {
+    format!("quipu write {path} --file {kept}; or delete that file")
+}
