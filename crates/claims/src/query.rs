@@ -246,23 +246,16 @@ mod tests {
         assert_eq!(checked[1].evidence[0].at, Place::new("manuscripts/ch01.md", 5));
     }
 
-    /// Seconds that a check of one sentence takes: names over and over, joined and apart, with a verb and a number.
-    fn seconds_for(sentence: &str, times: usize) -> f64 {
-        let pages = [page("c.md", Tier::L1, "# C\n\n## Otto\n- status: dead\n- rooms: 4\n- when: 1904\n\n## 奥托\n- 状态：已死\n")];
-        let claims = cut_claims(&format!("{} nine rooms in 1911.", sentence.repeat(times)));
-        assert_eq!(claims.len(), 1);
-        let (memory, passages) = (Memory::of(&pages), Passages::of([]).unwrap());
-        let begun = std::time::Instant::now();
-        let checked = check(&memory, &passages, &claims, &Bounds { chapter: Some(3), ..Bounds::default() });
-        assert!(checked[0].findings.len() < 10, "one sentence says a thing once");
-        begun.elapsed().as_secs_f64()
-    }
-
+    /// Names over and over, joined and apart, with a verb and a number.
     #[test]
-    fn a_sentence_full_of_one_name_costs_as_much_as_it_is_long() {
+    fn a_sentence_full_of_one_name_says_a_thing_once() {
+        let pages = [page("c.md", Tier::L1, "# C\n\n## Otto\n- status: dead\n- rooms: 4\n- when: 1904\n\n## 奥托\n- 状态：已死\n")];
+        let (memory, passages) = (Memory::of(&pages), Passages::of([]).unwrap());
         for sentence in ["Otto ", "Otto and ", "Otto smiled and ", "奥托和", "奥托说，"] {
-            let (short, long) = (seconds_for(sentence, 250), seconds_for(sentence, 4_000));
-            assert!(long < 60.0 * short.max(0.02), "`{sentence}`: {short} s for 250, {long} s for 4,000");
+            let claims = cut_claims(&format!("{} nine rooms in 1911.", sentence.repeat(1_000)));
+            assert_eq!(claims.len(), 1);
+            let checked = check(&memory, &passages, &claims, &Bounds { chapter: Some(3), ..Bounds::default() });
+            assert!(checked[0].findings.len() < 10, "{sentence}: {} findings", checked[0].findings.len());
         }
     }
 
