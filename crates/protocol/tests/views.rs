@@ -350,7 +350,7 @@ fn pointers_are_resolved_with_variables_wildcards_and_sections() {
         ],
         "the unit's own shelf; of two pointers to one path the first wins; what is bound to the unit comes last"
     );
-    assert_eq!(view.stages[0].files[3].text, "## u1: leases\nA lease ends by itself.\n\n");
+    assert_eq!(view.stages[0].files[3].text, "## u1: leases\nA lease ends by itself.\n");
     assert_eq!(view.absent.iter().map(|a| (a.name.as_str(), a.own)).collect::<Vec<_>>(), [("own/u1.md", true)]);
     assert_eq!((view.denied[1].path.as_str(), view.denied[1].files), ("secret/**", 2));
 }
