@@ -38,11 +38,14 @@ fn is_shared() -> bool {
 }
 
 /// What is another story on a shared store, and why.
-const OTHERWISE_SHARED: [(&str, &str); 6] = [
+const OTHERWISE_SHARED: [(&str, &str); 9] = [
     ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
+    ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
     ("book/verify-and-doctor", "throws `.quipu` away, and with it the tie to the store"),
     ("novel/judge-by-agent", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
+    ("novel/state", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
     ("relay/import", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
+    ("relay/state", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
     ("worldlog/finish", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
     ("worldlog/guide", "a picture of sessions that fall into one second, or do not"),
 ];
