@@ -30,10 +30,11 @@ impl Store {
             if !rest.is_empty() && rest.iter().all(|b| *b == 0) {
                 break; // what a power cut leaves
             }
-            let begun = text.strip_prefix(rest);
+            // A beginning of the text, as a crash leaves it, is completed.
+            let missing = text.strip_prefix(rest);
             let place = match written_behind {
-                _ if begun.is_some() => None,
-                Some(before) => match memchr::memmem::find(&rest[before..], text) {
+                _ if missing.is_some() => None,
+                Some(before) => match rest.get(before..).and_then(|behind| memchr::memmem::find(behind, text)) {
                     Some(place) => Some(before + place),
                     None => break, // someone has edited more than the end
                 },
@@ -43,9 +44,9 @@ impl Store {
                 self.move_behind(path, base.len() as u64, &rest[..place], text)?;
                 continue;
             }
-            match self.tree.append(path, begun.unwrap_or(text), Some(stamp), stamp.size)? {
-                Appended::Done(Some(stamp)) if begun.is_some() => return Ok(Appended::Done(Some(stamp))),
-                Appended::Done(_) if begun.is_none() => written_behind = Some(rest.len()),
+            match self.tree.append(path, missing.unwrap_or(text), Some(stamp), stamp.size)? {
+                Appended::Done(Some(stamp)) if missing.is_some() => return Ok(Appended::Done(Some(stamp))),
+                Appended::Done(_) if missing.is_none() => written_behind = Some(rest.len()),
                 Appended::Done(_) | Appended::Other => {}
                 Appended::Linked => return Ok(Appended::Linked),
             }

@@ -346,6 +346,33 @@ fn whoever_appends_by_hand_in_the_same_moment_keeps_the_file_and_every_byte() {
     }
 }
 
+/// Someone who cuts off what stands behind the journalled text, and writes less in its place, just when Quipu is about to append.
+struct Cutting(std::fs::File);
+
+impl Watch for Cutting {
+    fn before(&self, step: Step, _: usize) -> StepVerdict {
+        if step == Step::Append {
+            self.0.set_len("one\ntwo\n".len() as u64).unwrap();
+            (&self.0).write_all(b"less\n").unwrap();
+        }
+        StepVerdict::Go
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_off_meanwhile_holds_what_was_acknowledged() {
+    let (play, store) = begun();
+    store.judge(person().append(&at("meta/a.md"), "three\n")).unwrap().publish_behind().unwrap();
+    drop(store);
+    let mut file = std::fs::File::options().append(true).open(play.file("meta/a.md")).unwrap();
+    file.write_all(b"a long line by hand\n").unwrap();
+    let store = play.open_with(Options { watch: Some(Arc::new(Cutting(file))), ..Options::default() });
+    store.settle().unwrap();
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
+    assert_eq!(asides(&store, "meta/a.md"), [b"one\ntwo\nless\nthree\n".to_vec()]);
+    assert_eq!(store.verify().unwrap().problems, []);
+}
+
 #[test]
 fn a_crash_while_texts_change_places_loses_neither() {
     let (play, store) = begun();
