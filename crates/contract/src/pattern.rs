@@ -22,6 +22,10 @@ enum Token {
 
 /// More names than this in one pattern are a mistake.
 const MOST_HOLES: usize = 64;
+/// And so are more characters.
+const LONGEST: usize = 2048;
+/// From so many wildcards on it is remembered where the rest of a pattern was tried in vain: without that, each would multiply the work.
+const MANY_LOOPS: usize = 3;
 
 /// What the holes of a pattern stand for: `unit` → `ch05`.
 pub type Binding = BTreeMap<String, String>;
@@ -49,6 +53,9 @@ impl Eq for Pattern {}
 
 impl Pattern {
     pub fn parse(text: &str) -> Result<Pattern, String> {
+        if text.chars().count() > LONGEST {
+            return Err(format!("a path pattern may have at most {LONGEST} characters"));
+        }
         let mut tokens = Vec::with_capacity(text.len());
         let mut holes = Vec::new();
         let mut chars = text.chars().peekable();
@@ -78,6 +85,10 @@ impl Pattern {
                 '}' => return Err(format!("`{text}`: `}}` without `{{`")),
                 c => Token::Literal(c),
             });
+            // A wildcard that takes anything takes what its neighbour would.
+            if let [.., Token::DoubleStar, Token::Star | Token::DoubleStar] = tokens[..] {
+                tokens.pop();
+            }
         }
         if tokens.is_empty() {
             return Err("a path pattern may not be empty".into());
@@ -157,8 +168,7 @@ impl Pattern {
         if !path.starts_with(&self.prefix) {
             return None;
         }
-        let mut binding = Binding::new();
-        matches(&self.tokens, &self.holes, path, &mut binding).then_some(binding)
+        Matching::of(&self.tokens, &self.holes, path).whole()
     }
 
     /// Whether some path *looks* as if this pattern named it, though it does not. The path comes folded.
@@ -170,7 +180,7 @@ impl Pattern {
             };
             self.tokens.iter().flat_map(fold).collect()
         });
-        matches(tokens, &self.holes, folded, &mut Binding::new())
+        Matching::of(tokens, &self.holes, folded).whole().is_some()
     }
 
     /// Whether some path is named by both patterns.
@@ -210,56 +220,93 @@ fn render(tokens: &[Token], holes: &[String]) -> String {
     text
 }
 
-fn matches(mut tokens: &[Token], holes: &[String], mut path: &str, binding: &mut Binding) -> bool {
-    loop {
-        let Some((first, rest)) = tokens.split_first() else {
-            return path.is_empty();
-        };
-        match first {
-            Token::Literal(c) => match path.strip_prefix(*c) {
-                Some(behind) => path = behind,
-                None => return false,
-            },
-            Token::AnyChar => match path.chars().next() {
-                Some(c) if c != '/' => path = &path[c.len_utf8()..],
-                _ => return false,
-            },
-            Token::DoubleStar => {
-                if rest.first() == Some(&Token::Literal('/')) && matches(&rest[1..], holes, path, binding) {
-                    return true;
-                }
-                return rest.is_empty() || ends(path).any(|taken| matches(rest, holes, &path[taken..], binding));
-            }
-            Token::Star => {
-                let part = &path[..path.find('/').unwrap_or(path.len())];
-                return ends(part).rev().any(|taken| matches(rest, holes, &path[taken..], binding));
-            }
-            Token::Hole(at) => {
-                let name = &holes[usize::from(*at)];
-                let part = &path[..path.find('/').unwrap_or(path.len())];
-                // Longest first, so that `{agent}` takes the whole part; never nothing.
-                return ends(part)
-                    .rev()
-                    .filter(|taken| *taken > 0)
-                    .any(|taken| captures((name, &path[..taken]), rest, holes, &path[taken..], binding));
-            }
-        }
-        tokens = rest;
-    }
+/// A pattern against one path.
+struct Matching<'m> {
+    tokens: &'m [Token],
+    holes: &'m [String],
+    path: &'m str,
+    binding: Binding,
+    /// For each wildcard and each place of the path: whether the rest was tried there in vain. Empty where there are few wildcards.
+    in_vain: Vec<bool>,
 }
 
-/// Whether the rest matches if a name stands for a value: one name means one value.
-fn captures((name, value): (&str, &str), rest: &[Token], holes: &[String], path: &str, binding: &mut Binding) -> bool {
-    match binding.get(name) {
-        Some(bound) => bound == value && matches(rest, holes, path, binding),
-        None => {
-            binding.insert(name.to_owned(), value.to_owned());
-            let found = matches(rest, holes, path, binding);
+impl<'m> Matching<'m> {
+    fn of(tokens: &'m [Token], holes: &'m [String], path: &'m str) -> Self {
+        let loops = tokens.iter().filter(|token| is_loop(token)).count();
+        let in_vain = if loops < MANY_LOOPS { Vec::new() } else { vec![false; tokens.len() * (path.len() + 1)] };
+        Matching { tokens, holes, path, binding: Binding::new(), in_vain }
+    }
+
+    fn whole(mut self) -> Option<Binding> {
+        self.matches(0, 0).then_some(self.binding)
+    }
+
+    /// Whether the tokens from `at` match the path from `from`.
+    fn matches(&mut self, mut at: usize, mut from: usize) -> bool {
+        while let Some(token) = self.tokens.get(at) {
+            match token {
+                Token::Literal(c) if self.path[from..].starts_with(*c) => from += c.len_utf8(),
+                Token::AnyChar => match self.path[from..].chars().next() {
+                    Some(c) if c != '/' => from += c.len_utf8(),
+                    _ => return false,
+                },
+                Token::Literal(_) => return false,
+                Token::Star | Token::DoubleStar | Token::Hole(_) => return self.wildcard(at, from),
+            }
+            at += 1;
+        }
+        from == self.path.len()
+    }
+
+    fn wildcard(&mut self, at: usize, from: usize) -> bool {
+        let place = at * (self.path.len() + 1) + from;
+        if self.in_vain.get(place) == Some(&true) {
+            return false;
+        }
+        let found = match self.tokens[at] {
+            Token::DoubleStar => self.anything(at + 1, from),
+            Token::Hole(name) => self.name(usize::from(name), at + 1, from),
+            _ => ends(self.part(from)).rev().any(|taken| self.matches(at + 1, from + taken)),
+        };
+        if !found && let Some(in_vain) = self.in_vain.get_mut(place) {
+            *in_vain = true;
+        }
+        found
+    }
+
+    /// The rest of the part of the path that `from` is in.
+    fn part(&self, from: usize) -> &'m str {
+        let rest = &self.path[from..];
+        &rest[..rest.find('/').unwrap_or(rest.len())]
+    }
+
+    fn anything(&mut self, rest: usize, from: usize) -> bool {
+        if self.tokens.get(rest) == Some(&Token::Literal('/')) && self.matches(rest + 1, from) {
+            return true;
+        }
+        rest == self.tokens.len() || ends(&self.path[from..]).any(|taken| self.matches(rest, from + taken))
+    }
+
+    /// Longest first, so that `{agent}` takes the whole part; never nothing. One name means one value.
+    fn name(&mut self, hole: usize, rest: usize, from: usize) -> bool {
+        let name = &self.holes[hole];
+        if let Some(bound) = self.binding.get(name) {
+            let end = from + bound.len();
+            return self.part(from).starts_with(bound.as_str()) && self.matches(rest, end);
+        }
+        let again = self.holes[hole + 1..].contains(name);
+        ends(self.part(from)).rev().filter(|taken| *taken > 0).any(|taken| {
+            self.binding.insert(name.clone(), self.path[from..from + taken].to_owned());
+            if again {
+                // What was tried in vain was tried with another value.
+                self.in_vain.fill(false);
+            }
+            let found = self.matches(rest, from + taken);
             if !found {
-                binding.remove(name);
+                self.binding.remove(name);
             }
             found
-        }
+        })
     }
 }
 
@@ -363,6 +410,33 @@ mod tests {
         assert!(pattern("meta/glossary.md").looks_like(&folded("Meta/GLOSSARY.md")));
         assert!(pattern("drafts/{unit}-draft.md").looks_like(&folded("drafts/ch01-DRAFT.md")));
         assert!(!pattern("meta/glossary.md").looks_like(&folded("meta/glossaries.md")));
+    }
+
+    /// Each of these would take longer than anyone waits if every wildcard multiplied the work.
+    #[test]
+    fn many_wildcards_are_matched_in_no_time() {
+        let name = "a".repeat(200);
+        assert!(pattern(&format!("{}x", "**".repeat(40))).matches(&format!("{name}/{name}")).is_none());
+        assert!(pattern(&format!("{}X", "**?".repeat(40))).matches(&format!(".sessions/{name}")).is_none());
+        assert!(pattern(&format!("**/{}b", "*a".repeat(30))).matches(&format!("sessions/{name}")).is_none());
+        assert!(pattern(&format!("**/{}b", "*a".repeat(30))).matches(&format!("sessions/{name}b")).is_some());
+        assert!(pattern("{a}*?*?*?*{a}*?*x").matches(&name[..60]).is_none());
+        assert!(Pattern::parse(&"*?".repeat(LONGEST)).is_err());
+    }
+
+    #[test]
+    fn what_was_tried_in_vain_with_one_value_is_tried_with_the_next() {
+        assert_eq!(pattern("*{a}*-*{a}.md").matches("xab-cab.md").unwrap()["a"], "b");
+        assert_eq!(pattern("{a}-*{a}*").matches("ch-1-ch-2").unwrap()["a"], "ch");
+        assert!(pattern("*{a}*-*{a}.md").matches("xy-z.md").is_none());
+    }
+
+    #[test]
+    fn wildcards_side_by_side_are_one() {
+        for text in ["a/****/b", "a/***/b"] {
+            assert!(pattern(text).matches("a/b").is_some() && pattern(text).matches("a/x/y/b").is_some(), "{text}");
+            assert_eq!(pattern(text).as_str(), text);
+        }
     }
 
     #[test]

@@ -50,11 +50,7 @@ pub struct Reading {
 
 /// Reads `PATH` or `PATH#section`, now or at an older version, if the actor may.
 pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<&str>) -> Result<Reading, ReadError> {
-    let (path, section) = match pointer.split_once('#') {
-        Some((path, section)) => (path, Some(section.to_owned())),
-        None => (pointer, None),
-    };
-    let path = ProjectPath::parse(path)?;
+    let (path, section) = split_pointer(project, pointer)?;
     let readable = may_read(project, actor, &path)?;
     if at.is_none() && project.contract.index_path().as_ref() == Some(&path) {
         refresh_index(project)?;
@@ -97,6 +93,21 @@ pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<
     }
     let body = document.slice(&found.range).as_bytes().to_vec();
     Ok(Reading { line: found.line, section: Some(document.anchor_of(found).to_owned()), version, bytes: body, path })
+}
+
+/// The path and the section of a pointer. A file may have a `#` in its name: the longest name that is there is meant.
+fn split_pointer(project: &Project, pointer: &str) -> Result<(ProjectPath, Option<String>), ReadError> {
+    let Some((first, section)) = pointer.split_once('#') else { return Ok((ProjectPath::parse(pointer)?, None)) };
+    let there = |name: &str| ProjectPath::parse(name).ok().filter(|path| matches!(project.store.look_of(path), Ok(Some(_))));
+    if let Some(path) = there(pointer) {
+        return Ok((path, None));
+    }
+    for (at, _) in pointer.rmatch_indices('#').filter(|(at, _)| *at > first.len()) {
+        if let Some(path) = there(&pointer[..at]) {
+            return Ok((path, Some(pointer[at + 1..].to_owned())));
+        }
+    }
+    Ok((ProjectPath::parse(first)?, Some(section.to_owned())))
 }
 
 /// So many sections are named before the rest is only counted.

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use files::{Current, current_files, load};
+use files::{Current, covers, current_files, is_not_searched, load, version_of};
 pub(crate) use kept::KeptIndex;
 use quipu_contract::{Actor, Pattern, ProjectPath, Readable};
 use quipu_store::{Sight, StoreError};
@@ -57,6 +57,8 @@ pub struct Recalled {
     pub answer: Answer,
     /// Files that had changed since the index last saw them, and were read for this answer.
     pub read_anew: usize,
+    /// Files among those asked that could not be searched: no UTF-8, or too large.
+    pub not_searched: Vec<String>,
 }
 
 /// Where the index of a project is.
@@ -96,8 +98,9 @@ impl Asking<'_> {
     fn recall_as_covered(&self) -> Result<Option<Recalled>, RecallError> {
         let project = self.project;
         let folder = index_folder(project);
-        let as_it_is =
-            |index: &Arc<Index>| self.answer(UpToDate { index: Arc::clone(index), fresh: Vec::new(), gone: Vec::new(), read_anew: 0 });
+        let as_it_is = |index: &Arc<Index>| {
+            self.answer(UpToDate { index: Arc::clone(index), fresh: Vec::new(), gone: Vec::new(), read_anew: Vec::new() })
+        };
         let covers = |index: &Index, sight: Sight| project.index.is_complete(&folder, index, sight, project.contract.mark);
         let answered = if KeptIndex::is_large(&folder) {
             // Thousands of files: they are looked at while the answer is worked out, and it holds if nothing has changed.
@@ -140,12 +143,23 @@ impl Asking<'_> {
         // Sections that were indexed by words alone are read by the encoder when it is first wanted.
         if ask.use_model
             && answer.encoded < answer.sections
-            && read_anew == 0
+            && read_anew.is_empty()
             && let Ok(index) = write(project, &folder, &[], &[], ask, false)
         {
             answer = index.recall_with(&overlay, ask.question, &options)?;
         }
-        Ok(Recalled { answer, read_anew })
+        // What is hidden from someone is not counted for them either.
+        let read_anew = read_anew.iter().filter(|path| readable.as_ref().is_none_or(|readable| readable.contains(*path))).count();
+        let covered =
+            index.files().filter(|(path, ..)| !fresh.iter().any(|file| file.path == *path) && !gone.iter().any(|gone| gone == path));
+        let noted = covered.chain(fresh.iter().map(|file| (file.path.as_str(), file.version.as_str(), file.tier)));
+        let not_searched: Vec<String> = noted
+            .filter(|(path, version, tier)| is_not_searched(version) && visible(path, *tier))
+            .map(|(path, ..)| path.to_owned())
+            .collect();
+        answer.files -= not_searched.len().min(answer.files);
+        answer.hits.iter_mut().for_each(|hit| hit.version.truncate(version_of(&hit.version).len()));
+        Ok(Recalled { answer, read_anew, not_searched })
     }
 }
 
@@ -159,10 +173,10 @@ fn readable(project: &Project, actor: &Actor, index: &Index, fresh: &mut Vec<Fil
     let binding = project.contract.actor_binding(actor);
     let mut files: BTreeMap<String, Current> = BTreeMap::new();
     for (path, version, tier) in index.files() {
-        files.insert(path.to_owned(), Current { tier, version: version.to_owned() });
+        files.insert(path.to_owned(), Current { tier, version: version_of(version).to_owned() });
     }
     for file in fresh.iter() {
-        files.insert(file.path.clone(), Current { tier: file.tier, version: file.version.clone() });
+        files.insert(file.path.clone(), Current { tier: file.tier, version: version_of(&file.version).to_owned() });
     }
     let mut readable = BTreeSet::new();
     for (path, current) in files {
@@ -187,7 +201,8 @@ struct UpToDate {
     index: Arc<Index>,
     fresh: Vec<FileText>,
     gone: Vec<String>,
-    read_anew: usize,
+    /// Paths of files that were read.
+    read_anew: Vec<String>,
 }
 
 fn bring_up_to_date(
@@ -204,9 +219,9 @@ fn bring_up_to_date(
         Err(error) if error.needs_rebuild() => None,
         Err(error) => return Err(error.into()),
     };
-    let (stale, gone) = match &opened {
-        Some(index) => compare(index, current),
-        None => (current.keys().map(String::as_str).collect(), Vec::new()),
+    let (texts, gone) = match &opened {
+        Some(index) => beyond(project, index, current)?,
+        None => beyond(project, &Index::empty(), current)?,
     };
     let covered = |index: &Index| {
         if let Some(sight) = sight {
@@ -214,26 +229,22 @@ fn bring_up_to_date(
         }
     };
     if let Some(index) = opened
-        && stale.is_empty()
+        && texts.is_empty()
         && gone.is_empty()
         && !ask.complete
     {
         covered(&index);
-        return Ok(UpToDate { index, fresh: Vec::new(), gone: Vec::new(), read_anew: 0 });
+        return Ok(UpToDate { index, fresh: Vec::new(), gone: Vec::new(), read_anew: Vec::new() });
     }
-    let mut texts = Vec::new();
-    for path in &stale {
-        texts.extend(load(project, path, &current[*path], None)?);
-    }
-    let read_anew = texts.len();
+    let read_anew: Vec<String> = texts.iter().map(|file| file.path.clone()).collect();
     match write(project, folder, &texts, &gone, ask, anew) {
         Ok(index) => {
-            // Another process may have written meanwhile: what is there now decides.
-            let (stale, gone) = compare(&index, current);
-            if stale.is_empty() && gone.is_empty() {
+            // Another process may have written meanwhile, what it saw before: then the files as they are now are laid over it.
+            let (fresh, gone) = beyond(project, &index, current)?;
+            if fresh.is_empty() && gone.is_empty() {
                 covered(&index);
             }
-            Ok(UpToDate { index, fresh: Vec::new(), gone: Vec::new(), read_anew })
+            Ok(UpToDate { index, fresh, gone, read_anew })
         }
         // A folder that cannot be written is still searched, with what is new laid over the index.
         Err(Error::Io(_)) if anew => Ok(UpToDate { index: Arc::new(Index::empty()), fresh: texts, gone, read_anew }),
@@ -255,12 +266,25 @@ fn compare<'c>(index: &Index, current: &'c BTreeMap<String, Current>) -> (Vec<&'
             gone.push(other.to_owned());
         }
         match covered.next_if(|(other, ..)| other == path) {
-            Some((_, version, tier)) if version == file.version && tier == file.tier => {}
+            Some((_, noted, tier)) if covers(noted, &file.version) && tier == file.tier => {}
             _ => stale.push(path.as_str()),
         }
     }
     gone.extend(covered.map(|(path, ..)| path.to_owned()));
     (stale, gone)
+}
+
+/// The files that the index does not cover at their current version, read anew, and those it covers in vain.
+fn beyond(project: &Project, index: &Index, current: &BTreeMap<String, Current>) -> Result<(Vec<FileText>, Vec<String>), StoreError> {
+    let (stale, mut gone) = compare(index, current);
+    let mut fresh = Vec::new();
+    for path in stale {
+        match load(project, path, &current[path], None)? {
+            Some(file) => fresh.push(file),
+            None => gone.push(path.to_owned()),
+        }
+    }
+    Ok((fresh, gone))
 }
 
 fn write(project: &Project, folder: &Path, texts: &[FileText], gone: &[String], ask: &Ask<'_>, anew: bool) -> Result<Arc<Index>, Error> {

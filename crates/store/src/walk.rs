@@ -125,6 +125,8 @@ struct Waiting {
     folders: Vec<(String, bool)>,
     /// How many are being looked at: more may come from these.
     held: usize,
+    /// How many threads wait for more. Mostly there is one thread, and nobody to be woken.
+    asleep: usize,
 }
 
 impl Folders {
@@ -139,8 +141,11 @@ impl Folders {
     }
 
     fn add(&self, folder: String, only_known: bool) {
-        self.waiting().folders.push((folder, only_known));
-        self.changed.notify_one();
+        let mut waiting = self.waiting();
+        waiting.folders.push((folder, only_known));
+        if waiting.asleep > 0 {
+            self.changed.notify_one();
+        }
     }
 
     /// As long as this is held, more may come.
@@ -160,7 +165,9 @@ impl Folders {
             if waiting.held == 0 {
                 return None;
             }
+            waiting.asleep += 1;
             waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            waiting.asleep -= 1;
         }
     }
 }
@@ -170,8 +177,11 @@ struct Held<'f>(&'f Folders);
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.0.waiting().held -= 1;
-        self.0.changed.notify_all();
+        let mut waiting = self.0.waiting();
+        waiting.held -= 1;
+        if waiting.asleep > 0 {
+            self.0.changed.notify_all();
+        }
     }
 }
 

@@ -112,19 +112,17 @@ impl<'t> Document<'t> {
         &self.sections[after.saturating_sub(1)]
     }
 
+    /// The sections with headings from the outermost down to this one.
+    pub fn headings(&self, section: &Section) -> impl Iterator<Item = &Section> {
+        let above = std::iter::successors(Some(self.section(section.id)), |below| below.parent.map(|id| self.section(id)));
+        let mut path: Vec<&Section> = above.filter(|section| section.level > 0).collect();
+        path.reverse();
+        path.into_iter()
+    }
+
     /// The titles from the outermost heading down to this section.
     pub fn heading_path(&self, section: &Section) -> Vec<&str> {
-        let mut path = Vec::new();
-        let mut at = Some(section.id);
-        while let Some(id) = at {
-            let section = &self.sections[id.0];
-            if section.level > 0 {
-                path.push(section.title.as_str());
-            }
-            at = section.parent;
-        }
-        path.reverse();
-        path
+        self.headings(section).map(|section| section.title.as_str()).collect()
     }
 
     /// The sections directly under this one.

@@ -1,7 +1,7 @@
 //! Front matter: the YAML (`---`) or TOML (`+++`) block that may open a file.
 //!
 //! A block counts only when its fence is the very first line (after a byte-order mark) and the line after
-//! it is not blank: a document may open with a thematic break. A malformed block is a value with its line,
+//! it is not blank, and when it holds keys: a document may open with a thematic break. A malformed block is a value with its line,
 //! never a reason to reject the document; what the keys mean is left to the contract.
 
 use std::ops::Range;
@@ -59,6 +59,11 @@ pub(crate) fn parse_front(text: &str, base: usize) -> Option<FrontMatter> {
         if bare == fence || (syntax == Syntax::Yaml && bare == "...") {
             let content = start..at;
             let value = parse_value(&text[content.clone()], syntax, 2);
+            // Keys make front matter. Anything else that can be read is text between two thematic breaks.
+            let has_keys = value.as_ref().map_or(true, Value::is_object);
+            if !has_keys && !text[content.clone()].trim().is_empty() {
+                return None;
+            }
             return Some(FrontMatter { syntax, range: base..at + line.len(), content, value });
         }
         if first && bare.is_empty() {
@@ -129,6 +134,16 @@ mod tests {
         let value = front.value.unwrap();
         assert_eq!(value["title"], "奥托");
         assert_eq!(value["tags"][1], "scene");
+    }
+
+    #[test]
+    fn text_between_two_breaks_is_text() {
+        for text in ["---\n# H\n\nbody\n---\n", "---\n# Only a heading\n---\n", "---\n- a\n- b\n---\n"] {
+            assert!(parse_front(text, 0).is_none(), "{text:?}");
+        }
+        assert!(parse_front("---\n---\n", 0).is_some());
+        assert!(parse_front("---\n# a comment\ntitle: x\n---\n", 0).is_some());
+        assert!(parse_front("---\ntitle: [x\n---\n", 0).is_some_and(|front| front.value.is_err()));
     }
 
     #[test]

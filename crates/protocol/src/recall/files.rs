@@ -1,9 +1,11 @@
 //! The files that recall searches, at their current versions, cut into sections.
 //!
 //! What a template says about a file is not memory: lines that stand in the template of a file are left
-//! out, and so are HTML comments. A section with nothing of its own is not searched.
+//! out, and so are HTML comments. A section with nothing of its own is not searched. Front matter is searched as a section of
+//! its own. A file that cannot be searched is remembered as such, so that an answer can name it.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 
 use quipu_contract::{Class, Contract, Language, ProjectPath};
 use quipu_store::{Sight, StoreError};
@@ -13,9 +15,35 @@ use quipu_text::recall::{FileText, Section, Tier};
 use crate::index_file::refresh_index;
 use crate::library::Library;
 use crate::project::Project;
+use crate::reading::find_section;
 
 /// Longer files hold data, not memory.
 const LARGEST: usize = 8 << 20;
+/// Raised when a file of the same version would be cut into other sections: then it is read anew.
+const READING: &str = " 2";
+/// Stands behind the version of a file that is no text, or too much of it.
+const NOT_SEARCHED: &str = " not searched";
+
+/// What the index notes of a file as its version.
+fn noted(version: &str, is_searched: bool) -> String {
+    format!("{version}{READING}{}", if is_searched { "" } else { NOT_SEARCHED })
+}
+
+/// The version of a file, from what the index notes of it.
+pub(super) fn version_of(noted: &str) -> &str {
+    noted.split(' ').next().unwrap_or(noted)
+}
+
+/// Whether the index notes that a file could not be searched.
+pub(super) fn is_not_searched(noted: &str) -> bool {
+    noted.ends_with(NOT_SEARCHED)
+}
+
+/// Whether the index covers a file at this version.
+pub(super) fn covers(noted: &str, version: &str) -> bool {
+    let rest = noted.strip_prefix(version).and_then(|rest| rest.strip_prefix(READING));
+    rest.is_some_and(|rest| rest.is_empty() || rest == NOT_SEARCHED)
+}
 
 /// A file that can be searched, at its current version.
 pub(super) struct Current {
@@ -42,7 +70,7 @@ pub(super) fn current_files(project: &Project) -> Result<(BTreeMap<String, Curre
             current.insert(file.path.clone(), Current { tier, version: version.to_string() });
         }
     }
-    for path in survey.free.iter().filter(|p| p.ends_with(".md")) {
+    for path in survey.free.iter().filter(|path| has_ending(path, &MARKDOWN)) {
         let Ok(parsed) = ProjectPath::parse(path) else { continue };
         if let Some(version) = project.store.look_of(&parsed)? {
             current.insert(path.clone(), Current { tier: Tier::L1, version });
@@ -51,32 +79,48 @@ pub(super) fn current_files(project: &Project) -> Result<(BTreeMap<String, Curre
     Ok((current, sight))
 }
 
+const MARKDOWN: [&str; 2] = [".md", ".markdown"];
+
 fn is_memory(path: &str) -> bool {
-    path != "quipu.toml" && [".md", ".txt", ".json"].iter().any(|ending| path.ends_with(ending))
+    path != "quipu.toml" && (has_ending(path, &MARKDOWN) || has_ending(path, &[".txt", ".json"]))
+}
+
+/// Whether a path has one of some endings, in whatever letter case.
+fn has_ending(path: &str, endings: &[&str]) -> bool {
+    endings
+        .iter()
+        .any(|ending| path.len().checked_sub(ending.len()).is_some_and(|at| path.as_bytes()[at..].eq_ignore_ascii_case(ending.as_bytes())))
 }
 
 /// The sections of a file, or only those a role may read.
 pub(super) fn load(project: &Project, path: &str, current: &Current, only: Option<&[String]>) -> Result<Option<FileText>, StoreError> {
     let Ok(parsed) = ProjectPath::parse(path) else { return Ok(None) };
     let Some((bytes, _)) = project.store.read(&parsed)? else { return Ok(None) };
-    // What is no text, or too much of it, is covered as a file without sections: it need not be looked at again.
-    let text = String::from_utf8(bytes).ok().filter(|text| text.len() <= LARGEST).unwrap_or_default();
+    let Some(text) = String::from_utf8(bytes).ok().filter(|text| text.len() <= LARGEST) else {
+        // Covered as a file without sections: it need not be looked at again.
+        let version = noted(&current.version, false);
+        return Ok(Some(FileText { path: path.to_owned(), version, tier: current.tier, sections: Vec::new() }));
+    };
     let furniture = Furniture::of(&project.contract, &project.library, &parsed);
     let document = Document::parse(&text);
-    let ranges: Option<Vec<_>> =
-        only.map(|names| names.iter().filter_map(|name| document.find(name).ok()).map(|s| s.range.clone()).collect());
-    let sections = document
-        .sections()
-        .iter()
-        .filter(|s| ranges.as_ref().is_none_or(|ranges| ranges.iter().any(|r| r.start <= s.range.start && s.range.end <= r.end)))
-        .map(|section| Section {
-            line: u32::try_from(section.line).unwrap_or(u32::MAX),
-            heading_path: document.heading_path(section).into_iter().map(str::to_owned).collect(),
-            text: furniture.removed(without_comments(document.slice(&section.body))),
-        })
-        .filter(|section| !section.text.trim().is_empty())
-        .collect();
-    Ok(Some(FileText { path: path.to_owned(), version: current.version.clone(), tier: current.tier, sections }))
+    let ranges: Option<Vec<Range<usize>>> =
+        only.map(|names| names.iter().filter_map(|name| find_section(&document, name).ok()).map(|s| s.range.clone()).collect());
+    let shown = |section: &quipu_text::Section| {
+        ranges.as_ref().is_none_or(|ranges| ranges.iter().any(|r| r.start <= section.range.start && section.range.end <= r.end))
+    };
+    let front = document.front_matter().filter(|_| ranges.is_none()).map(|front| Section {
+        line: 1,
+        heading_path: Vec::new(),
+        text: furniture.removed(document.slice(&front.content).to_owned()),
+    });
+    let sections = document.sections().iter().filter(|section| shown(section)).map(|section| Section {
+        line: u32::try_from(section.line).unwrap_or(u32::MAX),
+        // Headings above a section that alone may be read are not for this reader either.
+        heading_path: document.headings(section).filter(|above| shown(above)).map(|above| above.title.clone()).collect(),
+        text: furniture.removed(without_comments(document.slice(&section.body))),
+    });
+    let sections = front.into_iter().chain(sections).filter(|section| !section.text.trim().is_empty()).collect();
+    Ok(Some(FileText { path: path.to_owned(), version: noted(&current.version, true), tier: current.tier, sections }))
 }
 
 /// The lines of a file's template, in both languages: they tell how to use the file and say nothing of the project.

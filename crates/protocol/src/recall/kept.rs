@@ -20,7 +20,7 @@ const LARGE: u64 = if cfg!(test) { 512 } else { 128 << 10 };
 
 const NOTE: &str = "complete";
 /// Raised when what counts as memory changes, so that notes of an older program are not believed.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What a running process keeps between questions.
 #[derive(Debug, Default)]

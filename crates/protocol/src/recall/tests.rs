@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use quipu_contract::ActorName;
 use quipu_store::{Change, Options as StoreOptions, Store};
 
 use super::*;
@@ -90,4 +91,72 @@ fn a_note_never_stands_before_the_files() {
         }
         assert_eq!(asked(&open(), "gull").answer, right);
     }
+}
+
+/// Another process may publish an index of what it saw before, at any moment: what it lacks is read from the files.
+#[test]
+fn an_index_of_earlier_files_is_laid_over_with_the_files() {
+    let home = tempfile::tempdir().unwrap();
+    let root = home.path();
+    put(root, "notes/a.md", "# A\n\nA heron.\n");
+    put(root, "b.md", "# B\n\nA stork.\n");
+    let project = project(root, &contract("L1"));
+    asked(&project, "heron");
+    let of_others = project.index.open(&index_folder(&project)).unwrap();
+    let path = ProjectPath::parse("notes/a.md").unwrap();
+    project.store.judge(Change::by(&Actor::Person).append(&path, "\nAnd a gull.\n")).unwrap().publish().unwrap();
+    std::fs::remove_file(root.join("b.md")).unwrap();
+    let (current, _) = current_files(&project).unwrap();
+    let (fresh, gone) = beyond(&project, &of_others, &current).unwrap();
+    assert_eq!(fresh.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["notes/a.md"]);
+    assert!(fresh[0].sections[0].text.contains("gull"));
+    let asking = Asking {
+        project: &project,
+        actor: &Actor::Person,
+        ask: &Ask { question: "gull stork", k: 5, within: None, tier: None, use_model: false, complete: false },
+    };
+    let recalled = asking.answer(UpToDate { index: of_others, fresh, gone, read_anew: Vec::new() }).unwrap();
+    assert_eq!(paths(&recalled), ["notes/a.md"]);
+}
+
+#[test]
+fn what_cannot_be_searched_is_named_and_not_counted() {
+    let home = tempfile::tempdir().unwrap();
+    let root = home.path();
+    put(root, "notes/a.MD", "---\ntags: [heron]\n---\n\nA stork.\n");
+    std::fs::create_dir_all(root.join("notes")).unwrap();
+    std::fs::write(root.join("notes/latin.md"), b"caf\xe9\n").unwrap();
+    std::fs::write(root.join("notes/long.txt"), "word ".repeat((8 << 20) / 5 + 1)).unwrap();
+    let project = project(root, &contract("L1"));
+    for _ in 0..2 {
+        let recalled = asked(&project, "heron");
+        assert_eq!((recalled.answer.hits[0].line, recalled.answer.hits[0].path.as_str()), (1, "notes/a.MD"));
+        assert_eq!(recalled.not_searched, ["notes/latin.md", "notes/long.txt"]);
+        assert_eq!(recalled.answer.files, 1);
+    }
+    let ask =
+        Ask { question: "word", k: 5, within: Some(Pattern::parse("**/a.MD").unwrap()), tier: None, use_model: false, complete: false };
+    assert_eq!(recall(&project, &Actor::Person, &ask).unwrap().not_searched, [""; 0]);
+}
+
+#[test]
+fn a_role_finds_its_own_section_and_learns_nothing_of_others() {
+    let home = tempfile::tempdir().unwrap();
+    let root = home.path();
+    let rules = "\n[roles.reader]\ntitle = \"Reader\"\nduty = \"reading\"\nread = [{ path = \"notes/plan.md\", section = \"ch01\" }]\n";
+    put(
+        root,
+        "notes/plan.md",
+        "# The Secret Title\n\n## ch01: Leases\n\nA quokka.\n\n### More\n\nA wombat.\n\n## ch02: Locks\n\nA quoll.\n",
+    );
+    put(root, "notes/hidden.md", "# Hidden\n\nA quokka.\n");
+    let project = project(root, &(contract("L1") + rules));
+    let reader = Actor::Agent { role: Some(ActorName::parse("reader").unwrap()), unit: None, agent: None };
+    let ask = |question| Ask { question, k: 5, within: None, tier: None, use_model: false, complete: false };
+    let found = recall(&project, &reader, &ask("quokka wombat quoll")).unwrap();
+    let mut paths: Vec<Vec<String>> = found.answer.hits.iter().map(|hit| hit.heading_path.clone()).collect();
+    paths.sort();
+    assert_eq!(paths, [vec!["ch01: Leases"], vec!["ch01: Leases", "More"]]);
+    put(root, "notes/hidden.md", "# Hidden\n\nA quokka and another.\n");
+    assert_eq!(recall(&project, &reader, &ask("quokka")).unwrap().read_anew, 0);
 }

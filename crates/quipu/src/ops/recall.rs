@@ -35,7 +35,13 @@ impl Operate for Recall {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let within = match &self.within {
-            Some(glob) => Some(Pattern::parse(glob).map_err(|what| Failure::usage(what, "--in 'meta/**'"))?),
+            Some(glob) => {
+                let pattern = Pattern::parse(glob).map_err(|what| Failure::usage(what, "--in 'meta/**'"))?;
+                if let Some(name) = pattern.holes().next() {
+                    return Err(Failure::usage(format!("`{glob}`: `{{{name}}}` stands for nothing here"), "--in 'meta/**'"));
+                }
+                Some(pattern)
+            }
             None => None,
         };
         let tier = match self.tier.as_deref() {
@@ -63,11 +69,14 @@ impl Operate for Recall {
         }
         let mut told = Answer::new(
             json!({"hits": hits, "covers": {"current": true, "files": answer.files, "sections": answer.sections,
-                   "encoded": answer.encoded, "read_anew": recalled.read_anew}}),
+                   "encoded": answer.encoded, "read_anew": recalled.read_anew, "not_searched": recalled.not_searched}}),
             text,
         );
         let files = if answer.files == 1 { "file" } else { "files" };
         told = told.say(format!("searched {} sections of {} {files}, all at their current versions", answer.sections, answer.files));
+        if !recalled.not_searched.is_empty() {
+            told = told.say(format!("not searched, since larger than 8 MB or not UTF-8: {}", recalled.not_searched.join(", ")));
+        }
         if !self.no_model && answer.encoded < answer.sections {
             told = told.say(format!("the encoder has read {} of them: quipu recall --complete reads the rest", answer.encoded));
         }

@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use super::Damage;
 
@@ -47,57 +49,102 @@ fn checksum(bytes: &[u8]) -> u32 {
 #[derive(Debug, Clone)]
 pub enum Source {
     /// Read where needed; stays readable after another process removed the name.
-    Disk(Arc<File>, u64),
+    Disk(Arc<OnDisk>),
     /// Held whole.
     Memory(Arc<[u8]>),
 }
 
+/// An opened file, and all its bytes once a process that is asked again wants them.
+#[derive(Debug)]
+pub struct OnDisk {
+    file: File,
+    len: u64,
+    kept: OnceLock<Box<[u8]>>,
+}
+
+impl OnDisk {
+    fn read_into(&self, start: u64, bytes: &mut [u8]) -> Result<(), Damage> {
+        if start.checked_add(bytes.len() as u64).is_none_or(|end| end > self.len) {
+            return Err(Damage::Short);
+        }
+        self.file.read_exact_at(bytes, start).map_err(|_| Damage::Short)
+    }
+}
+
+/// Some of the bytes that are in memory.
+fn some(bytes: &[u8], start: u64, len: usize) -> Result<&[u8], Damage> {
+    let start = usize::try_from(start).map_err(|_| Damage::Short)?;
+    let end = start.checked_add(len).ok_or(Damage::Short)?;
+    bytes.get(start..end).ok_or(Damage::Short)
+}
+
 impl Source {
+    /// A file that is read where needed.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        Ok(Self::Disk(Arc::new(OnDisk { file, len, kept: OnceLock::new() })))
+    }
+
+    /// Reads everything and keeps it: for a process that is asked again and again.
+    pub fn keep(&self) -> Result<(), Damage> {
+        if let Self::Disk(disk) = self
+            && disk.kept.get().is_none()
+        {
+            let mut bytes = vec![0; usize::try_from(disk.len).map_err(|_| Damage::Short)?];
+            disk.read_into(0, &mut bytes)?;
+            // Another thread may be first; its bytes are the same.
+            let _ = disk.kept.set(bytes.into());
+        }
+        Ok(())
+    }
+
+    /// Everything, if it is in memory.
+    fn in_memory(&self) -> Option<&[u8]> {
+        match self {
+            Self::Disk(disk) => disk.kept.get().map(|kept| &kept[..]),
+            Self::Memory(bytes) => Some(bytes),
+        }
+    }
+
     /// How many bytes there are.
     #[must_use]
     pub fn len(&self) -> u64 {
         match self {
-            Self::Disk(_, len) => *len,
+            Self::Disk(disk) => disk.len,
             Self::Memory(bytes) => bytes.len() as u64,
         }
     }
 
     /// The bytes from `start`, exactly `len` of them.
     pub fn read(&self, start: u64, len: usize) -> Result<Cow<'_, [u8]>, Damage> {
-        match self {
-            Self::Memory(bytes) => {
-                let start = usize::try_from(start).map_err(|_| Damage::Short)?;
-                let end = start.checked_add(len).ok_or(Damage::Short)?;
-                bytes.get(start..end).map(Cow::Borrowed).ok_or(Damage::Short)
-            }
-            Self::Disk(file, whole) => {
-                if start.checked_add(len as u64).is_none_or(|end| end > *whole) {
+        match (self, self.in_memory()) {
+            (Self::Disk(disk), None) => {
+                if len as u64 > disk.len {
                     return Err(Damage::Short);
                 }
                 let mut bytes = vec![0; len];
-                file.read_exact_at(&mut bytes, start).map_err(|_| Damage::Short)?;
+                disk.read_into(start, &mut bytes)?;
                 Ok(Cow::Owned(bytes))
             }
+            (_, bytes) => some(bytes.unwrap_or_default(), start, len).map(Cow::Borrowed),
         }
     }
 
     /// The inside of a sealed block, in a buffer that is used again and again where it must be read.
     pub fn read_sealed_into<'b>(&'b self, start: u64, len: usize, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], Damage> {
-        match self {
-            Self::Memory(_) => match self.read_sealed(start, len)? {
-                Cow::Borrowed(bytes) => Ok(bytes),
-                Cow::Owned(_) => Err(Damage::Short),
-            },
-            Self::Disk(file, whole) => {
-                if start.checked_add(len as u64).is_none_or(|end| end > *whole) {
+        match (self, self.in_memory()) {
+            (Self::Disk(disk), None) => {
+                if len as u64 > disk.len {
                     return Err(Damage::Short);
                 }
                 if buffer.len() < len {
                     *buffer = vec![0; len + len / 8];
                 }
-                file.read_exact_at(&mut buffer[..len], start).map_err(|_| Damage::Short)?;
+                disk.read_into(start, &mut buffer[..len])?;
                 open_sealed(&buffer[..len])
             }
+            (_, bytes) => open_sealed(some(bytes.unwrap_or_default(), start, len)?),
         }
     }
 

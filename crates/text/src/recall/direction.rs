@@ -13,8 +13,8 @@ use super::meaning::Lengths;
 use super::nearest::{Best, Seek};
 use super::pool::top;
 use super::scope::{Scope, Slot};
-use super::vectors::{SIGNS, VECTOR, Vectors, dot_stored, signs, split};
-use super::wide::{Width, Work, wide};
+use super::vectors::{SIGNS, VECTOR, Vectors, signs, split};
+use super::wide::{Width, Work, most, wide};
 
 /// Sections that are all compared; in a larger scope their signs are scanned first.
 /// In a test of this crate both ways must be gone with few sections.
@@ -23,16 +23,71 @@ const COMPARED: u32 = if cfg!(test) { 120 } else { 60_000 };
 const SCANNED: usize = if cfg!(test) { 40 } else { 1_000 };
 /// Sections taken up for their meaning alone.
 const SEEDS: usize = 60;
-const COARSE: f32 = 4096.0;
+/// Directions are rounded to whole numbers of at most this size. With codes of at most 127, no sum of products overflows 32 bits.
+const FINEST: f32 = 32_767.0;
 /// Vectors that are compared at a time.
 const AT_A_TIME: usize = 4;
-/// Stands for the nearness of a section's nearest part until it is known how near the whole lies, which is its only part.
-const ONE_PART: f32 = f32::NEG_INFINITY;
+/// Stands for the vector of a section that is not encoded.
+static NOT_ENCODED: [u8; VECTOR] = [0; VECTOR];
+
+/// A direction in whole numbers, to be multiplied with the codes of stored vectors.
+pub struct Rounded {
+    numbers: Vec<i16>,
+    /// What one stands for.
+    unit: f32,
+}
+
+impl Rounded {
+    #[inline(always)]
+    pub fn of(exact: &[f32]) -> Self {
+        let most = most(exact, 1e-9);
+        let scale = FINEST / most;
+        Self { numbers: exact.iter().map(|value| (value * scale).round() as i16).collect(), unit: most / FINEST }
+    }
+
+    /// The numbers.
+    #[inline(always)]
+    pub fn numbers(&self) -> &[i16] {
+        &self.numbers
+    }
+
+    /// The inner product with a stored vector, from that with its codes.
+    #[inline(always)]
+    pub fn scaled(&self, product: i32, scale: f32) -> f32 {
+        product as f32 * (scale * self.unit)
+    }
+
+    /// The inner product with a stored vector.
+    #[inline(always)]
+    pub fn dot<W: Width>(&self, lanes: W, vector: &[u8]) -> f32 {
+        let (scale, codes) = split(vector);
+        self.scaled(lanes.product(codes, &self.numbers), scale)
+    }
+
+    /// The inner product with each of some stored vectors. What comes next is fetched meanwhile.
+    #[inline(always)]
+    pub fn dot_each<W: Width>(&self, lanes: W, vectors: &[&[u8]]) -> Vec<f32> {
+        let mut products = Vec::with_capacity(vectors.len());
+        let (fours, rest) = vectors.as_chunks::<AT_A_TIME>();
+        for (at, [a, b, c, d]) in fours.iter().enumerate() {
+            fours.get(at + 2).into_iter().flatten().for_each(|vector| lanes.fetch(vector));
+            let four = [split(a), split(b), split(c), split(d)];
+            let [sums] = lanes.few_products([&self.numbers[..]], [four[0].1, four[1].1, four[2].1, four[3].1], &[]);
+            for at in 0..AT_A_TIME {
+                products.push(self.scaled(sums[at], four[at].0));
+            }
+        }
+        for vector in rest {
+            products.push(self.dot(lanes, vector));
+        }
+        products
+    }
+}
 
 /// A question's direction, ready to be compared with the vectors of a scope's segments.
 pub struct Direction<'i> {
     exact: Vec<f32>,
-    coarse: Vec<i16>,
+    pub rounded: Rounded,
     vectors: Vec<Option<&'i Vectors>>,
     /// More questions are to come: what all of them read is kept.
     keep: bool,
@@ -41,42 +96,13 @@ pub struct Direction<'i> {
 }
 
 /// What the encoder makes of some sections.
-pub struct Meanings {
+pub struct Meanings<'r> {
     /// The nearest part of each to the question; none if it is not encoded.
     pub nearest: Vec<Option<f32>>,
     /// How near each lies as a whole.
     pub near_as_whole: Vec<f32>,
-    /// Each section as a whole, as it is stored, one after the other; zeros where it is not encoded. Zeros fill up the last four.
-    wholes: Vec<u8>,
-}
-
-impl Meanings {
-    /// A section as a whole, as it is stored.
-    #[inline(always)]
-    pub fn whole(&self, index: usize) -> &[u8] {
-        whole(&self.wholes, index)
-    }
-
-    /// The inner product of each section as a whole with something.
-    #[inline(always)]
-    pub fn dot_wholes<W: Width>(&self, lanes: W, values: &[f32]) -> Vec<f32> {
-        let mut products = vec![0.0f32; self.wholes.len() / VECTOR];
-        for (at, products) in products.as_chunks_mut::<AT_A_TIME>().0.iter_mut().enumerate() {
-            *products = dot_stored(lanes, values, four(&self.wholes, at * AT_A_TIME));
-        }
-        products
-    }
-}
-
-#[inline(always)]
-fn whole(wholes: &[u8], index: usize) -> &[u8] {
-    &wholes[index * VECTOR..(index + 1) * VECTOR]
-}
-
-/// Four wholes that lie side by side.
-#[inline(always)]
-fn four(wholes: &[u8], first: usize) -> [&[u8]; AT_A_TIME] {
-    [whole(wholes, first), whole(wholes, first + 1), whole(wholes, first + 2), whole(wholes, first + 3)]
+    /// Each section as a whole, as it is stored; zeros where it is not encoded.
+    pub wholes: Vec<&'r [u8]>,
 }
 
 impl<'i> Direction<'i> {
@@ -87,8 +113,8 @@ impl<'i> Direction<'i> {
 
     /// A direction that is known.
     pub fn of(exact: Vec<f32>, vectors: Vec<Option<&'i Vectors>>) -> Self {
-        let coarse = exact.iter().map(|value| (value * COARSE).round() as i16).collect();
-        Self { exact, coarse, vectors, keep: false, lengths: None }
+        let rounded = Rounded::of(&exact);
+        Self { exact, rounded, vectors, keep: false, lengths: None }
     }
 
     /// How many sections of the scope are encoded.
@@ -106,7 +132,7 @@ impl<'i> Direction<'i> {
             self.nearest_of_all(scope)?
         } else {
             let slots = self.scan(scope)?;
-            let nearest = self.meanings(scope, &slots)?.nearest;
+            let nearest = self.meanings(&self.side_by_side(scope, &slots)?).nearest;
             slots.into_iter().zip(nearest).filter_map(|(slot, near)| Some((near?, slot))).collect()
         };
         Ok(top(scope, near, SEEDS).into_iter().map(|(_, slot)| slot).collect())
@@ -143,12 +169,8 @@ impl<'i> Direction<'i> {
         Ok(slots)
     }
 
-    /// What the encoder makes of some sections, given in the order of slots.
-    pub fn meanings(&self, scope: &Scope, slots: &[Slot]) -> Result<Meanings, Damage> {
-        let room = slots.len().next_multiple_of(AT_A_TIME);
-        let wholes = Vec::with_capacity(room * VECTOR);
-        let mut meanings = Meanings { nearest: vec![None; slots.len()], near_as_whole: vec![0.0; room], wholes };
-        // Where all of them are, before any is read.
+    /// The vectors of some sections, given in the order of slots.
+    pub fn side_by_side(&self, scope: &Scope, slots: &[Slot]) -> Result<Vec<SideBySide<'i>>, Damage> {
         let mut runs = Vec::new();
         for run in scope.side_by_side(slots) {
             let ((at, _, first), count) = (scope.place(run[0]), run.len() as u32);
@@ -157,40 +179,12 @@ impl<'i> Direction<'i> {
                 None => (Cow::default(), Cow::Owned(vec![0; run.len()])),
             });
         }
-        wide(Read { direction: self, runs: &runs, nearest: &mut meanings.nearest, wholes: &mut meanings.wholes });
-        meanings.wholes.resize(room * VECTOR, 0);
-        wide(CompareWholes { direction: self, wholes: &meanings.wholes, near: &mut meanings.near_as_whole });
-        for (nearest, near) in meanings.nearest.iter_mut().zip(&meanings.near_as_whole) {
-            if *nearest == Some(ONE_PART) {
-                *nearest = Some(near.max(-1.0));
-            }
-        }
-        Ok(meanings)
+        Ok(runs)
     }
 
-    /// How near a stored vector lies.
-    #[inline(always)]
-    pub fn nearness_of<W: Width>(&self, lanes: W, vector: &[u8]) -> f32 {
-        let (scale, codes) = split(vector);
-        self.scaled(lanes.product(codes, &self.coarse), scale)
-    }
-
-    /// The direction itself.
-    #[inline(always)]
-    pub fn exact(&self) -> &[f32] {
-        &self.exact
-    }
-
-    /// The direction in whole numbers.
-    #[inline(always)]
-    pub fn coarse(&self) -> &[i16] {
-        &self.coarse
-    }
-
-    /// The nearness that a product of whole numbers stands for.
-    #[inline(always)]
-    pub fn scaled(&self, product: i32, scale: f32) -> f32 {
-        product as f32 * scale / COARSE
+    /// What the encoder makes of some sections.
+    pub fn meanings<'r>(&'r self, runs: &'r [SideBySide<'i>]) -> Meanings<'r> {
+        wide(Read { direction: self, runs })
     }
 
     #[inline(always)]
@@ -198,7 +192,7 @@ impl<'i> Direction<'i> {
         let several = block.len() > VECTOR;
         let mut best = -1.0f32;
         for vector in block.chunks_exact(VECTOR).skip(usize::from(several)) {
-            best = best.max(self.nearness_of(lanes, vector));
+            best = best.max(self.rounded.dot(lanes, vector));
         }
         best
     }
@@ -221,62 +215,41 @@ impl Direction<'_> {
 }
 
 /// Sections that lie side by side: their blocks, and how many vectors each has.
-type SideBySide<'r> = (Cow<'r, [u8]>, Cow<'r, [u8]>);
+pub type SideBySide<'i> = (Cow<'i, [u8]>, Cow<'i, [u8]>);
 
-/// Reads the vectors of sections, run by run.
-struct Read<'r> {
-    direction: &'r Direction<'r>,
-    runs: &'r [SideBySide<'r>],
-    nearest: &'r mut [Option<f32>],
-    wholes: &'r mut Vec<u8>,
+/// Finds the vectors of sections, run by run, and compares them.
+struct Read<'r, 'i> {
+    direction: &'r Direction<'i>,
+    runs: &'r [SideBySide<'i>],
 }
 
-impl Work for Read<'_> {
-    type Out = ();
+impl<'r> Work for Read<'r, '_> {
+    type Out = Meanings<'r>;
 
     #[inline(always)]
-    fn work<W: Width>(self, lanes: W) {
-        let mut done = 0;
-        for (at, (blocks, counts)) in self.runs.iter().enumerate() {
-            if let Some((next, _)) = self.runs.get(at + 1) {
-                lanes.fetch(next);
-            }
+    fn work<W: Width>(self, lanes: W) -> Meanings<'r> {
+        let Self { direction, runs } = self;
+        let many = runs.iter().map(|(_, counts)| counts.len()).sum();
+        let mut wholes: Vec<&[u8]> = Vec::with_capacity(many);
+        let mut several = Vec::new();
+        for (blocks, counts) in runs {
             let mut rest = &blocks[..];
-            for (count, nearest) in counts.iter().zip(&mut self.nearest[done..]) {
+            for count in &counts[..] {
                 let (block, others) = rest.split_at(usize::from(*count) * VECTOR);
                 rest = others.get(SEAL..).unwrap_or_default();
-                if *count > 0 {
-                    *nearest = Some(if *count == 1 { ONE_PART } else { self.direction.nearest(lanes, block) });
-                    self.wholes.extend_from_slice(&block[..VECTOR]);
-                } else {
-                    self.wholes.resize(self.wholes.len() + VECTOR, 0);
+                if *count > 1 {
+                    several.push((wholes.len(), block));
                 }
-            }
-            done += counts.len();
-        }
-    }
-}
-
-/// Compares wholes with the question, four at a time.
-struct CompareWholes<'w> {
-    direction: &'w Direction<'w>,
-    wholes: &'w [u8],
-    near: &'w mut [f32],
-}
-
-impl Work for CompareWholes<'_> {
-    type Out = ();
-
-    #[inline(always)]
-    fn work<W: Width>(self, lanes: W) {
-        for (at, near) in self.near.as_chunks_mut::<AT_A_TIME>().0.iter_mut().enumerate() {
-            let [a, b, c, d] = four(self.wholes, at * AT_A_TIME);
-            let four = [split(a), split(b), split(c), split(d)];
-            let [products] = lanes.few_products([self.direction.coarse()], [four[0].1, four[1].1, four[2].1, four[3].1], &[]);
-            for at in 0..AT_A_TIME {
-                near[at] = self.direction.scaled(products[at], four[at].0);
+                wholes.push(block.get(..VECTOR).unwrap_or(&NOT_ENCODED));
             }
         }
+        let near_as_whole = direction.rounded.dot_each(lanes, &wholes);
+        let is_encoded = runs.iter().flat_map(|(_, counts)| counts.iter()).map(|count| *count > 0);
+        let mut nearest: Vec<Option<f32>> = near_as_whole.iter().zip(is_encoded).map(|(near, is)| is.then_some(near.max(-1.0))).collect();
+        for (index, block) in several {
+            nearest[index] = Some(direction.nearest(lanes, block));
+        }
+        Meanings { nearest, near_as_whole, wholes }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +27,8 @@ use super::vectors::{self, Vectors};
 use super::{Answer, Damage, Error, FileText, Hit, Options, Tier, weights};
 
 pub(super) const MANIFEST: &str = "manifest";
-/// Rows that a running process keeps at most, about three megabytes.
-const KEPT_ROWS: usize = 60_000;
+/// An index of so many sections at most is kept in the memory of a running process, about thirty megabytes.
+const KEPT_SECTIONS: usize = 60_000;
 /// How often a reader starts again when writers keep replacing what it opens.
 const ATTEMPTS: usize = 20;
 
@@ -42,9 +42,7 @@ pub(super) fn vectors_path(folder: &Path, id: u64) -> PathBuf {
 
 /// The vectors of a segment, if there are any of this model.
 pub(super) fn open_vectors(folder: &Path, id: u64, stamp: u64) -> Option<Vectors> {
-    let file = File::open(vectors_path(folder, id)).ok()?;
-    let len = file.metadata().ok()?.len();
-    Vectors::open(Source::Disk(file.into(), len), stamp)
+    Vectors::open(Source::open(&vectors_path(folder, id)).ok()?, stamp)
 }
 
 /// The manifest and its segments as of one moment.
@@ -74,9 +72,8 @@ pub(super) fn load(folder: &Path) -> Result<(Catalogue, Vec<Segment>), Error> {
 }
 
 fn open(folder: &Path, named: &Named) -> Result<Segment, Damage> {
-    let file = File::open(segment_path(folder, named.id)).map_err(|_| Damage::Short)?;
-    let len = file.metadata().map_err(|_| Damage::Short)?.len();
-    let segment = Segment::open(Source::Disk(file.into(), len))?;
+    let source = Source::open(&segment_path(folder, named.id)).map_err(|_| Damage::Short)?;
+    let segment = Segment::open(source)?;
     if segment.stamp() == named.stamp { Ok(segment) } else { Err(Damage::Checksum) }
 }
 
@@ -278,8 +275,8 @@ impl Index {
 
     /// Keeps what every question reads, in a process that is asked again and in a project where that is not much.
     fn settle_in(&self) -> Result<(), Damage> {
-        if self.sections() <= KEPT_ROWS {
-            self.segments.iter().try_for_each(Segment::keep_rows)?;
+        if self.sections() <= KEPT_SECTIONS {
+            self.segments.iter().try_for_each(Segment::keep)?;
         }
         Ok(())
     }

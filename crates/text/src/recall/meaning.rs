@@ -7,12 +7,12 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::direction::{Direction, Meanings};
+use super::direction::{Direction, Meanings, Rounded};
 use super::encoder::DIMENSIONS;
 use super::pool::{NEIGHBOURS, Place, Pool, REACH, best_first};
 use super::rank::Ranked;
 use super::scope::{Scope, Slot};
-use super::vectors::{add_stored, dot_stored, split};
+use super::vectors::{add_stored, split};
 use super::wide::{Width, Work, add_share};
 
 /// Sections that others are compared with.
@@ -39,7 +39,7 @@ pub struct AddMeaning<'a, 'i> {
     pub scope: &'a Scope<'i>,
     pub pool: &'a Pool,
     pub direction: &'a Direction<'a>,
-    pub meanings: &'a Meanings,
+    pub meanings: &'a Meanings<'a>,
     pub ranked: &'a mut Ranked,
 }
 
@@ -51,11 +51,10 @@ impl Work for AddMeaning<'_, '_> {
         let Self { scope, pool, direction, meanings, ranked } = self;
         let kept = direction.lengths.map(|lengths| lengths.of(scope.slots()));
         let scales = scales(lanes, pool, meanings, kept);
-        let near = meanings.dot_wholes(lanes, direction.exact());
         for ((index, (_, features)), scale) in pool.candidates.iter().zip(&mut ranked.candidates).zip(&scales) {
             let Some(nearest) = meanings.nearest[*index] else { continue };
             features[12] = nearest;
-            features[13] = sum_around(&pool.around(*index), &near) * *scale;
+            features[13] = sum_around(&pool.around(*index), &meanings.near_as_whole) * *scale;
             features[15] = meanings.near_as_whole[*index];
         }
         let leaders = leaders(scope, pool, meanings, ranked, &scales);
@@ -63,7 +62,7 @@ impl Work for AddMeaning<'_, '_> {
         leaders.iter().for_each(|leader| add_share(&mut sum_of_all, &leader.context, 1.0));
         let weight_of_all: f32 = leaders.iter().map(|leader| leader.weight).sum();
         // Likeness to all leaders is likeness to their weighted sum.
-        let near = meanings.dot_wholes(lanes, &sum_of_all);
+        let near = Rounded::of(&sum_of_all).dot_each(lanes, &meanings.wholes);
         for (at, (_, features)) in ranked.candidates.iter_mut().enumerate() {
             let index = pool.candidates[at];
             if meanings.nearest[index].is_none() {
@@ -77,9 +76,9 @@ impl Work for AddMeaning<'_, '_> {
                 let mut sum_of_others = [0.0f32; DIMENSIONS];
                 others.clone().for_each(|leader| add_share(&mut sum_of_others, &leader.context, 1.0));
                 total = others.map(|leader| leader.weight).sum();
+                let others = Rounded::of(&sum_of_others);
                 for (place, there) in members(&around) {
-                    let [product] = dot_stored(lanes, &sum_of_others, [meanings.whole(there)]);
-                    sum += SHARES[place] * product;
+                    sum += SHARES[place] * others.dot(lanes, meanings.wholes[there]);
                 }
             } else {
                 sum = sum_around(&around, &near);
@@ -91,7 +90,7 @@ impl Work for AddMeaning<'_, '_> {
 
 /// One over the length of the surroundings of each candidate.
 #[inline(always)]
-fn scales<W: Width>(lanes: W, pool: &Pool, meanings: &Meanings, kept: Option<&[AtomicU32]>) -> Vec<f32> {
+fn scales<W: Width>(lanes: W, pool: &Pool, meanings: &Meanings<'_>, kept: Option<&[AtomicU32]>) -> Vec<f32> {
     let mut scales = vec![0.0f32; pool.candidates.len()];
     if let Some(kept) = kept {
         for (index, scale) in pool.candidates.iter().zip(&mut scales) {
@@ -110,9 +109,9 @@ fn scales<W: Width>(lanes: W, pool: &Pool, meanings: &Meanings, kept: Option<&[A
     let mut products = vec![[0.0f32; AROUND]; pool.slots.len()];
     let mut own_codes = [0i16; DIMENSIONS];
     for index in (0..pool.slots.len()).filter(|index| wanted[*index] && encoded(*index)) {
-        let (scale, codes) = split(meanings.whole(index));
+        let (scale, codes) = split(meanings.wholes[index]);
         own_codes.iter_mut().zip(codes).for_each(|(wide, code)| *wide = i16::from(*code as i8));
-        let after = pool.after(index).map(|there| split(meanings.whole(there.unwrap_or(index))));
+        let after = pool.after(index).map(|there| split(meanings.wholes[there.unwrap_or(index)]));
         let [four] = lanes.few_products([&own_codes[..]], after.map(|(_, codes)| codes), &[]);
         products[index][0] = lanes.product(codes, &own_codes) as f32 * scale * scale;
         for (product, (other, (its_scale, _))) in products[index][1..].iter_mut().zip(four.into_iter().zip(after)) {
@@ -166,7 +165,7 @@ impl Leader {
 
 /// The candidates that words and meaning together put first.
 #[inline(always)]
-fn leaders(scope: &Scope, pool: &Pool, meanings: &Meanings, ranked: &Ranked, scales: &[f32]) -> Vec<Leader> {
+fn leaders(scope: &Scope, pool: &Pool, meanings: &Meanings<'_>, ranked: &Ranked, scales: &[f32]) -> Vec<Leader> {
     let mut order: Vec<(f32, Slot, usize)> = Vec::with_capacity(ranked.candidates.len());
     for (at, (slot, features)) in ranked.candidates.iter().enumerate() {
         order.push((features[1] + 2.0 * features[12] + features[13], *slot, at));
@@ -184,7 +183,7 @@ fn leaders(scope: &Scope, pool: &Pool, meanings: &Meanings, ranked: &Ranked, sca
             let weight = (2.0 * (score - lead)).exp();
             let mut context = vec![0.0; DIMENSIONS];
             for (place, there) in members(&pool.around(index)) {
-                add_stored(&mut context, meanings.whole(there), SHARES[place] * weight * scales[at]);
+                add_stored(&mut context, meanings.wholes[there], SHARES[place] * weight * scales[at]);
             }
             leaders.push(Leader { weight, position: pool.places[index], context });
         }

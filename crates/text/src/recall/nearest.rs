@@ -79,7 +79,7 @@ impl Work for Seek<'_> {
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
         let Self { direction, vectors, whole, first, count, slot, best } = self;
-        let coarse = direction.coarse();
+        let rounded = &direction.rounded;
         // Where vectors lie that have not met the question yet, and whose they are.
         let mut waiting = [(0, slot); AT_A_TIME];
         let mut many = 0;
@@ -101,15 +101,15 @@ impl Work for Seek<'_> {
                     ];
                     let ahead = waiting[0].0 + AHEAD;
                     let ahead = whole.get(ahead..ahead + AT_A_TIME * (VECTOR + SEAL)).unwrap_or_default();
-                    let [products] = lanes.few_products([coarse], [four[0].1, four[1].1, four[2].1, four[3].1], ahead);
+                    let [products] = lanes.few_products([rounded.numbers()], [four[0].1, four[1].1, four[2].1, four[3].1], ahead);
                     for at in 0..AT_A_TIME {
-                        best.add(direction.scaled(products[at], four[at].0).max(-1.0), waiting[at].1);
+                        best.add(rounded.scaled(products[at], four[at].0).max(-1.0), waiting[at].1);
                     }
                 }
             }
         }
         for (place, slot) in &waiting[..many] {
-            best.add(direction.nearness_of(lanes, &whole[*place..][..VECTOR]).max(-1.0), *slot);
+            best.add(rounded.dot(lanes, &whole[*place..][..VECTOR]).max(-1.0), *slot);
         }
     }
 }

@@ -101,7 +101,8 @@ pub fn rank(
     }
     let mut ranked = Ranked { candidates };
     if let Some(direction) = direction {
-        let meanings = direction.meanings(scope, &pool.slots)?;
+        let runs = direction.side_by_side(scope, &pool.slots)?;
+        let meanings = direction.meanings(&runs);
         wide(AddMeaning { scope, pool: &pool, direction, meanings: &meanings, ranked: &mut ranked });
     }
     Ok(ranked)

@@ -374,9 +374,10 @@ impl Segment {
         Ok(())
     }
 
-    /// Reads all rows and keeps them: for a process that is asked again and again.
-    pub fn keep_rows(&self) -> Result<(), Damage> {
+    /// Reads everything and keeps it: for a process that is asked again and again.
+    pub fn keep(&self) -> Result<(), Damage> {
         if self.kept.get().is_none() {
+            self.source.keep()?;
             let rows = self.rows(0, self.sections)?;
             // Another thread may be first; its rows are the same.
             let _ = self.kept.set(rows);

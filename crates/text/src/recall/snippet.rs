@@ -30,8 +30,11 @@ pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
     let step = LENGTH / 4;
     let mut best = (0, 0);
     let mut found: Vec<Term> = Vec::new();
+    // Places are in the order of the text: what is behind one window is behind the next.
+    let mut ahead = &places[..];
     for first in (0..starts.len() - LENGTH + step).step_by(step) {
-        let within = places.iter().skip_while(|(start, ..)| *start < first).take_while(|(start, ..)| *start < first + LENGTH);
+        ahead = &ahead[ahead.iter().take_while(|(start, ..)| *start < first).count()..];
+        let within = ahead.iter().take_while(|(start, ..)| *start < first + LENGTH);
         found.clear();
         found.extend(within.filter(|(_, end, _)| *end <= first + LENGTH).map(|(_, _, term)| *term));
         found.sort_unstable();

@@ -44,21 +44,6 @@ pub fn split(vector: &[u8]) -> (f32, &[u8]) {
     (f32::from_le_bytes([scale[0], scale[1], scale[2], scale[3]]), codes)
 }
 
-/// The inner product with each of some stored vectors.
-#[inline(always)]
-pub fn dot_stored<W: Width, const N: usize>(lanes: W, values: &[f32], vectors: [&[u8]; N]) -> [f32; N] {
-    let mut codes: [&[u8]; N] = [&[]; N];
-    let mut scales = [0.0; N];
-    for at in 0..N {
-        (scales[at], codes[at]) = split(vectors[at]);
-    }
-    let mut products = lanes.dot_codes(values, codes);
-    for at in 0..N {
-        products[at] *= scales[at];
-    }
-    products
-}
-
 /// Adds a share of a stored vector to a sum.
 #[inline(always)]
 pub fn add_stored(sum: &mut [f32], vector: &[u8], share: f32) {

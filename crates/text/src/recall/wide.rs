@@ -26,8 +26,6 @@ pub trait Width: Copy {
     fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4], ahead: &[u8]) -> [[i32; 4]; R];
     /// Numbers of 8 bits with numbers of 16 bits.
     fn product(self, small: &[u8], large: &[i16]) -> i32;
-    /// Fractions with each of some rows of numbers of 8 bits, summed up in the order of `dot`.
-    fn dot_codes<const N: usize>(self, values: &[f32], codes: [&[u8]; N]) -> [f32; N];
     /// Lets the processor fetch bytes that are soon read. Nothing depends on it but time.
     fn fetch(self, bytes: &[u8]);
 }
@@ -55,19 +53,6 @@ impl Width for Plain {
     }
 
     #[inline(always)]
-    fn dot_codes<const N: usize>(self, values: &[f32], codes: [&[u8]; N]) -> [f32; N] {
-        codes.map(|codes| {
-            let mut lanes = [0.0f32; LANES];
-            for (values, codes) in values.as_chunks::<LANES>().0.iter().zip(codes.as_chunks::<LANES>().0) {
-                for lane in 0..LANES {
-                    lanes[lane] += values[lane] * f32::from(codes[lane] as i8);
-                }
-            }
-            gather(lanes)
-        })
-    }
-
-    #[inline(always)]
     fn fetch(self, _: &[u8]) {}
 }
 
@@ -92,13 +77,13 @@ pub fn wide<W: Work>(work: W) -> W::Out {
 /// Loops are written out where a closure would be shorter: a closure that is not inlined is not compiled for wide registers.
 #[cfg(all(feature = "model", target_arch = "x86_64"))]
 mod x86 {
-    use std::arch::x86_64::{__m128i, __m256, __m256i, __m512, __m512i, _MM_HINT_T0};
+    use std::arch::x86_64::{__m128i, __m256i, __m512i, _MM_HINT_T0};
 
     use pulp::core_arch::x86::Sse;
     use pulp::x86::{V3, V4};
     use pulp::{NullaryFnOnce, cast};
 
-    use super::{LANES, Width, Work, gather};
+    use super::{Width, Work};
 
     pub struct With<W, T>(pub W, pub T);
 
@@ -211,29 +196,6 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn dot_codes<const N: usize>(self, values: &[f32], codes: [&[u8]; N]) -> [f32; N] {
-            let values = values.as_chunks::<LANES>().0;
-            let codes = chunks::<_, LANES, N>(codes, values.len());
-            let mut sums = [[self.avx._mm256_setzero_ps(); 2]; N];
-            for step in 0..values.len() {
-                let values: [__m256; 2] = cast(values[step]);
-                for row in 0..N {
-                    let own: __m128i = cast(codes[row][step]);
-                    let own = [self.avx2._mm256_cvtepi8_epi32(own), self.avx2._mm256_cvtepi8_epi32(self.sse2._mm_srli_si128::<8>(own))];
-                    for at in 0..2 {
-                        let product = self.avx._mm256_mul_ps(values[at], self.avx._mm256_cvtepi32_ps(own[at]));
-                        sums[row][at] = self.avx._mm256_add_ps(sums[row][at], product);
-                    }
-                }
-            }
-            let mut out = [0.0; N];
-            for row in 0..N {
-                out[row] = gather(cast(sums[row]));
-            }
-            out
-        }
-
-        #[inline(always)]
         fn fetch(self, bytes: &[u8]) {
             fetch(self.sse, bytes);
         }
@@ -307,26 +269,6 @@ mod x86 {
             let [low, high]: [__m128i; 2] = cast(self.avx2._mm256_add_epi32(low, high));
             let lanes: [i32; 4] = cast(self.sse2._mm_add_epi32(low, high));
             lanes[0] + lanes[1] + lanes[2] + lanes[3]
-        }
-
-        #[inline(always)]
-        fn dot_codes<const N: usize>(self, values: &[f32], codes: [&[u8]; N]) -> [f32; N] {
-            let f = self.avx512f;
-            let values = values.as_chunks::<LANES>().0;
-            let codes = chunks::<_, LANES, N>(codes, values.len());
-            let mut sums = [f._mm512_setzero_ps(); N];
-            for step in 0..values.len() {
-                let values: __m512 = cast(values[step]);
-                for row in 0..N {
-                    let own = f._mm512_cvtepi32_ps(f._mm512_cvtepi8_epi32(cast(codes[row][step])));
-                    sums[row] = f._mm512_add_ps(sums[row], f._mm512_mul_ps(values, own));
-                }
-            }
-            let mut out = [0.0; N];
-            for row in 0..N {
-                out[row] = gather(cast(sums[row]));
-            }
-            out
         }
 
         #[inline(always)]
@@ -420,15 +362,13 @@ mod tests {
     struct Products<'v>(&'v [i16], &'v [u8]);
 
     impl Work for Products<'_> {
-        type Out = ([[i32; 4]; 2], [[i32; 4]; 3], i32, [u32; 3]);
+        type Out = ([[i32; 4]; 2], [[i32; 4]; 3], i32);
         #[inline(always)]
         fn work<W: Width>(self, width: W) -> Self::Out {
             let row = |at: usize| &self.0[64 * at..64 * at + 64];
             let codes = |at: usize| &self.1[64 * at..64 * at + 64];
             let few = width.few_products([row(0), row(1), row(2)], [codes(0), codes(1), codes(2), codes(3)], self.1);
-            let fractions: Vec<f32> = row(2).iter().map(|number| f32::from(*number) * 0.37).collect();
-            let dot = width.dot_codes(&fractions, [codes(3), codes(0), codes(1)]).map(f32::to_bits);
-            (width.products([row(0), row(1), row(2), row(3)], [row(4), row(5)]), few, width.product(codes(0), row(1)), dot)
+            (width.products([row(0), row(1), row(2), row(3)], [row(4), row(5)]), few, width.product(codes(0), row(1)))
         }
     }
 

@@ -213,9 +213,8 @@ impl Writer {
         self.manifest.next += 1;
         let path = segment_path(&self.folder, id);
         fs::write(&path, &bytes)?;
-        let len = bytes.len() as u64;
         drop(bytes);
-        let source = Source::Disk(File::open(&path)?.into(), len);
+        let source = Source::open(&path)?;
         let segment = Segment::open(source).map_err(|damage| self.damaged(damage))?;
         self.manifest.segments.push(Named { id, stamp: segment.stamp() });
         self.segments.insert(id, segment);
