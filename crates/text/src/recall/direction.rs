@@ -13,7 +13,7 @@ use super::meaning::Lengths;
 use super::nearest::{Best, Seek};
 use super::pool::top;
 use super::scope::{Scope, Slot};
-use super::vectors::{SIGNS, VECTOR, Vectors, signs, split};
+use super::vectors::{SIGNS, VECTOR, Vector, Vectors, signs, split};
 use super::wide::{Width, Work, most, wide};
 
 /// Sections that are all compared; in a larger scope their signs are scanned first.
@@ -26,13 +26,13 @@ const SEEDS: usize = 60;
 /// Directions are rounded to whole numbers of at most this size. With codes of at most 127, no sum of products overflows 32 bits.
 const FINEST: f32 = 32_767.0;
 /// Vectors that are compared at a time.
-const AT_A_TIME: usize = 4;
+pub const AT_A_TIME: usize = 4;
 /// Stands for the vector of a section that is not encoded.
-static NOT_ENCODED: [u8; VECTOR] = [0; VECTOR];
+static NOT_ENCODED: Vector = [0; VECTOR];
 
 /// A direction in whole numbers, to be multiplied with the codes of stored vectors.
 pub struct Rounded {
-    numbers: Vec<i16>,
+    numbers: [i16; DIMENSIONS],
     /// What one stands for.
     unit: f32,
 }
@@ -42,40 +42,45 @@ impl Rounded {
     pub fn of(exact: &[f32]) -> Self {
         let most = most(exact, 1e-9);
         let scale = FINEST / most;
-        Self { numbers: exact.iter().map(|value| (value * scale).round() as i16).collect(), unit: most / FINEST }
+        let mut numbers = [0; DIMENSIONS];
+        numbers.iter_mut().zip(exact).for_each(|(number, value)| *number = (value * scale).round() as i16);
+        Self { numbers, unit: most / FINEST }
     }
 
-    /// The numbers.
     #[inline(always)]
-    pub fn numbers(&self) -> &[i16] {
-        &self.numbers
-    }
-
-    /// The inner product with a stored vector, from that with its codes.
-    #[inline(always)]
-    pub fn scaled(&self, product: i32, scale: f32) -> f32 {
+    fn scaled(&self, product: i32, scale: f32) -> f32 {
         product as f32 * (scale * self.unit)
     }
 
     /// The inner product with a stored vector.
     #[inline(always)]
-    pub fn dot<W: Width>(&self, lanes: W, vector: &[u8]) -> f32 {
+    pub fn dot<W: Width>(&self, lanes: W, vector: &Vector) -> f32 {
         let (scale, codes) = split(vector);
         self.scaled(lanes.product(codes, &self.numbers), scale)
     }
 
+    /// The inner product with each of four stored vectors. Meanwhile it fetches bytes that come next.
+    #[inline(always)]
+    pub fn dot_four<W: Width>(&self, lanes: W, [a, b, c, d]: [&Vector; AT_A_TIME], ahead: &[u8]) -> [f32; AT_A_TIME] {
+        let four = [split(a), split(b), split(c), split(d)];
+        let [sums] = lanes.few_products([&self.numbers[..]], [four[0].1, four[1].1, four[2].1, four[3].1], ahead);
+        let mut products = [0.0; AT_A_TIME];
+        for at in 0..AT_A_TIME {
+            products[at] = self.scaled(sums[at], four[at].0);
+        }
+        products
+    }
+
     /// The inner product with each of some stored vectors. What comes next is fetched meanwhile.
     #[inline(always)]
-    pub fn dot_each<W: Width>(&self, lanes: W, vectors: &[&[u8]]) -> Vec<f32> {
+    pub fn dot_each<W: Width>(&self, lanes: W, vectors: &[&Vector]) -> Vec<f32> {
         let mut products = Vec::with_capacity(vectors.len());
         let (fours, rest) = vectors.as_chunks::<AT_A_TIME>();
-        for (at, [a, b, c, d]) in fours.iter().enumerate() {
-            fours.get(at + 2).into_iter().flatten().for_each(|vector| lanes.fetch(vector));
-            let four = [split(a), split(b), split(c), split(d)];
-            let [sums] = lanes.few_products([&self.numbers[..]], [four[0].1, four[1].1, four[2].1, four[3].1], &[]);
-            for at in 0..AT_A_TIME {
-                products.push(self.scaled(sums[at], four[at].0));
+        for (at, four) in fours.iter().enumerate() {
+            for vector in fours.get(at + 2).into_iter().flatten() {
+                lanes.fetch(*vector);
             }
+            products.extend(self.dot_four(lanes, *four, &[]));
         }
         for vector in rest {
             products.push(self.dot(lanes, vector));
@@ -102,7 +107,7 @@ pub struct Meanings<'r> {
     /// How near each lies as a whole.
     pub near_as_whole: Vec<f32>,
     /// Each section as a whole, as it is stored; zeros where it is not encoded.
-    pub wholes: Vec<&'r [u8]>,
+    pub wholes: Vec<&'r Vector>,
 }
 
 impl<'i> Direction<'i> {
@@ -191,7 +196,7 @@ impl<'i> Direction<'i> {
     fn nearest<W: Width>(&self, lanes: W, block: &[u8]) -> f32 {
         let several = block.len() > VECTOR;
         let mut best = -1.0f32;
-        for vector in block.chunks_exact(VECTOR).skip(usize::from(several)) {
+        for vector in &block.as_chunks().0[usize::from(several)..] {
             best = best.max(self.rounded.dot(lanes, vector));
         }
         best
@@ -230,7 +235,7 @@ impl<'r> Work for Read<'r, '_> {
     fn work<W: Width>(self, lanes: W) -> Meanings<'r> {
         let Self { direction, runs } = self;
         let many = runs.iter().map(|(_, counts)| counts.len()).sum();
-        let mut wholes: Vec<&[u8]> = Vec::with_capacity(many);
+        let mut wholes: Vec<&Vector> = Vec::with_capacity(many);
         let mut several = Vec::new();
         for (blocks, counts) in runs {
             let mut rest = &blocks[..];
@@ -240,7 +245,7 @@ impl<'r> Work for Read<'r, '_> {
                 if *count > 1 {
                     several.push((wholes.len(), block));
                 }
-                wholes.push(block.get(..VECTOR).unwrap_or(&NOT_ENCODED));
+                wholes.push(block.first_chunk().unwrap_or(&NOT_ENCODED));
             }
         }
         let near_as_whole = direction.rounded.dot_each(lanes, &wholes);

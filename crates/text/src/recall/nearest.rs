@@ -4,15 +4,15 @@
 //! here and there instead, which takes as long as reading everything in its order.
 
 use super::bytes::SEAL;
-use super::direction::Direction;
+use super::direction::{AT_A_TIME, Direction};
 use super::scope::Slot;
-use super::vectors::{VECTOR, Vectors, place, split};
+use super::vectors::{VECTOR, Vector, Vectors, place};
 use super::wide::{Width, Work};
 
-/// Vectors that meet the question at a time.
-const AT_A_TIME: usize = 4;
-/// So many bytes before they are needed, vectors are fetched.
-const AHEAD: usize = 16 * (VECTOR + SEAL);
+/// How far vectors lie apart, where each section has one.
+const STRIDE: usize = VECTOR + SEAL;
+/// So many times four vectors before they are needed, they are fetched.
+const AHEAD: usize = 4;
 
 /// The best so far: all of them, and some that were among the best when they came.
 #[derive(Debug)]
@@ -79,45 +79,51 @@ impl Work for Seek<'_> {
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
         let Self { direction, vectors, whole, first, count, slot, best } = self;
-        let rounded = &direction.rounded;
-        // Where vectors lie that have not met the question yet, and whose they are.
-        let mut waiting = [(0, slot); AT_A_TIME];
-        let mut many = 0;
-        let mut end = vectors.start(first);
-        for (away, count) in (0..count).zip(vectors.counts(first, count)) {
-            let start = end;
-            end += usize::from(*count);
-            // With several parts, the first vector is their mean and not compared.
-            for at in start + usize::from(*count > 1)..end {
-                waiting[many] = (place(at, first + away), slot + away);
-                many += 1;
-                if many == AT_A_TIME {
-                    many = 0;
-                    let four = [
-                        vector(whole, waiting[0].0),
-                        vector(whole, waiting[1].0),
-                        vector(whole, waiting[2].0),
-                        vector(whole, waiting[3].0),
-                    ];
-                    let ahead = waiting[0].0 + AHEAD;
-                    let ahead = whole.get(ahead..ahead + AT_A_TIME * (VECTOR + SEAL)).unwrap_or_default();
-                    let [products] = lanes.few_products([rounded.numbers()], [four[0].1, four[1].1, four[2].1, four[3].1], ahead);
-                    for at in 0..AT_A_TIME {
-                        best.add(rounded.scaled(products[at], four[at].0).max(-1.0), waiting[at].1);
+        let (rounded, counts) = (&direction.rounded, vectors.counts(first, count));
+        let mut rest = &whole[place(vectors.start(first), first)..];
+        let mut done = 0;
+        while done < counts.len() {
+            // Nearly all sections have one vector. Then they lie at equal distances, and there is nothing to count.
+            let singles = counts[done..].iter().take_while(|count| **count == 1).count();
+            let (fours, _) = rest[..singles * STRIDE].as_chunks::<{ AT_A_TIME * STRIDE }>();
+            for (at, four) in fours.iter().enumerate() {
+                let ahead = fours.get(at + AHEAD).map_or(&[][..], |ahead| ahead);
+                let near = rounded.dot_four(lanes, [vector(four, 0), vector(four, 1), vector(four, 2), vector(four, 3)], ahead);
+                let least = best.least();
+                if near.iter().any(|near| *near >= least) {
+                    for away in 0..AT_A_TIME {
+                        best.add(near[away].max(-1.0), slot + (done + at * AT_A_TIME + away) as Slot);
                     }
                 }
             }
-        }
-        for (place, slot) in &waiting[..many] {
-            best.add(rounded.dot(lanes, &whole[*place..][..VECTOR]).max(-1.0), *slot);
+            let together = fours.len() * AT_A_TIME;
+            rest = &rest[together * STRIDE..];
+            done += together;
+            // What is left of these, and the one that has more or none.
+            for count in counts[done..].iter().take(singles - together + 1) {
+                let (block, others) = rest.split_at(usize::from(*count) * VECTOR);
+                rest = others.get(SEAL..).unwrap_or_default();
+                // With several parts, the first vector is their mean and not compared.
+                let parts = &block.as_chunks().0[usize::from(*count > 1)..];
+                let (fours, few) = parts.as_chunks::<AT_A_TIME>();
+                for [a, b, c, d] in fours {
+                    for near in rounded.dot_four(lanes, [a, b, c, d], &[]) {
+                        best.add(near.max(-1.0), slot + done as Slot);
+                    }
+                }
+                for part in few {
+                    best.add(rounded.dot(lanes, part).max(-1.0), slot + done as Slot);
+                }
+                done += 1;
+            }
         }
     }
 }
 
-/// The scale and the codes of the vector at a place.
+/// One of the vectors that lie at equal distances.
 #[inline(always)]
-fn vector(whole: &[u8], place: usize) -> (f32, &[u8]) {
-    split(&whole[place..place + VECTOR])
+fn vector(bytes: &[u8; AT_A_TIME * STRIDE], at: usize) -> &Vector {
+    bytes[at * STRIDE..].first_chunk().expect("a vector is shorter than the distance between two")
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ const MAGIC: &[u8; 8] = b"QUIPUVE4";
 const HEADER: usize = 8 + 16 + 8 + 4 + 4 + SEAL;
 /// One vector: a scale and a byte for each dimension.
 pub const VECTOR: usize = 4 + DIMENSIONS;
+/// A vector as it is stored.
+pub type Vector = [u8; VECTOR];
 /// The signs of a vector.
 pub const SIGNS: usize = DIMENSIONS / 8;
 /// Sections that go through the encoder in one call.
@@ -39,14 +41,14 @@ const _: () = assert!(BATCH.is_multiple_of(STRIDE));
 
 /// The scale of a stored vector and its codes.
 #[inline(always)]
-pub fn split(vector: &[u8]) -> (f32, &[u8]) {
+pub fn split(vector: &Vector) -> (f32, &[u8]) {
     let (scale, codes) = vector.split_at(4);
     (f32::from_le_bytes([scale[0], scale[1], scale[2], scale[3]]), codes)
 }
 
 /// Adds a share of a stored vector to a sum.
 #[inline(always)]
-pub fn add_stored(sum: &mut [f32], vector: &[u8], share: f32) {
+pub fn add_stored(sum: &mut [f32], vector: &Vector, share: f32) {
     let (scale, codes) = split(vector);
     let share = scale * share;
     sum.iter_mut().zip(codes).for_each(|(sum, code)| *sum += f32::from(*code as i8) * share);
@@ -110,7 +112,7 @@ pub fn render(stamp: u64, blocks: &[Block]) -> Vec<u8> {
     seal(&mut out, from);
     for batch in blocks.chunks(BATCH) {
         let from = out.len();
-        for vector in batch.iter().flat_map(|block| block.chunks_exact(VECTOR)) {
+        for vector in batch.iter().flat_map(|block| block.as_chunks().0) {
             out.extend(signs(split(vector).1.iter().map(|code| *code as i8 > 0)));
         }
         seal(&mut out, from);
