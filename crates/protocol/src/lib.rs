@@ -77,6 +77,6 @@ pub use template::{TemplateError, render_template};
 pub use todos::{Move, NewTodo, Priority, Status, Todo, TodoMoves, Todos, add_todo, load_todos, move_todo, parse_todos, review_todos};
 pub use view::{
     Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Seen, ShownFile, StageView, Topic, Verdict, View, ViewError,
-    ViewRequest, Writer, make_view, materialise_view, render_explanation, verify_view,
+    ViewRequest, Writer, lay_view, make_view, render_explanation, verify_view,
 };
 pub use work::WorkError;

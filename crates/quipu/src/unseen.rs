@@ -78,8 +78,13 @@ impl From<FolderError> for Failure {
     fn from(error: FolderError) -> Failure {
         let what = error.to_string();
         match error {
-            FolderError::NotEmpty(_) => Failure::new(exit::REFUSED, what, "name an empty or a new folder"),
-            FolderError::Foreign(_) | FolderError::IsProject(_) => Failure::new(exit::REFUSED, what, "name an empty or a new folder"),
+            FolderError::NotEmpty { .. } | FolderError::Foreign(_) | FolderError::IsProject(_) | FolderError::Ruled(_) => {
+                Failure::new(exit::REFUSED, what, "name an empty or a new folder")
+            }
+            FolderError::InProject(_) => Failure::new(exit::REFUSED, what, "name a folder outside"),
+            FolderError::OtherRole { .. } => Failure::new(exit::REFUSED, what, "quipu view --out DIR     (your own)"),
+            FolderError::Path(error) => error.into(),
+            FolderError::Read(error) => error.into(),
             FolderError::NoManifest(_) => Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --out DIR"),
             FolderError::BadManifest { .. } => Failure::new(exit::USAGE, what, "quipu view ROLE --out DIR     (make it anew)"),
             FolderError::Io { .. } => Failure::new(exit::IO, what, ""),

@@ -7,10 +7,12 @@
 mod counts;
 mod explain;
 mod folder;
+mod manifest;
 mod pieces;
 mod pointers;
 mod relevance;
 mod render;
+mod verify;
 
 use quipu_contract::plan::{Ask, AskFile, Overflow, Piece, Plan, Share, Stage, Strategy, plan_view};
 use quipu_contract::{
@@ -28,12 +30,15 @@ use pieces::{PieceText, plan_pieces};
 use pointers::{Target, resolve_pointers};
 
 pub use explain::render_explanation;
-pub use folder::{Drift, FolderError, Manifest, Verdict, materialise_view, verify_view};
+pub use folder::lay_view;
+pub(crate) use folder::materialise_view;
+pub use manifest::{FolderError, Manifest};
 pub(crate) use pointers::slice_section;
 pub use pointers::{Absent, Order, Writer};
 pub(crate) use relevance::words;
 pub use relevance::{Lexical, Relevance, Topic};
 pub(crate) use render::render_strategy_note;
+pub use verify::{Drift, Verdict, verify_view};
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -171,11 +176,15 @@ fn render_writers(writers: &[Writer]) -> String {
     }
 }
 
+/// The unit that a role works on. In a panel each role is its own.
+fn unit_of(contract: &Contract, role: &ActorName, named: Option<&UnitId>) -> Option<UnitId> {
+    let named_like_role = || contract.units.iter().map(|u| &u.id).find(|id| id.as_str() == role.as_str());
+    named.or_else(named_like_role).cloned()
+}
+
 /// Who asks: the actor that a view is made for, and the unit it works on.
 pub(crate) fn resolve_actor<'c>(contract: &'c Contract, request: &ViewRequest) -> Result<(&'c Role, Actor), ViewError> {
-    // In a panel each role is its own unit.
-    let named_like_role = || contract.units.iter().find(|u| u.id.as_str() == request.role.as_str()).map(|u| u.id.clone());
-    let unit = request.unit.clone().or_else(named_like_role);
+    let unit = unit_of(contract, &request.role, request.unit.as_ref());
     let actor = Actor::Agent { role: Some(request.role.clone()), unit, agent: request.agent.clone() };
     let grant = contract.grant(&actor).map_err(ViewError::UnknownActor)?;
     let role = grant.role.ok_or_else(|| ViewError::UnknownActor(format!("no role `{}`", request.role)))?;

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use quipu_protocol::{Lexical, View as Shown, make_view, materialise_view, render_explanation, verify_view};
+use quipu_protocol::{Lexical, View as Shown, lay_view, make_view, render_explanation, verify_view};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
@@ -37,7 +37,7 @@ impl Operate for View {
         let mut answer = Answer::new(json!(view), "");
         if let Some(folder) = &self.out {
             let folder = session.folder.join(folder);
-            let written = materialise_view(&view, &folder)?;
+            let written = lay_view(&project, &session.actor, &view, &folder)?;
             answer.json["written"] = json!(written);
             for path in &written {
                 answer.text.push_str(&format!("{}\n", path.strip_prefix(&folder).unwrap_or(path).display()));
@@ -86,10 +86,7 @@ fn render_contents(view: &Shown) -> String {
 
 fn verify(session: &Session, folder: &Path) -> Result<Answer, Failure> {
     let project = session.project()?;
-    let verdict = verify_view(&project, folder)?;
-    if let Some(own) = session.actor.role().filter(|own| own.as_str() != verdict.role) {
-        return Err(Failure::new(exit::REFUSED, format!("the view is of role `{}`, not of `{own}`", verdict.role), ""));
-    }
+    let verdict = verify_view(&project, &session.actor, folder)?;
     let mut text = String::new();
     for (name, drift) in &verdict.drifted {
         text.push_str(&format!("{name} {}\n", drift.as_str()));
