@@ -190,6 +190,9 @@ fn a_role_has_its_view_outside_and_no_one_in_reserved_folders() {
     assert!(!root.join("v").exists() && !root.join(".quipu/v").exists() && !root.join(".git").exists());
     // A person may keep one in the project, beside what the contract rules.
     say(root, 0, "view writer --unit ch10 --out v");
+    let manifest = root.join("quipu.toml");
+    let ruled = std::fs::read_to_string(&manifest).unwrap() + "\n[[files]]\npath = \"source/**\"\nclass = \"overwrite\"\n";
+    std::fs::write(&manifest, ruled).unwrap();
     let (_, err) = say(root, 3, "view writer --unit ch10 --budget 6000 --out source/v");
     assert!(err.contains("is under the contract"), "{err}");
     say(root, 0, &format!("--as writer --unit ch10 view --out {}", out.path().join("v").display()));

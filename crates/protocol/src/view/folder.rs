@@ -111,7 +111,6 @@ fn manifest_of<'v>(view: &'v View, stage: &'v StageView, number: (usize, usize))
             whole: file.whole,
         });
     }
-    let trimmed = view.pointers.iter().zip(&stage.shares).filter(|(_, s)| s.shown == Tokens::ZERO && s.strategy.cuts());
     let mut manifest = Manifest {
         format: 1,
         role: view.role.clone(),
@@ -122,7 +121,7 @@ fn manifest_of<'v>(view: &'v View, stage: &'v StageView, number: (usize, usize))
         tokens: stage.tokens,
         stage: number,
         files: Vec::new(),
-        trimmed: trimmed.map(|(seen, _)| seen.name.clone()).collect(),
+        trimmed: view.pointers.iter().flat_map(|seen| seen.left_out.iter().cloned()).collect(),
     };
     let mut shown = BTreeMap::new();
     for (path, (text, entry)) in texts {

@@ -27,7 +27,7 @@ pub struct Manifest {
     /// Which stage this is, of how many.
     pub stage: (usize, usize),
     pub files: Vec<FileEntry>,
-    /// Pointers, and files of a wildcard, of which nothing is shown for lack of room.
+    /// Texts that the pointers name and of which nothing is shown, for lack of room.
     pub trimmed: Vec<String>,
 }
 

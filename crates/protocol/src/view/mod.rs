@@ -14,6 +14,8 @@ mod relevance;
 mod render;
 mod verify;
 
+use std::collections::BTreeSet;
+
 use quipu_contract::plan::{Ask, AskFile, Overflow, Piece, Plan, Share, Stage, Strategy, plan_view};
 use quipu_contract::{
     Actor, ActorName, AgentKind, Binding, Budget, Class, Contract, Language, Need, Place, ProjectPath, Role, Tokens, UnitId,
@@ -27,17 +29,17 @@ use crate::index_file::refresh_index;
 use crate::project::Project;
 use counts::CountKeeper;
 use pieces::{PieceText, plan_pieces};
-use pointers::{Target, resolve_pointers};
+use pointers::{Resolved, Target, TargetFile, resolve_pointers};
 
 pub use explain::render_explanation;
 pub use folder::lay_view;
 pub(crate) use folder::materialise_view;
 pub use manifest::{FolderError, Manifest};
 pub(crate) use pointers::slice_section;
-pub use pointers::{Absent, Order, Writer};
+pub use pointers::{Absent, Order, Repeated, Unreadable, Writer};
 pub(crate) use relevance::words;
 pub use relevance::{Lexical, Relevance, Topic};
-pub(crate) use render::render_strategy_note;
+pub(crate) use render::{render_left_out, render_strategy_note};
 pub use verify::{Drift, Verdict, verify_view};
 
 /// What is asked for.
@@ -71,6 +73,8 @@ pub struct View {
     pub pointers: Vec<Seen>,
     pub stages: Vec<StageView>,
     pub absent: Vec<Absent>,
+    /// Pointers of which others show a text already.
+    pub repeated: Vec<Repeated>,
     pub denied: Vec<Denied>,
 }
 
@@ -84,6 +88,8 @@ pub struct Seen {
     pub why: String,
     /// The files it names.
     pub files: Vec<ProjectPath>,
+    /// Those of them of which no stage shows anything, for lack of room: `notes/a.md`, `log.md#ch01`.
+    pub left_out: Vec<String>,
     pub place: Place,
 }
 
@@ -160,7 +166,7 @@ fn render_absent(absent: &[Absent]) -> String {
 impl Absent {
     /// Who would write it; nothing of what is there and cannot be read.
     fn render_writers(&self) -> String {
-        if self.unreadable { String::new() } else { render_writers(&self.writers) }
+        if self.unreadable.is_some() { String::new() } else { render_writers(&self.writers) }
     }
 }
 
@@ -206,7 +212,7 @@ pub fn make_view(project: &Project, request: &ViewRequest, relevance: &dyn Relev
     let language = request.language.unwrap_or(contract.language);
     refresh_index(project)?;
     let all = project.store.list()?;
-    let (targets, absent) = resolve_pointers(project, role, &binding, &all)?;
+    let Resolved { targets, absent, repeated } = resolve_pointers(project, role, &binding, &all)?;
     let lacking: Vec<Absent> = absent.iter().filter(|a| a.need == Need::Must && !a.own).cloned().collect();
     if !lacking.is_empty() && !request.partial {
         return Err(ViewError::Absent(lacking));
@@ -225,9 +231,10 @@ pub fn make_view(project: &Project, request: &ViewRequest, relevance: &dyn Relev
         language,
         window,
         budget,
-        pointers: measured.iter().map(|m| seen(m, language)).collect(),
+        pointers: measured.iter().enumerate().map(|(index, m)| seen(index, m, &stages, language)).collect(),
         stages,
         absent,
+        repeated,
         denied: denied(role, &binding, &all, contract, &actor, language),
     })
 }
@@ -297,11 +304,8 @@ fn measure<'c>(target: Target<'c>, keeper: &CountKeeper, relevance: &dyn Relevan
     Measured { target, pieces, ask }
 }
 
-fn shown_name(file: &pointers::TargetFile) -> String {
-    match &file.section {
-        Some(section) => format!("{}#{section}", file.path),
-        None => file.path.to_string(),
-    }
+fn shown_name(file: &TargetFile) -> String {
+    pointers::shown_name(&file.path, file.section.as_deref())
 }
 
 /// Plans, renders and counts until what is shown fits.
@@ -350,8 +354,10 @@ fn render_stages(measured: &[Measured<'_>], plan: Plan, keeper: &CountKeeper, la
         .collect()
 }
 
-fn seen(measured: &Measured<'_>, language: Language) -> Seen {
+fn seen(index: usize, measured: &Measured<'_>, stages: &[StageView], language: Language) -> Seen {
     let target = &measured.target;
+    let shown: BTreeSet<&ProjectPath> =
+        stages.iter().flat_map(|s| &s.files).filter(|file| file.pointer == index).map(|file| &file.path).collect();
     Seen {
         name: target.name.clone(),
         class: target.class,
@@ -359,6 +365,7 @@ fn seen(measured: &Measured<'_>, language: Language) -> Seen {
         need: target.pointer.need,
         why: target.pointer.why.in_language(language).to_owned(),
         files: target.files.iter().map(|f| f.path.clone()).collect(),
+        left_out: target.files.iter().filter(|f| !shown.contains(&f.path)).map(shown_name).collect(),
         place: target.pointer.place.clone(),
     }
 }

@@ -9,6 +9,9 @@ use crate::ops::asked::Asked;
 use crate::session::Session;
 use crate::table::Operate;
 
+/// So many files that had no room are named before the rest is only counted.
+const NAMED_FILES: usize = 20;
+
 #[derive(Debug, Args)]
 pub struct View {
     #[command(flatten)]
@@ -49,6 +52,14 @@ impl Operate for View {
         } else if self.out.is_none() {
             answer.text = render_contents(&view);
             answer = answer.say(told(&view));
+        }
+        for seen in view.pointers.iter().filter(|_| !self.explain) {
+            for name in seen.left_out.iter().take(NAMED_FILES) {
+                answer = answer.say(format!("`{name}` is not shown, there was no room: quipu read '{name}'"));
+            }
+            if let Some(more) = seen.left_out.len().checked_sub(NAMED_FILES).filter(|more| *more > 0) {
+                answer = answer.say(format!("and {more} more of `{}`: --explain names them", seen.name));
+            }
         }
         for absent in view.absent.iter().filter(|_| !self.explain) {
             answer = answer.say(format!("`{}` {}", absent.name, absent.what));
