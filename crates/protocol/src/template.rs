@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Rest;
+use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Environment, ErrorKind, State, UndefinedBehavior, Value, filters};
 use thiserror::Error;
 
@@ -35,7 +35,8 @@ pub fn render_template<S: serde::Serialize>(file: &str, text: &str, values: &S) 
         ("slice", Value::from_function(filters::slice)),
         ("format", Value::from_function(filters::format)),
     ] {
-        environment.add_filter(name, move |state: &mut State<'_, '_>, arguments: Rest<Value>| {
+        environment.add_filter(name, move |state: &mut State<'_, '_>, Rest(mut arguments): Rest<Value>, named: Kwargs| {
+            arguments.push(named.into());
             stay_narrow(&arguments)?;
             filter.call(state, &arguments)
         });
@@ -46,11 +47,10 @@ pub fn render_template<S: serde::Serialize>(file: &str, text: &str, values: &S) 
     let values = Value::from(minijinja::value::Serde(values));
     let rendered = template.render(&values).map_err(failed)?;
     // A variable that is only handed on, as to a filter, fails nowhere.
-    let mut unknown: Vec<(usize, String)> = template
-        .undeclared_variables(false)
-        .into_iter()
-        .filter(|name| values.get_attr(name).is_ok_and(|value| value.is_undefined()))
-        .filter(|name| !environment.globals().any(|(global, _)| global == name))
+    let is_global = |name: &str| environment.globals().any(|(global, _)| global == name);
+    let names = template.undeclared_variables(true).into_iter();
+    let mut unknown: Vec<(usize, String)> = names
+        .filter(|name| is_unknown(&values, name) && !is_global(name.split('.').next().unwrap_or_default()))
         .filter_map(|name| Some((find_use(text, &name)?, name)))
         .collect();
     unknown.sort();
@@ -58,6 +58,21 @@ pub fn render_template<S: serde::Serialize>(file: &str, text: &str, values: &S) 
         Some((line, name)) => Err(TemplateError { file: file.to_owned(), line, what: format!("undefined value: `{name}` is undefined") }),
         None => Ok(rendered),
     }
+}
+
+/// Whether there is no such variable, or no such part of one. What is empty today, such as the unit, has its parts another time.
+fn is_unknown(values: &Value, name: &str) -> bool {
+    let mut value = values.clone();
+    for part in name.split('.') {
+        if value.kind() != ValueKind::Map {
+            return false;
+        }
+        value = value.get_attr(part).unwrap_or_default();
+        if value.is_undefined() {
+            return true;
+        }
+    }
+    false
 }
 
 /// The line on which a template uses a variable; none if it asks whether there is one.
@@ -143,13 +158,17 @@ mod tests {
             ("{{ list.nope.more }}", 1, "nope"),
             ("nope\n\n{{ list|join(nope) }}", 3, "nope"),
             ("{% for x in nope %}{{ x }}{% endfor %}", 1, "nope"),
-            ("{{ list|join(list.nope2) }}{{ nope }}", 1, "nope"),
+            ("\n{{ list|join(list.nope) }}", 2, "list.nope"),
         ] {
             let error = render(text).unwrap_err();
             assert!(error.line == line && error.what.contains(name), "{text}: {error}");
         }
-        for fine in ["{% if nope is defined %}{{ nope }}{% endif %}", "{{ nope|default('x') }}", "{% for i in range(2) %}nope{% endfor %}"]
-        {
+        for fine in [
+            "{% if nope is defined %}{{ nope }}{% endif %}",
+            "{{ nope|default('x') }}",
+            "{% for i in range(2) %}nope{% endfor %}",
+            "{{ list.a }}",
+        ] {
             render(fine).unwrap();
         }
     }

@@ -91,7 +91,7 @@ mod tests {
             assert!(Counter::O200k.count(&text).0 <= room, "{room}: {text}");
             assert!(text.contains("no room for") || blocks.iter().all(|b| b.shown > 0), "{text}");
         }
-        let text = render_blocks(&mut blocks, Tokens(20), Counter::O200k, Language::En);
+        let text = render_blocks(&mut blocks, Tokens(0), Counter::O200k, Language::En);
         assert_eq!(text, "[no room for 3 paragraphs: a larger --budget shows them]\n\n");
         let text = render_blocks(&mut [block(Paragraph::State, 3)], Tokens(70), Counter::O200k, Language::Zh);
         assert!(text.contains("未列出：T (quipu x)"), "{text}");
