@@ -11,9 +11,10 @@ use quipu_contract::{Language, Tokens};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::library::{Library, Unreadable};
 use crate::project::Project;
 use crate::template::{TemplateError, render_template};
-use crate::view::{Relevance, StageView, View, ViewError, ViewRequest, make_view, render_strategy_note, resolve_actor};
+use crate::view::{Relevance, StageView, View, ViewError, ViewRequest, make_view, render_left_out, render_strategy_note, resolve_actor};
 
 /// A pointer that names more files than this is listed once, not file by file.
 const LISTED_FILES: usize = 20;
@@ -43,6 +44,11 @@ pub enum BriefError {
     View(#[from] ViewError),
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// The same in a profile that is a folder of the project.
+    #[error(transparent)]
+    OwnTemplate(TemplateError),
+    #[error(transparent)]
+    Profile(#[from] Unreadable),
     #[error("there is no stage {wanted}: the view has {count}")]
     NoStage { wanted: usize, count: usize },
 }
@@ -133,7 +139,10 @@ pub fn render_brief(project: &Project, request: &ViewRequest, view: &View, optio
     let vars = contract.actor_binding(&actor);
     let declared = actor.unit().and_then(|id| contract.units.iter().find(|u| u.id == *id));
     let profile = profile_of(project, &role.profile, &role.name, language);
-    let instructions = profile.as_deref().and_then(|p| project.library.read(p, &instructions_file(language, &role.name)));
+    let instructions = match &profile {
+        Some(profile) => project.library.find(profile, &instructions_file(language, &role.name))?,
+        None => None,
+    };
     let values = Values {
         role: RoleValue { name: &role.name, title: role.title.in_language(language), duty: role.duty.in_language(language) },
         project: vars.get("project").cloned().unwrap_or_else(|| folder_name(project)),
@@ -160,8 +169,10 @@ pub fn render_brief(project: &Project, request: &ViewRequest, view: &View, optio
         inline: if options.inline { inline(stage) } else { Vec::new() },
         vars,
     };
-    let (file, frame) = frame(project, profile.as_deref(), language);
-    Ok(render_template(&file, &frame, &values)?)
+    let (file, frame) = frame(project, profile.as_deref(), language)?;
+    let is_own = profile.as_deref().is_some_and(Library::is_folder);
+    render_template(&file, &frame, &values)
+        .map_err(|error| if is_own { BriefError::OwnTemplate(error) } else { BriefError::Template(error) })
 }
 
 fn instructions_file(language: Language, role: &str) -> String {
@@ -174,22 +185,26 @@ fn profile_of(project: &Project, declared: &str, role: &str, language: Language)
         return Some(declared.to_owned());
     }
     let names = || project.contract.profiles.iter().map(|p| p.name.clone());
+    // What cannot be read is there all the same, and is told when it is used.
+    let is_there = |profile: &str, file: &str| !matches!(project.library.find(profile, file), Ok(None));
     names()
-        .find(|p| project.library.read(p, &instructions_file(language, role)).is_some())
-        .or_else(|| names().find(|p| project.library.read(p, &format!("briefs/{}.md", language.as_str())).is_some()))
+        .find(|p| is_there(p, &instructions_file(language, role)))
+        .or_else(|| names().find(|p| is_there(p, &format!("briefs/{}.md", language.as_str()))))
 }
 
-/// The frame, under the name that messages show.
-fn frame(project: &Project, profile: Option<&str>, language: Language) -> (String, String) {
+/// The frame, under the name that messages show. Only where a profile has none is it the plain one.
+fn frame(project: &Project, profile: Option<&str>, language: Language) -> Result<(String, String), Unreadable> {
     let file = format!("briefs/{}.md", language.as_str());
-    if let Some(source) = profile.and_then(|p| project.library.load(p, &file).ok()) {
-        return (source.file, source.text.into_owned());
+    if let Some(profile) = profile
+        && let Some(text) = project.library.find(profile, &file)?
+    {
+        return Ok((Library::shown(profile, &file), text));
     }
     let text = match language {
         Language::En => include_str!("../briefs/en.md"),
         Language::Zh => include_str!("../briefs/zh.md"),
     };
-    (file, text.to_owned())
+    Ok((file, text.to_owned()))
 }
 
 fn folder_name(project: &Project) -> String {
@@ -211,11 +226,22 @@ fn reads(view: &View, stage: &StageView) -> Vec<ReadValue> {
             continue;
         }
         let wildcard = seen.files.first().is_none_or(|file| file.as_str() != path);
-        if wildcard && (1..=LISTED_FILES).contains(&shown.len()) {
+        if !wildcard {
+            reads.push(read(path, note));
+            continue;
+        }
+        if (1..=LISTED_FILES).contains(&shown.len()) {
             let cut = |whole: bool| if whole { None } else { note.clone() };
             reads.extend(shown.iter().map(|file| read(file.path.to_string(), cut(file.whole))));
-        } else {
-            reads.push(read(path, note));
+        } else if !shown.is_empty() {
+            reads.push(read(path.clone(), note));
+        }
+        // Nothing of these is in the view: each is named, as long as that is no list of hundreds.
+        let bare = |name: &String| name.split('#').next().unwrap_or_default().to_owned();
+        let named = seen.left_out.iter().take(LISTED_FILES);
+        reads.extend(named.map(|name| read(bare(name), render_strategy_note(Strategy::Trimmed, name, view.language))));
+        if let Some(more) = seen.left_out.len().checked_sub(LISTED_FILES).filter(|more| *more > 0) {
+            reads.push(read(path, Some(render_left_out(more, &view.role, view.unit.as_deref(), view.language))));
         }
     }
     reads

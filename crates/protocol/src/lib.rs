@@ -76,7 +76,7 @@ pub use state::{Blocked, get_state, merge_state, set_state};
 pub use template::{TemplateError, render_template};
 pub use todos::{Move, NewTodo, Priority, Status, Todo, TodoMoves, Todos, add_todo, load_todos, move_todo, parse_todos, review_todos};
 pub use view::{
-    Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Seen, ShownFile, StageView, Topic, Verdict, View, ViewError,
-    ViewRequest, Writer, make_view, materialise_view, render_explanation, verify_view,
+    Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Repeated, Seen, ShownFile, StageView, Topic, Unreadable,
+    Verdict, View, ViewError, ViewRequest, Writer, lay_view, make_view, render_explanation, verify_view,
 };
 pub use work::WorkError;

@@ -24,6 +24,14 @@ pub struct ProfileSummary {
     pub about: String,
 }
 
+/// A file of a profile that is there and no text.
+#[derive(Debug, thiserror::Error)]
+#[error("`{file}` {what}")]
+pub struct Unreadable {
+    pub file: String,
+    pub what: String,
+}
+
 impl Library {
     /// Profiles with a `/` in their name are folders below `root`.
     pub fn of(root: &Path) -> Library {
@@ -76,6 +84,19 @@ impl Library {
             return std::fs::read_to_string(self.folder(name).ok()?.join(file)).ok();
         }
         built_in(name, file).map(str::to_owned)
+    }
+
+    /// The same for a file that may be left out, but not be there and unreadable.
+    pub fn find(&self, name: &str, file: &str) -> Result<Option<String>, Unreadable> {
+        if !Self::is_folder(name) {
+            return Ok(self.read(name, file));
+        }
+        let unreadable = |what: String| Unreadable { file: Self::shown(name, file), what };
+        match std::fs::read(self.folder(name).map_err(unreadable)?.join(file)) {
+            Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| unreadable("is not UTF-8".to_owned())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unreadable(format!("cannot be read: {error}"))),
+        }
     }
 
     /// Every file of a built-in profile with its text.

@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use quipu_contract::{ActorName, Language, Need, Tokens, UnitId};
+use quipu_contract::{Actor, ActorName, Language, Need, Tokens, UnitId};
 use quipu_protocol::{
-    BriefOptions, Layout, Lexical, Library, Project, View, ViewError, ViewRequest, lay_out, make_brief, make_view, render_explanation,
+    BriefOptions, Layout, Lexical, Library, Manifest, Project, View, ViewError, ViewRequest, lay_out, lay_view, make_brief, make_view,
+    render_explanation,
 };
 use quipu_store::{Options, Version};
 use quipu_testkit::{SampleBook, Tongue};
@@ -376,4 +377,120 @@ fn a_brief_without_a_frame_has_a_plain_one_and_a_faulty_frame_is_named() {
     write(folder.path(), "p/briefs/en.md", "You are {{ role.title }}.\n\n{{ nope }}\n");
     let error = make_brief(&open(folder.path()), &request("clerk", Some("u1")), options, &Lexical).unwrap_err();
     assert!(error.to_string().starts_with("p/briefs/en.md:3: "), "{error}");
+}
+
+/// A project of one role with these pointers, in TOML, and these files.
+fn reader(pointers: &str, files: &[(&str, &str)]) -> (TempDir, Project) {
+    let folder = tempfile::tempdir().unwrap();
+    let role = "quipu = 1\nprofiles = [\"./p\"]\n\n[roles.reader]\ntitle = \"Reader\"\nduty = \"reading\"\n";
+    write(folder.path(), "quipu.toml", &format!("{role}{pointers}"));
+    write(folder.path(), "p/profile.toml", "");
+    files.iter().for_each(|(path, text)| write(folder.path(), path, text));
+    let project = open(folder.path());
+    (folder, project)
+}
+
+fn pointer(keys: &str) -> String {
+    format!("\n[[roles.reader.read]]\n{keys}\n")
+}
+
+fn brief(project: &Project, request: &ViewRequest) -> String {
+    make_brief(project, request, BriefOptions { inline: false, stage: 1 }, &Lexical).unwrap().text
+}
+
+#[test]
+fn files_of_a_wildcard_that_had_no_room_are_named() {
+    let text = |n: usize| format!("# Note {n}\n\n{}\n", format!("Word {n} of a note. ").repeat(40));
+    let files: Vec<(String, String)> = (1..=30).map(|n| (format!("notes/n{n:02}.md"), text(n))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    for (need, budget, count) in [("must", 1_500, 6), ("must", 700, 30), ("if-room", 700, 30), ("if-room", 20, 6)] {
+        let keys = format!("path = \"notes/*.md\"\nneed = \"{need}\"\nshrink = \"relevant\"");
+        let (folder, project) = reader(&pointer(&keys), &files[..count]);
+        let request = ViewRequest { budget: Some(Tokens(budget)), ..request("reader", None) };
+        let view = make_view(&project, &request, &Lexical).unwrap();
+        let shown: Vec<&str> = view.stages[0].files.iter().map(|f| f.path.as_str()).collect();
+        let hidden: Vec<&str> = files[..count].iter().map(|(path, _)| *path).filter(|path| !shown.contains(path)).collect();
+        assert!(!hidden.is_empty(), "{budget} is too much for a test of cuts");
+        assert_eq!(view.pointers[0].left_out, hidden);
+        let told = brief(&project, &request);
+        let explained = render_explanation(&view);
+        for (number, path) in hidden.iter().enumerate() {
+            assert_eq!(told.contains(&format!("quipu read '{path}'")), number < 20, "{path} in {told}");
+            assert!(explained.contains(&format!("\n  {path}\n")), "{path} in {explained}");
+        }
+        let more = hidden.len().saturating_sub(20);
+        assert_eq!(told.contains(&format!("{more} more files not in this view")), more > 0, "{told}");
+        assert!(!told.contains("quipu read 'notes/*.md'"), "no one can read a wildcard: {told}");
+        let out = folder.path().join("out");
+        lay_view(&project, &Actor::Person, &view, &out).unwrap();
+        let manifest: Manifest = serde_json::from_str(&std::fs::read_to_string(out.join(".quipu-view.json")).unwrap()).unwrap();
+        assert_eq!(manifest.trimmed, hidden);
+    }
+}
+
+#[test]
+fn a_must_is_never_covered_by_less_than_it_names() {
+    let outline = "# Outline\n\n## ch01\n\nOne.\n\n## ch02\n\nTwo.\n";
+    let files = [("outline.md", outline), ("notes/a.md", "A.\n")];
+    let (whole, section) = ("path = \"outline.md\"", "path = \"outline.md\"\nsection = \"ch01\"");
+    let optional = |keys: &str| format!("{keys}\nneed = \"if-room\"");
+    let seen = |pointers: &[String]| {
+        let (_folder, project) = reader(&pointers.iter().map(|p| pointer(p)).collect::<String>(), &files);
+        let view = make_view(&project, &request("reader", None), &Lexical).unwrap();
+        let shown: Vec<(String, Need)> = view.pointers.iter().map(|p| (p.name.clone(), p.need)).collect();
+        (shown, view.repeated.iter().map(|r| r.name.clone()).collect::<Vec<_>>(), render_explanation(&view))
+    };
+    let (shown, repeated, explained) = seen(&[section.to_owned(), whole.to_owned()]);
+    assert_eq!(shown, [("outline.md".to_owned(), Need::Must)], "the whole takes the section in");
+    assert_eq!(repeated, ["outline.md#ch01"]);
+    assert!(explained.contains("outline.md#ch01 (must): outline.md"), "{explained}");
+    let (shown, repeated, _) = seen(&[optional(whole), section.to_owned()]);
+    assert_eq!(shown, [("outline.md#ch01".to_owned(), Need::Must)], "what is only nice to have does not stand for a must");
+    assert_eq!(repeated, ["outline.md"]);
+    let (shown, ..) = seen(&[optional("path = \"notes/*.md\""), "path = \"notes/a.md\"".to_owned()]);
+    assert_eq!(shown, [("notes/a.md".to_owned(), Need::Must)]);
+}
+
+#[test]
+fn counts_belong_to_a_text_and_to_how_it_is_cut() {
+    let log: String = (1..=10).map(|n| format!("## day {n}\n\nIt rained. {}\n\n", "More was said of it. ".repeat(30))).collect();
+    let files = [("log.md", log.as_str()), ("log.log", log.as_str())];
+    let keys = |path: &str| pointer(&format!("path = \"{path}\"\nshrink = \"recent(2)\""));
+    let request = ViewRequest { budget: Some(Tokens(700)), ..request("reader", None) };
+    let view = |project: &Project| render_explanation(&make_view(project, &request, &Lexical).unwrap());
+    let fresh = view(&reader(&keys("log.md"), &files).1);
+    let (folder, project) = reader(&keys("log.log"), &files);
+    view(&project);
+    let manifest = std::fs::read_to_string(folder.path().join("quipu.toml")).unwrap();
+    write(folder.path(), "quipu.toml", &manifest.replace("log.log", "log.md"));
+    assert_eq!(view(&open(folder.path())), fresh, "what was looked at before decides nothing");
+}
+
+#[test]
+fn a_frame_that_is_no_text_is_not_replaced_by_another() {
+    let (folder, project) = reader(&pointer("path = \"a.md\""), &[("a.md", "A.\n")]);
+    for (file, bytes) in [("p/briefs/en.md", &b"You are {{ role.title }}.\xff\n"[..]), ("p/briefs/en/reader.md", b"Caf\xe9\n")] {
+        write(folder.path(), file, "");
+        std::fs::write(folder.path().join(file), bytes).unwrap();
+        let error = make_brief(&project, &request("reader", None), BriefOptions { inline: false, stage: 1 }, &Lexical).unwrap_err();
+        assert_eq!(error.to_string(), format!("`{file}` is not UTF-8"));
+        std::fs::remove_file(folder.path().join(file)).unwrap();
+    }
+    assert!(brief(&project, &request("reader", None)).contains("Reader"), "without one, there is the plain one");
+}
+
+#[test]
+fn a_link_is_told_as_one_and_stops_only_what_must_have_it() {
+    let keys = |need: &str| pointer("path = \"a.md\"") + &pointer(&format!("path = \"link.md\"\nneed = \"{need}\""));
+    let linked = |need: &str| {
+        let (folder, _) = reader(&keys(need), &[("a.md", "A.\n")]);
+        std::os::unix::fs::symlink("a.md", folder.path().join("link.md")).unwrap();
+        let project = open(folder.path());
+        (folder, project)
+    };
+    let view = make_view(&linked("if-room").1, &request("reader", None), &Lexical).unwrap();
+    assert_eq!(view.stages[0].files.len(), 1);
+    assert_eq!((view.absent[0].name.as_str(), view.absent[0].what.as_str()), ("link.md", "is a link or a folder, and no file"));
+    let error = make_view(&linked("must").1, &request("reader", None), &Lexical).unwrap_err();
+    assert_eq!(error.to_string(), "`link.md` is a link or a folder, and no file");
 }

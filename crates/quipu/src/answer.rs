@@ -341,6 +341,7 @@ impl From<ReplayError> for Failure {
         let what = error.to_string();
         match error {
             ReplayError::NoRun(_) => Failure::new(exit::NOT_FOUND, what, "quipu replay STEP/UNIT, or PATH for the run that made it"),
+            ReplayError::Ambiguous { .. } => Failure::usage(what, "quipu replay RUN, with more of its name"),
             ReplayError::NotMade { path, .. } => Failure::new(exit::NOT_FOUND, what, format!("quipu log {path}")),
             ReplayError::Store(error) => error.into(),
         }

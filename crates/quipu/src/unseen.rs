@@ -2,7 +2,7 @@
 
 use quipu_contract::plan::{Overflow, Stuck};
 use quipu_contract::{Shrink, Tokens};
-use quipu_protocol::{Absent, BriefError, FolderError, ViewError};
+use quipu_protocol::{Absent, BriefError, FolderError, Unreadable, ViewError};
 use serde_json::Value;
 
 use crate::answer::{Failure, exit};
@@ -36,9 +36,12 @@ impl From<ViewError> for Failure {
 }
 
 fn mend_absent(absent: &[Absent]) -> String {
-    if let Some(found) = absent.iter().find(|a| a.unreadable) {
+    if let Some((found, unreadable)) = absent.iter().find_map(|a| Some((a, a.unreadable?))) {
         let path = found.name.split('#').next().unwrap_or_default();
-        return format!("save it as UTF-8; or quipu restore {path}; or --partial, to go on without");
+        return match unreadable {
+            Unreadable::NotText => format!("save it as UTF-8; or quipu restore {path}; or --partial, to go on without"),
+            Unreadable::NotFile => "put a plain file in its place; or --partial, to go on without".into(),
+        };
     }
     let writer = absent.iter().flat_map(|a| &a.writers).find_map(|w| w.role.clone());
     match writer {
@@ -78,8 +81,13 @@ impl From<FolderError> for Failure {
     fn from(error: FolderError) -> Failure {
         let what = error.to_string();
         match error {
-            FolderError::NotEmpty(_) => Failure::new(exit::REFUSED, what, "name an empty or a new folder"),
-            FolderError::Foreign(_) | FolderError::IsProject(_) => Failure::new(exit::REFUSED, what, "name an empty or a new folder"),
+            FolderError::NotEmpty { .. } | FolderError::Foreign(_) | FolderError::IsProject(_) | FolderError::Ruled(_) => {
+                Failure::new(exit::REFUSED, what, "name an empty or a new folder")
+            }
+            FolderError::InProject(_) => Failure::new(exit::REFUSED, what, "name a folder outside"),
+            FolderError::OtherRole { .. } => Failure::new(exit::REFUSED, what, "quipu view --out DIR     (your own)"),
+            FolderError::Path(error) => error.into(),
+            FolderError::Read(error) => error.into(),
             FolderError::NoManifest(_) => Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --out DIR"),
             FolderError::BadManifest { .. } => Failure::new(exit::USAGE, what, "quipu view ROLE --out DIR     (make it anew)"),
             FolderError::Io { .. } => Failure::new(exit::IO, what, ""),
@@ -94,6 +102,8 @@ impl From<BriefError> for Failure {
         match error {
             BriefError::View(error) => error.into(),
             BriefError::Template(_) => Failure::usage(what, "quipu profile eject NAME     (then mend the template)"),
+            BriefError::OwnTemplate(error) => Failure::usage(what, format!("mend line {} of {}", error.line, error.file)),
+            BriefError::Profile(_) => Failure::usage(what, "save it as UTF-8"),
             BriefError::NoStage { .. } => Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --explain"),
         }
     }

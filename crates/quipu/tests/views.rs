@@ -70,6 +70,136 @@ fn a_folder_shows_the_view_and_knows_when_it_is_old() {
 }
 
 #[test]
+fn no_link_in_a_folder_is_followed() {
+    let folder = book();
+    let root = folder.path();
+    let out = tempfile::tempdir().unwrap();
+    let view = out.path().join("v");
+    let make = format!("view writer --unit ch10 --out {}", view.display());
+    say(root, 0, &make);
+    let glossary = std::fs::read(root.join("meta/glossary.md")).unwrap();
+    std::fs::remove_dir_all(view.join("meta")).unwrap();
+    std::os::unix::fs::symlink(root.join("meta"), view.join("meta")).unwrap();
+    let (_, err) = say(root, 3, &make);
+    assert!(err.contains("holds `meta`, which is no part of a view"), "{err}");
+    assert_eq!(std::fs::read(root.join("meta/glossary.md")).unwrap(), glossary, "what the link leads to is untouched");
+    let (told, _) = say(root, 1, &format!("view --verify {}", view.display()));
+    assert!(told.contains("meta/glossary.md is no copy in the folder, but a link"), "{told}");
+    std::fs::remove_file(view.join("meta")).unwrap();
+    say(root, 0, &make);
+    std::fs::remove_file(view.join("meta/glossary.md")).unwrap();
+    std::os::unix::fs::symlink(root.join("meta/glossary.md"), view.join("meta/glossary.md")).unwrap();
+    let (told, _) = say(root, 1, &format!("view --verify {}", view.display()));
+    assert!(told.contains("meta/glossary.md is no copy in the folder, but a link"), "{told}");
+    say(root, 3, &make);
+    assert_eq!(std::fs::read(root.join("meta/glossary.md")).unwrap(), glossary);
+}
+
+#[test]
+fn an_older_view_stays_whole_where_a_newer_one_is_refused() {
+    let folder = book();
+    let out = tempfile::tempdir().unwrap();
+    let view = out.path().join("v");
+    let make = format!("view writer --unit ch10 --out {}", view.display());
+    say(folder.path(), 0, &make);
+    std::fs::write(view.join("meta/my-notes.txt"), "mine").unwrap();
+    let (_, err) = say(folder.path(), 3, &make);
+    assert!(err.contains("holds `meta/my-notes.txt`"), "{err}");
+    assert!(view.join(".quipu-view.json").exists() && view.join("meta/glossary.md").exists());
+    let (told, _) = say(folder.path(), 1, &format!("view --verify {}", view.display()));
+    assert!(told.contains("meta/my-notes.txt is in the folder, and no part of the view"), "{told}");
+    std::fs::remove_file(view.join("meta/my-notes.txt")).unwrap();
+    std::fs::create_dir(view.join("empty")).unwrap();
+    say(folder.path(), 3, &make);
+    std::fs::remove_dir(view.join("empty")).unwrap();
+    say(folder.path(), 0, &make);
+    say(folder.path(), 0, &format!("view --verify {}", view.display()));
+}
+
+#[test]
+fn verifying_misses_nothing_that_is_gone_from_the_folder() {
+    let folder = book();
+    let root = folder.path();
+    std::fs::write(root.join("research/ch10-research.md"), "").unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let view = out.path().join("v");
+    say(root, 0, &format!("view writer --unit ch10 --out {}", view.display()));
+    std::fs::remove_file(view.join("research/ch10-research.md")).unwrap();
+    let (told, _) = say(root, 1, &format!("view --verify {}", view.display()));
+    assert!(told.contains("research/ch10-research.md is missing from the folder"), "{told}");
+    let staged = self::book();
+    let parts = out.path().join("parts");
+    let make = format!("view writer --unit ch10 --budget 6000 --out {}", parts.display());
+    say(staged.path(), 0, &make);
+    std::fs::remove_dir_all(parts.join("stage-2")).unwrap();
+    let (told, _) = say(staged.path(), 1, &format!("view --verify {}", parts.display()));
+    assert!(told.contains("stage-2 is missing from the folder"), "{told}");
+    say(staged.path(), 0, &make);
+    std::fs::remove_dir_all(parts.join("stage-1")).unwrap();
+    let (told, _) = say(staged.path(), 1, &format!("view --verify {}", parts.display()));
+    assert!(told.contains("stage-1 is missing from the folder"), "{told}");
+}
+
+/// A manifest that no view wrote.
+fn forged(files: serde_json::Value) -> String {
+    serde_json::json!({"format": 1, "role": "writer", "unit": "ch10", "agent": null, "counter": "o200k", "budget": 1, "tokens": 1,
+        "stage": [1, 1], "files": files, "trimmed": []})
+    .to_string()
+}
+
+#[test]
+fn a_forged_manifest_tells_nothing_of_what_a_role_does_not_read() {
+    let folder = book();
+    let root = folder.path();
+    let out = tempfile::tempdir().unwrap();
+    let ask = |path: &str, section: Option<&str>, version: &str, text: &[u8]| {
+        let hash = quipu_store::Version::of(text);
+        let source = serde_json::json!({"section": section, "version": version, "text": hash, "bytes": text.len(), "whole": true});
+        let file = serde_json::json!([{"path": path, "shown": quipu_store::Version::of(b""), "tokens": 0, "sources": [source]}]);
+        std::fs::write(out.path().join(".quipu-view.json"), forged(file)).unwrap();
+        let (told, err) = say(root, 3, &format!("--as writer --unit ch10 view --verify {}", out.path().display()));
+        told + &err
+    };
+    let draft = std::fs::read(root.join("drafts/ch01-draft.md")).unwrap();
+    let right = ask("drafts/ch01-draft.md", None, "0", &draft[..5]);
+    assert!(right.contains("does not read"), "{right}");
+    assert_eq!(right, ask("drafts/ch01-draft.md", None, "0", b"wrong"), "a right guess looks like a wrong one");
+    assert_eq!(right.replace("ch01", "ch99"), ask("drafts/ch99-draft.md", None, "0", b"wrong"), "and like a file that is not there");
+    let outline = std::fs::read(root.join("outline-final.md")).unwrap();
+    let other = ask("outline-final.md", Some("ch09"), quipu_store::Version::of(&outline).as_str(), b"");
+    assert!(other.contains("reads only the section"), "{other}");
+}
+
+#[test]
+fn a_role_has_its_view_outside_and_no_one_in_reserved_folders() {
+    let folder = book();
+    let root = folder.path();
+    for place in [".", "drafts", "v/w", "meta"] {
+        let (_, err) = say(root, 3, &format!("--as writer --unit ch10 view --out {place}"));
+        assert!(err.contains("lies in a project"), "{err}");
+        say(root, 3, &format!("--agent otto view writer --unit ch10 --out {place}"));
+    }
+    for place in [".quipu/v", ".git/hooks", "v/.git"] {
+        say(root, 3, &format!("view writer --unit ch10 --out {place}"));
+        say(root, 3, &format!("--as writer --unit ch10 view --out {place}"));
+    }
+    // Through a link, too.
+    let out = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(root, out.path().join("in")).unwrap();
+    say(root, 3, &format!("--as writer --unit ch10 view --out {}", out.path().join("in/v").display()));
+    assert!(!root.join("v").exists() && !root.join(".quipu/v").exists() && !root.join(".git").exists());
+    // A person may keep one in the project, beside what the contract rules.
+    say(root, 0, "view writer --unit ch10 --out v");
+    let manifest = root.join("quipu.toml");
+    let ruled = std::fs::read_to_string(&manifest).unwrap() + "\n[[files]]\npath = \"source/**\"\nclass = \"overwrite\"\n";
+    std::fs::write(&manifest, ruled).unwrap();
+    let (_, err) = say(root, 3, "view writer --unit ch10 --budget 6000 --out source/v");
+    assert!(err.contains("is under the contract"), "{err}");
+    say(root, 0, &format!("--as writer --unit ch10 view --out {}", out.path().join("v").display()));
+    say(root, 0, &format!("--as writer --unit ch10 view --verify {}", out.path().join("v").display()));
+}
+
+#[test]
 fn stages_become_folders_and_briefs() {
     let folder = book();
     let root = folder.path();

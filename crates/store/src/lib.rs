@@ -9,6 +9,7 @@ mod adopt;
 mod append;
 mod apply;
 mod archive;
+mod below;
 mod change;
 mod clock;
 mod disk;
@@ -45,6 +46,7 @@ mod walk;
 mod warm;
 
 pub use adopt::{Adopted, Flag};
+pub use below::{Below, Entry};
 pub use change::{Change, Expect, Op};
 pub use clock::{Clock, Instant, parse_time, render_second, render_time};
 pub use disk::{Step, StepVerdict, Watch};

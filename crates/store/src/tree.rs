@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -103,18 +103,7 @@ impl Tree {
     }
 
     pub fn open_at(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o666) } else { Mode::empty() };
-        loop {
-            match rustix::fs::openat2(&self.root, path, flags | OFlags::CLOEXEC | OFlags::NONBLOCK, mode, resolve) {
-                // A rename somewhere on the way made the kernel unsure; it asks to try again.
-                Err(Errno::AGAIN) => continue,
-                Err(Errno::LOOP) => {
-                    return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` goes through a symbolic link")));
-                }
-                other => return Ok(other?),
-            }
-        }
+        open_below(self.root.as_fd(), Path::new(path), flags)
     }
 
     /// For whoever looks at or writes several files at one moment. A folder that is moved away within this moment is
@@ -433,6 +422,26 @@ impl Tree {
     /// Hands everything written so far to the disk: after this a power cut cannot undo it.
     pub fn sync_everything(&self) -> io::Result<()> {
         Ok(rustix::fs::syncfs(self.root.as_fd())?)
+    }
+}
+
+/// Opens what lies below a folder, without following any link on the way.
+pub(crate) fn open_below(folder: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    open_resolved(folder, path, flags, ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+}
+
+pub(crate) fn open_resolved(folder: BorrowedFd<'_>, path: &Path, flags: OFlags, resolve: ResolveFlags) -> io::Result<OwnedFd> {
+    let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o666) } else { Mode::empty() };
+    loop {
+        match rustix::fs::openat2(folder, path, flags | OFlags::CLOEXEC | OFlags::NONBLOCK, mode, resolve) {
+            // A rename somewhere on the way made the kernel unsure; it asks to try again.
+            Err(Errno::AGAIN) => continue,
+            Err(Errno::LOOP) => {
+                let what = format!("`{}` goes through a symbolic link", path.display());
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            }
+            other => return Ok(other?),
+        }
     }
 }
 

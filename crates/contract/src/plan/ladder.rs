@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 
 use super::overflow::{Overflow, plan_overflow};
-use super::stages::{opening_cost, pack_stages, packed_shares};
+use super::stages::{pack_stages, packed_shares};
 use super::{AUTO_RECENT, Ask, MATTERS, Plan, Share, Shown, Stage, Strategy};
 use crate::class::Class;
 use crate::pointer::{Need, Shrink};
@@ -61,6 +61,7 @@ pub(super) struct Ladder<'a> {
     pub parts: Vec<Part>,
     files: Vec<Vec<FileState>>,
     costs: Vec<Tokens>,
+    wholes: Vec<Tokens>,
     rung: usize,
     /// The cuts left on this rung, for each pointer.
     queues: Vec<VecDeque<Cut>>,
@@ -77,6 +78,7 @@ impl<'a> Ladder<'a> {
             parts: vec![Part::InEvery; asks.len()],
             files,
             costs: asks.iter().map(Ask::whole).collect(),
+            wholes: asks.iter().map(Ask::whole).collect(),
             rung: 0,
             queues: vec![VecDeque::new(); asks.len()],
         }
@@ -110,7 +112,7 @@ impl<'a> Ladder<'a> {
         if self.rung < 4 {
             return shown;
         }
-        shown.saturating_mul(1000) / self.asks[ask].whole().0.max(1)
+        shown.saturating_mul(1000) / self.wholes[ask].0.max(1)
     }
 
     /// Fills the queues of a rung. A rung that is one step is taken at once, and says so.
@@ -238,9 +240,13 @@ impl<'a> Ladder<'a> {
         self.costs[ask] = self.costs[ask].saturating_sub(before) + self.file_cost(ask, f);
     }
 
+    /// What it costs to show anything of a file: its frame, and the line that tells which part this is.
+    pub fn opening_cost(&self, ask: usize, file: usize) -> Tokens {
+        self.files[ask][file].frames + self.asks[ask].files[file].note
+    }
+
     fn partial_cost(&self, ask: usize, file: usize) -> Tokens {
-        let state = &self.files[ask][file];
-        state.frames + state.entries + self.asks[ask].files[file].note
+        self.opening_cost(ask, file) + self.files[ask][file].entries
     }
 
     /// A cut that saves nothing is not shown as one.
@@ -262,9 +268,12 @@ impl<'a> Ladder<'a> {
     fn stage(&mut self, which: impl Fn(&Ask) -> bool) -> bool {
         let mut any = false;
         for (i, ask) in self.asks.iter().enumerate() {
+            if ask.need != Need::Must || !which(ask) {
+                continue;
+            }
             // A part with its frame and note may be larger than the whole: then there is nothing to split.
-            let largest = self.seen(i).iter().map(|(f, p)| ask.files[*f].pieces[*p].tokens + opening_cost(self, i, *f)).max();
-            if ask.need == Need::Must && which(ask) && largest.is_some_and(|part| part < self.costs[i]) {
+            let largest = self.seen(i).iter().map(|(f, p)| ask.files[*f].pieces[*p].tokens + self.opening_cost(i, *f)).max();
+            if largest.is_some_and(|part| part < self.costs[i]) {
                 self.parts[i] = Part::Staged;
                 any = true;
             }
@@ -347,12 +356,12 @@ impl<'a> Ladder<'a> {
 
 impl FileState {
     fn whole(file: &super::AskFile) -> FileState {
-        let sum = |entry: bool| (0..file.pieces.len()).filter(|p| file.is_entry(*p) == entry).map(|p| file.pieces[p].tokens).sum();
+        let entries: Tokens = file.entries().map(|p| file.pieces[p].tokens).sum();
         FileState {
             pieces: vec![Shown::Whole; file.pieces.len()],
-            frames: sum(false),
-            entries: sum(true),
-            visible: (0..file.pieces.len()).filter(|p| file.is_entry(*p)).count(),
+            frames: file.pieces.iter().map(|p| p.tokens).sum::<Tokens>().saturating_sub(entries),
+            entries,
+            visible: file.entries().count(),
             cut: 0,
         }
     }

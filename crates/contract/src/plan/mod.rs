@@ -154,7 +154,7 @@ impl Ask {
 
     /// The pieces that may be cut, as (file, piece).
     fn entries(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.files.iter().enumerate().flat_map(|(f, file)| (0..file.pieces.len()).filter(|p| file.is_entry(*p)).map(move |p| (f, p)))
+        self.files.iter().enumerate().flat_map(|(f, file)| file.entries().map(move |p| (f, p)))
     }
 
     fn piece(&self, (file, piece): (usize, usize)) -> &Piece {
@@ -163,8 +163,9 @@ impl Ask {
 }
 
 impl AskFile {
-    /// Whether a piece may be cut. A file that is all frame is one whole.
-    fn is_entry(&self, piece: usize) -> bool {
-        !self.pieces[piece].frame || self.pieces.iter().all(|p| p.frame)
+    /// The pieces that may be cut. A file that is all frame is one whole.
+    fn entries(&self) -> impl Iterator<Item = usize> {
+        let all_frame = self.pieces.iter().all(|p| p.frame);
+        (0..self.pieces.len()).filter(move |p| all_frame || !self.pieces[*p].frame)
     }
 }

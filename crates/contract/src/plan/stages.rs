@@ -16,7 +16,7 @@ pub(super) fn pack_stages(ladder: &Ladder<'_>, room: Tokens) -> Option<Packed> {
     let mut left = Tokens::ZERO;
     let mut last_file = None;
     for (ask, file, piece, tokens) in staged_pieces(ladder) {
-        let opening = opening_cost(ladder, ask, file);
+        let opening = ladder.opening_cost(ask, file);
         let here = if last_file == Some((ask, file)) { tokens } else { tokens + opening };
         if stages.is_empty() || here > left {
             if tokens + opening > room || stages.len() == MOST_STAGES {
@@ -37,7 +37,7 @@ pub(super) fn pack_stages(ladder: &Ladder<'_>, room: Tokens) -> Option<Packed> {
 
 /// The least room that the staged pieces need.
 pub(super) fn least_room(ladder: &Ladder<'_>) -> Tokens {
-    let (mut low, mut high) = (0, staged_pieces(ladder).map(|(a, f, _, t)| t + opening_cost(ladder, a, f)).sum::<Tokens>().0);
+    let (mut low, mut high) = (0, staged_pieces(ladder).map(|(a, f, _, t)| t + ladder.opening_cost(a, f)).sum::<Tokens>().0);
     while low < high {
         let middle = low + (high - low) / 2;
         match pack_stages(ladder, Tokens(middle)) {
@@ -46,13 +46,6 @@ pub(super) fn least_room(ladder: &Ladder<'_>) -> Tokens {
         }
     }
     Tokens(low)
-}
-
-/// What it costs to show anything of a file: its frame, and the line that tells which part this is.
-pub(super) fn opening_cost(ladder: &Ladder<'_>, ask: usize, file: usize) -> Tokens {
-    let file = &ladder.asks[ask].files[file];
-    let frames: Tokens = (0..file.pieces.len()).filter(|p| !file.is_entry(*p)).map(|p| file.pieces[p].tokens).sum();
-    frames + file.note
 }
 
 fn staged_pieces<'l>(ladder: &'l Ladder<'_>) -> impl Iterator<Item = (usize, usize, usize, Tokens)> + 'l {
@@ -93,23 +86,20 @@ pub(super) fn packed_shares(ladder: &Ladder<'_>, packed: &Packed) -> Vec<Stage> 
 fn staged_share(ladder: &Ladder<'_>, ask: usize, pieces: &[(usize, usize, usize)], number: usize, of: usize) -> Share {
     let all = ladder.shown(ask);
     let mut files: Vec<Vec<Shown>> = all.iter().map(|f| vec![Shown::Hidden; f.len()]).collect();
+    let mut here: Vec<Vec<usize>> = vec![Vec::new(); files.len()];
+    pieces.iter().filter(|(a, ..)| *a == ask).for_each(|(_, f, p)| here[*f].push(*p));
     let mut shown = Tokens::ZERO;
     let mut count = 0;
-    for (f, file) in ladder.asks[ask].files.iter().enumerate() {
-        let here: Vec<usize> = pieces.iter().filter(|(a, g, _)| *a == ask && *g == f).map(|(_, _, p)| *p).collect();
-        if here.is_empty() {
-            continue;
-        }
-        count += here.len();
-        let mut cost = opening_cost(ladder, ask, f);
-        for (p, piece) in file.pieces.iter().enumerate() {
-            if !file.is_entry(p) {
-                files[f][p] = Shown::Whole;
-            }
-            if here.contains(&p) {
-                files[f][p] = all[f][p];
-                cost += if all[f][p] == Shown::Overview { piece.overview.unwrap_or(piece.tokens) } else { piece.tokens };
-            }
+    for (f, file) in ladder.asks[ask].files.iter().enumerate().filter(|(f, _)| !here[*f].is_empty()) {
+        count += here[f].len();
+        let mut cost = ladder.opening_cost(ask, f);
+        // Its frame is shown, and of its entries those that are here.
+        files[f].fill(Shown::Whole);
+        file.entries().for_each(|p| files[f][p] = Shown::Hidden);
+        for p in &here[f] {
+            files[f][*p] = all[f][*p];
+            let piece = &file.pieces[*p];
+            cost += if all[f][*p] == Shown::Overview { piece.overview.unwrap_or(piece.tokens) } else { piece.tokens };
         }
         // A file that this stage holds complete carries no line about parts.
         let whole = files[f].iter().all(|s| *s == Shown::Whole);

@@ -104,6 +104,21 @@ fn a_cut_that_saves_nothing_is_not_made() {
     assert_eq!(plan.stages[0].shares[0].strategy, Strategy::Whole);
 }
 
+/// With work for every pair of pieces this takes many minutes, not a moment.
+#[test]
+fn a_plan_takes_as_long_as_the_text_is() {
+    let count = 100_000;
+    for shrink in [Shrink::Recent(2), Shrink::Auto, Shrink::Stage] {
+        let mut many = ask("log", Need::Must, shrink, &vec![0; count]);
+        // Every other piece is frame, as a text between two tables is.
+        many.files[0].pieces.iter_mut().step_by(2).for_each(|piece| (piece.frame, piece.tokens) = (true, Tokens(0)));
+        let whole = many.whole().0;
+        for budget in [whole - 1, whole / 2, whole / 20] {
+            plan_view(std::slice::from_ref(&many), Tokens(budget)).unwrap();
+        }
+    }
+}
+
 fn pieces() -> impl Generate<Value = Vec<(u64, Option<u64>, bool, u32)>> {
     prop::collection::vec((1u64..400, prop::option::of(1u64..60), prop::bool::weighted(0.2), 0u32..4), 1..7)
 }
@@ -168,7 +183,7 @@ fn recount(ask: &Ask, share: &Share) -> Tokens {
             if shown.iter().all(|s| *s == Shown::Whole) {
                 return file.whole;
             }
-            let seen = (0..shown.len()).any(|p| file.is_entry(p) && shown[p] != Shown::Hidden);
+            let seen = file.entries().any(|p| shown[p] != Shown::Hidden);
             if !seen {
                 return Tokens::ZERO;
             }
@@ -198,7 +213,7 @@ proptest! {
                 }
                 for (i, ask) in asks.iter().enumerate().filter(|(_, a)| a.need == Need::Must) {
                     let seen = best(&plan, i);
-                    let entries: Vec<bool> = ask.files.iter().flat_map(|f| (0..f.pieces.len()).map(|p| f.is_entry(p))).collect();
+                    let entries: Vec<bool> = ask.files.iter().flat_map(|f| (0..f.pieces.len()).map(|p| f.entries().any(|e| e == p))).collect();
                     prop_assert!(seen.iter().zip(entries).any(|(s, entry)| entry && *s > 0), "a must is missing");
                     if matches!(ask.shrink, Shrink::Never | Shrink::Section | Shrink::Stage) {
                         prop_assert!(seen.iter().all(|s| *s == 2), "{:?} lost something", ask.shrink);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quipu_contract::{Actor, ActorName, ProjectPath};
-use quipu_store::{Lease, Op, Refused, StoreError};
+use quipu_store::{Below, Lease, Op, Refused, StoreError};
 use quipu_text::Counter;
 use serde_json::json;
 use thiserror::Error;
@@ -213,6 +213,7 @@ impl Engine<'_> {
                 if ended.ending != Ending::Done {
                     break;
                 }
+                take_markers_off(turn, &out)?;
                 continue;
             }
             let mut back = false;
@@ -492,6 +493,22 @@ fn improper_end(job: &Job<'_>, ended: &Ended) -> Option<String> {
         Ending::Overdue => Some(format!("it had {} seconds and was ended", job.planned.step.deadline_seconds)),
         Ending::Done | Ending::Stopped => None,
     }
+}
+
+/// Only the last part ends a text: a marker before it would vouch for parts that no one has read yet.
+fn take_markers_off(turn: &Planned<'_>, out: &Path) -> Result<(), AttemptError> {
+    let what = "cannot look at what an earlier part left";
+    let Some(below) = Below::locate(out).and_then(|real| Below::open(&real)).map_err(io(what))? else { return Ok(()) };
+    for output in turn.outputs.iter().filter(|output| !output.markers.is_empty()) {
+        // What is no file, or no text, is a fault of the last part and told there.
+        let path = output.path.as_str();
+        let Some(text) = below.read(path).ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
+        if marker_of(path, &text).is_some_and(|found| output.markers.contains(&found)) {
+            below.remove(path).map_err(io(what))?;
+            below.create(path, unmarked(path, &text).as_bytes()).map_err(io(what))?;
+        }
+    }
+    Ok(())
 }
 
 fn seed(out: &Path, path: &ProjectPath, bytes: &[u8]) -> Result<(), AttemptError> {

@@ -1,7 +1,11 @@
 //! What did it see? A run from the journal's note, with its folder if that is still there.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use quipu_contract::plan::MOST_STAGES;
 use quipu_store::StoreError;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::folder::folder_of;
@@ -14,6 +18,7 @@ pub struct Replay {
     pub fact: RunFact,
     /// The folder of the run; none if it was deleted.
     pub folder: Option<std::path::PathBuf>,
+    /// What was sent to the agent; of a run in several parts all of them.
     pub brief: Option<String>,
     /// Other runs of the same turn, newest first.
     pub others: Vec<String>,
@@ -23,20 +28,80 @@ pub struct Replay {
 pub enum ReplayError {
     #[error("no run `{0}` is in the journal")]
     NoRun(String),
+    #[error("`{asked}` is the beginning of {} runs: {}", runs.len(), render_runs(runs))]
+    Ambiguous { asked: String, runs: Vec<String> },
     #[error("`{path}` at `{at}` was made by no run")]
     NotMade { path: String, at: String },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
+/// Fewer letters than this say nothing of a run: its name begins with a date.
+const SHORTEST_BEGINNING: usize = 8;
+
+/// So many runs are named before the rest is only counted.
+const NAMED_RUNS: usize = 12;
+
+fn render_runs(runs: &[String]) -> String {
+    let named = runs.iter().take(NAMED_RUNS).cloned().collect::<Vec<_>>().join(", ");
+    match runs.len().checked_sub(NAMED_RUNS) {
+        Some(more) if more > 0 => format!("{named} and {more} more"),
+        _ => named,
+    }
+}
+
+/// What an agent was sent, part by part: as its transcript has it, which also tells the folders; else as it was made.
+fn load_brief(folder: &Path) -> Option<String> {
+    let mut parts = load_sent(folder).unwrap_or_default();
+    if parts.is_empty() {
+        let made = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+        parts = match made("brief.md") {
+            Some(brief) => vec![brief],
+            None => (1..=MOST_STAGES).map_while(|number| made(&format!("brief-{number}.md"))).collect(),
+        };
+    }
+    match parts.as_slice() {
+        [] => None,
+        [brief] => Some(brief.clone()),
+        many => {
+            let told = |(index, brief): (usize, &String)| format!("══ {} of {}\n{}\n", index + 1, many.len(), brief.trim_end());
+            Some(many.iter().enumerate().map(told).collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    who: String,
+    #[serde(default)]
+    text: String,
+    /// Bytes that were too many to be kept.
+    cut: Option<u64>,
+}
+
+/// The briefs in a transcript; none if one of them is not whole.
+fn load_sent(folder: &Path) -> Option<Vec<String>> {
+    let transcript = std::fs::read_to_string(folder.join("transcript.jsonl")).ok()?;
+    let lines = transcript.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()).filter(|line| line.who == "brief");
+    lines.map(|line| line.cut.is_none().then_some(line.text)).collect()
+}
+
 /// Finds a run by its name (or its beginning), or by a file and version it made: `PATH@VERSION`, `PATH`.
 pub fn replay(project: &Project, asked: &str) -> Result<Replay, ReplayError> {
     let facts: Vec<RunFact> = project.store.noted(0)?.into_iter().filter_map(RunFact::of).collect();
-    let by_name = facts
-        .iter()
-        .rev()
-        .find(|f| f.note.run == asked)
-        .or_else(|| facts.iter().rev().find(|f| asked.len() >= 8 && f.note.run.starts_with(asked)));
+    let exact = facts.iter().rev().find(|f| f.note.run == asked);
+    let by_name = match exact {
+        Some(fact) => Some(fact),
+        None if asked.len() < SHORTEST_BEGINNING => None,
+        None => {
+            let begun: BTreeSet<&str> = facts.iter().map(|f| f.note.run.as_str()).filter(|run| run.starts_with(asked)).collect();
+            if begun.len() > 1 {
+                return Err(ReplayError::Ambiguous { asked: asked.to_owned(), runs: begun.into_iter().rev().map(str::to_owned).collect() });
+            }
+            facts.iter().rev().find(|f| f.note.run.starts_with(asked))
+        }
+    };
     let by_turn = || facts.iter().rev().find(|f| f.note.turn().to_string() == asked);
     let by_file = || {
         let (path, version) = asked.rsplit_once('@').unwrap_or((asked, ""));
@@ -49,9 +114,7 @@ pub fn replay(project: &Project, asked: &str) -> Result<Replay, ReplayError> {
         });
     };
     let folder = Some(folder_of(project.store.root(), &fact.note.run)).filter(|f| f.is_dir());
-    let brief = folder
-        .as_ref()
-        .and_then(|f| std::fs::read_to_string(f.join("brief.md")).or_else(|_| std::fs::read_to_string(f.join("brief-1.md"))).ok());
+    let brief = folder.as_deref().and_then(load_brief);
     let same = facts.iter().rev().filter(|f| f.note.turn() == fact.note.turn() && f.note.run != fact.note.run);
     let others = same.map(|f| f.note.run.clone()).collect();
     Ok(Replay { folder, brief, others, fact: fact.clone() })

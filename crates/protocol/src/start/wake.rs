@@ -43,6 +43,9 @@ pub struct Awake {
     pub blocks: Vec<Block>,
     pub next: String,
     pub tokens: u64,
+    /// What the text takes at the least, if that is more than the budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least: Option<u64>,
     #[serde(skip)]
     pub text: String,
     /// Who woke up: a child is known by its order.
@@ -99,10 +102,19 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
     };
     let counter = Counter::O200k;
     let ending = format!("## {}\n\n{}\n", waking.say("Now", "接下来"), next.trim_end());
-    let room = Tokens(request.budget.0.saturating_sub(counter.count(&ending).0));
-    let text = render_blocks(&mut blocks, room, counter, language) + &ending;
-    let tokens = counter.count(&text).0;
-    Ok(Awake { scene: scene.name, session, created, blocks, next, tokens, text, actor })
+    let Tokens(budget) = request.budget;
+    let mut room = budget.saturating_sub(counter.count(&ending).0);
+    let (text, tokens) = loop {
+        let text = render_blocks(&mut blocks, Tokens(room), counter, language) + &ending;
+        let tokens = counter.count(&text).0;
+        // Joined, texts may cost a token more. What to do next is told in any case, so this ends with that alone.
+        if tokens <= budget || room == 0 {
+            break (text, tokens);
+        }
+        room = room.saturating_sub(tokens - budget);
+    };
+    let least = (tokens > budget).then_some(tokens);
+    Ok(Awake { scene: scene.name, session, created, blocks, next, tokens, least, text, actor })
 }
 
 fn shows_one_order(scene: &Scene) -> bool {

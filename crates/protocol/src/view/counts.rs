@@ -1,7 +1,7 @@
 //! Token counts of texts and their pieces, kept by content.
 //!
-//! The counts of a longer text are kept under `.quipu/tokens/`, named by a hash of the text, so that looking at the
-//! same text again costs one small read. The folder is derived: whoever deletes it loses nothing but time.
+//! The counts of a longer text are kept under `.quipu/tokens/`, named by a hash of the text and of how it is cut, so that
+//! looking at the same text again costs one small read. The folder is derived: whoever deletes it loses nothing but time.
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +15,8 @@ use super::pieces::PieceText;
 /// Shorter texts are counted faster than their counts are read.
 const KEPT_BYTES: usize = 4096;
 
-/// Changes when texts are cut into pieces in another way.
-const SCHEME: &str = "1";
+/// Changes when counting does.
+const SCHEME: &str = "2";
 
 /// The counts of one text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ impl CountKeeper {
 
     /// The counts of a text and its pieces.
     pub fn count(&self, text: &str, pieces: &[PieceText]) -> Counts {
-        let kept = if text.len() < KEPT_BYTES { None } else { self.folder.as_ref().map(|f| f.join(self.name(text, pieces))) };
+        let kept = if text.len() < KEPT_BYTES { None } else { self.folder.as_ref().map(|f| f.join(name(text, pieces))) };
         if let Some(counts) = kept.as_ref().and_then(|file| load(file))
             && counts.pieces.len() == pieces.len()
             && counts.overviews.len() == pieces.len()
@@ -64,10 +64,12 @@ impl CountKeeper {
         }
         counts
     }
+}
 
-    fn name(&self, text: &str, pieces: &[PieceText]) -> String {
-        format!("{}-{SCHEME}-{}.json", Version::of(text.as_bytes()), pieces.len())
-    }
+/// One text is cut in different ways under different names of files: each has its own counts.
+fn name(text: &str, pieces: &[PieceText]) -> String {
+    let cut: String = pieces.iter().map(|p| format!("{} {}\n", p.range.end, p.overview.as_deref().unwrap_or("\t"))).collect();
+    format!("{}-{SCHEME}-{}.json", Version::of(text.as_bytes()), Version::of(cut.as_bytes()))
 }
 
 fn load(file: &Path) -> Option<Counts> {

@@ -2,7 +2,7 @@
 
 use quipu_contract::{Need, Tokens};
 
-use super::{StageView, View};
+use super::{Seen, StageView, View};
 
 /// Renders the table of `view --explain`.
 pub fn render_explanation(view: &View) -> String {
@@ -14,6 +14,19 @@ pub fn render_explanation(view: &View) -> String {
         }
         text.push('\n');
         text.push_str(&render_stage(view, stage));
+    }
+    // A pointer to one text is told by its row.
+    if view.pointers.iter().any(has_unnamed) {
+        text.push_str("\nno room\n");
+        for name in view.pointers.iter().filter(|seen| has_unnamed(seen)).flat_map(|seen| &seen.left_out) {
+            text.push_str(&format!("  {name}\n"));
+        }
+    }
+    if !view.repeated.is_empty() {
+        text.push_str("\nshown by another pointer\n");
+        for repeated in &view.repeated {
+            text.push_str(&format!("  {} ({}): {}  {}\n", repeated.name, need(repeated.need), repeated.shown.join(", "), repeated.place));
+        }
     }
     if !view.absent.is_empty() {
         text.push_str("\nnot there\n");
@@ -28,6 +41,10 @@ pub fn render_explanation(view: &View) -> String {
         }
     }
     text
+}
+
+fn has_unnamed(seen: &Seen) -> bool {
+    seen.left_out.iter().any(|name| *name != seen.name)
 }
 
 fn render_stage(view: &View, stage: &StageView) -> String {

@@ -7,10 +7,14 @@
 mod counts;
 mod explain;
 mod folder;
+mod manifest;
 mod pieces;
 mod pointers;
 mod relevance;
 mod render;
+mod verify;
+
+use std::collections::BTreeSet;
 
 use quipu_contract::plan::{Ask, AskFile, Overflow, Piece, Plan, Share, Stage, Strategy, plan_view};
 use quipu_contract::{
@@ -25,15 +29,18 @@ use crate::index_file::refresh_index;
 use crate::project::Project;
 use counts::CountKeeper;
 use pieces::{PieceText, plan_pieces};
-use pointers::{Target, resolve_pointers};
+use pointers::{Resolved, Target, TargetFile, resolve_pointers};
 
 pub use explain::render_explanation;
-pub use folder::{Drift, FolderError, Manifest, Verdict, materialise_view, verify_view};
+pub use folder::lay_view;
+pub(crate) use folder::materialise_view;
+pub use manifest::{FolderError, Manifest};
 pub(crate) use pointers::slice_section;
-pub use pointers::{Absent, Order, Writer};
+pub use pointers::{Absent, Order, Repeated, Unreadable, Writer};
 pub(crate) use relevance::words;
 pub use relevance::{Lexical, Relevance, Topic};
-pub(crate) use render::render_strategy_note;
+pub(crate) use render::{render_left_out, render_strategy_note};
+pub use verify::{Drift, Verdict, verify_view};
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -66,6 +73,8 @@ pub struct View {
     pub pointers: Vec<Seen>,
     pub stages: Vec<StageView>,
     pub absent: Vec<Absent>,
+    /// Pointers of which others show a text already.
+    pub repeated: Vec<Repeated>,
     pub denied: Vec<Denied>,
 }
 
@@ -79,6 +88,8 @@ pub struct Seen {
     pub why: String,
     /// The files it names.
     pub files: Vec<ProjectPath>,
+    /// Those of them of which no stage shows anything, for lack of room: `notes/a.md`, `log.md#ch01`.
+    pub left_out: Vec<String>,
     pub place: Place,
 }
 
@@ -155,7 +166,7 @@ fn render_absent(absent: &[Absent]) -> String {
 impl Absent {
     /// Who would write it; nothing of what is there and cannot be read.
     fn render_writers(&self) -> String {
-        if self.unreadable { String::new() } else { render_writers(&self.writers) }
+        if self.unreadable.is_some() { String::new() } else { render_writers(&self.writers) }
     }
 }
 
@@ -171,11 +182,15 @@ fn render_writers(writers: &[Writer]) -> String {
     }
 }
 
+/// The unit that a role works on. In a panel each role is its own.
+fn unit_of(contract: &Contract, role: &ActorName, named: Option<&UnitId>) -> Option<UnitId> {
+    let named_like_role = || contract.units.iter().map(|u| &u.id).find(|id| id.as_str() == role.as_str());
+    named.or_else(named_like_role).cloned()
+}
+
 /// Who asks: the actor that a view is made for, and the unit it works on.
 pub(crate) fn resolve_actor<'c>(contract: &'c Contract, request: &ViewRequest) -> Result<(&'c Role, Actor), ViewError> {
-    // In a panel each role is its own unit.
-    let named_like_role = || contract.units.iter().find(|u| u.id.as_str() == request.role.as_str()).map(|u| u.id.clone());
-    let unit = request.unit.clone().or_else(named_like_role);
+    let unit = unit_of(contract, &request.role, request.unit.as_ref());
     let actor = Actor::Agent { role: Some(request.role.clone()), unit, agent: request.agent.clone() };
     let grant = contract.grant(&actor).map_err(ViewError::UnknownActor)?;
     let role = grant.role.ok_or_else(|| ViewError::UnknownActor(format!("no role `{}`", request.role)))?;
@@ -197,7 +212,7 @@ pub fn make_view(project: &Project, request: &ViewRequest, relevance: &dyn Relev
     let language = request.language.unwrap_or(contract.language);
     refresh_index(project)?;
     let all = project.store.list()?;
-    let (targets, absent) = resolve_pointers(project, role, &binding, &all)?;
+    let Resolved { targets, absent, repeated } = resolve_pointers(project, role, &binding, &all)?;
     let lacking: Vec<Absent> = absent.iter().filter(|a| a.need == Need::Must && !a.own).cloned().collect();
     if !lacking.is_empty() && !request.partial {
         return Err(ViewError::Absent(lacking));
@@ -216,9 +231,10 @@ pub fn make_view(project: &Project, request: &ViewRequest, relevance: &dyn Relev
         language,
         window,
         budget,
-        pointers: measured.iter().map(|m| seen(m, language)).collect(),
+        pointers: measured.iter().enumerate().map(|(index, m)| seen(index, m, &stages, language)).collect(),
         stages,
         absent,
+        repeated,
         denied: denied(role, &binding, &all, contract, &actor, language),
     })
 }
@@ -288,11 +304,8 @@ fn measure<'c>(target: Target<'c>, keeper: &CountKeeper, relevance: &dyn Relevan
     Measured { target, pieces, ask }
 }
 
-fn shown_name(file: &pointers::TargetFile) -> String {
-    match &file.section {
-        Some(section) => format!("{}#{section}", file.path),
-        None => file.path.to_string(),
-    }
+fn shown_name(file: &TargetFile) -> String {
+    pointers::shown_name(&file.path, file.section.as_deref())
 }
 
 /// Plans, renders and counts until what is shown fits.
@@ -341,8 +354,10 @@ fn render_stages(measured: &[Measured<'_>], plan: Plan, keeper: &CountKeeper, la
         .collect()
 }
 
-fn seen(measured: &Measured<'_>, language: Language) -> Seen {
+fn seen(index: usize, measured: &Measured<'_>, stages: &[StageView], language: Language) -> Seen {
     let target = &measured.target;
+    let shown: BTreeSet<&ProjectPath> =
+        stages.iter().flat_map(|s| &s.files).filter(|file| file.pointer == index).map(|file| &file.path).collect();
     Seen {
         name: target.name.clone(),
         class: target.class,
@@ -350,6 +365,7 @@ fn seen(measured: &Measured<'_>, language: Language) -> Seen {
         need: target.pointer.need,
         why: target.pointer.why.in_language(language).to_owned(),
         files: target.files.iter().map(|f| f.path.clone()).collect(),
+        left_out: target.files.iter().filter(|f| !shown.contains(&f.path)).map(shown_name).collect(),
         place: target.pointer.place.clone(),
     }
 }

@@ -1,12 +1,12 @@
 //! From a role's pointers to the texts they name.
 //!
-//! Variables are filled, wildcards list files, sections are looked up, and of two pointers to one text the first
-//! wins. What is not there is told with who would write it.
+//! Variables are filled, wildcards list files, sections are looked up. Of two pointers to one text the first wins, but a
+//! `must` goes before an `if-room`, and a whole text takes its sections in. What is not there is told with who would write it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_contract::{Binding, Class, Contract, Need, Pattern, Place, Pointer, ProjectPath, Role};
-use quipu_store::Version;
+use quipu_store::{StoreError, Version};
 use quipu_text::{Document, marker};
 use serde::Serialize;
 
@@ -56,9 +56,34 @@ pub struct Absent {
     pub place: Place,
     /// The role makes it itself, so that it cannot be asked for the first time.
     pub own: bool,
-    /// It is there, and is no text.
+    /// It is there, and cannot be shown.
     #[serde(skip)]
-    pub unreadable: bool,
+    pub unreadable: Option<Unreadable>,
+}
+
+/// Why what is there cannot be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreadable {
+    NotText,
+    NotFile,
+}
+
+/// A pointer of which another one shows a text already.
+#[derive(Debug, Clone, Serialize)]
+pub struct Repeated {
+    pub name: String,
+    pub need: Need,
+    /// The texts, as the others show them: `outline.md`, `outline.md#ch01`.
+    pub shown: Vec<String>,
+    pub place: Place,
+}
+
+/// What the pointers of a role name.
+pub struct Resolved<'c> {
+    /// In the order of a view.
+    pub targets: Vec<Target<'c>>,
+    pub absent: Vec<Absent>,
+    pub repeated: Vec<Repeated>,
 }
 
 /// Who writes a path: a role, a step that Quipu does, or both.
@@ -68,17 +93,21 @@ pub struct Writer {
     pub step: Option<String>,
 }
 
-/// The texts of a role's pointers, in the order of a view, and what is not there.
+/// The texts of a role's pointers, and what is not there.
 pub fn resolve_pointers<'c>(
     project: &'c Project,
     role: &'c Role,
     binding: &Binding,
     all: &[ProjectPath],
-) -> Result<(Vec<Target<'c>>, Vec<Absent>), ViewError> {
-    let mut targets = Vec::new();
+) -> Result<Resolved<'c>, ViewError> {
+    let mut found: Vec<(usize, Target<'c>)> = Vec::new();
     let mut absent = Vec::new();
-    let mut taken: BTreeSet<(ProjectPath, Option<String>)> = BTreeSet::new();
-    for pointer in &role.reads {
+    let mut repeated = Vec::new();
+    let mut taken: BTreeMap<ProjectPath, BTreeSet<Option<String>>> = BTreeMap::new();
+    let mut pointers: Vec<(usize, &Pointer)> = role.reads.iter().enumerate().collect();
+    // Who takes a text first: what is needed more, and then a whole text before its sections.
+    pointers.sort_by_key(|(number, pointer)| (pointer.need != Need::Must, pointer.section.is_some(), *number));
+    for (number, pointer) in pointers {
         let path = fill(&pointer.path, role, binding)?;
         let section = pointer.section.as_ref().map(|s| fill_text(s, role, pointer, binding)).transpose()?;
         let name = match &section {
@@ -87,48 +116,71 @@ pub fn resolve_pointers<'c>(
         };
         let mut target = Target { pointer, name, class: Class::Free, order: Order::Static, files: Vec::new() };
         let mut lack = Lack::File;
-        let mut repeated = false;
+        let mut shown = Vec::new();
         let is_wild = path.as_literal().is_none();
         let mut unreadable = Vec::new();
         for path in list(&path, role, binding, all) {
             target.class = project.contract.class(&path);
-            let whole = (path.clone(), None);
-            let own = (path.clone(), section.clone());
-            if taken.contains(&whole) || taken.contains(&own) || (section.is_none() && taken.iter().any(|(p, _)| *p == path)) {
-                repeated = true;
+            let others = taken.entry(path.clone()).or_default();
+            let takes = |other: &&Option<String>| other.is_none() || section.is_none() || **other == section;
+            let before = shown.len();
+            shown.extend(others.iter().filter(takes).map(|other| shown_name(&path, other.as_deref())));
+            if shown.len() > before {
                 continue;
             }
             match load(project, &path, section.as_deref())? {
                 Ok(file) => {
-                    taken.insert(own);
+                    others.insert(section.clone());
                     target.files.push(file);
                 }
                 // What a wildcard finds is meant, each by its own name.
-                Err(Lack::Text) if is_wild => unreadable.push(path),
+                Err(found @ (Lack::Text | Lack::Link)) if is_wild => unreadable.push((path, found)),
                 Err(found) => lack = found,
             }
         }
         target.order = order(pointer, target.class);
         let without = |name: String, pattern: &Pattern, lack: &Lack| {
             let writers = writers(&project.contract, pattern, binding);
-            let unreadable = *lack == Lack::Text;
+            let unreadable = lack.unreadable();
             let makes_it = !writers.is_empty() && writers.iter().all(|w| w.role.as_deref() == Some(role.name.as_str()));
-            let (what, place, own) = (lack.to_string(), pointer.place.clone(), makes_it && !unreadable);
+            let (what, place, own) = (lack.to_string(), pointer.place.clone(), makes_it && unreadable.is_none());
             Absent { name, need: pointer.need, what, writers, place, own, unreadable }
         };
-        let none_told = unreadable.is_empty();
-        for file in unreadable {
+        let none_told = unreadable.is_empty() && shown.is_empty();
+        for (file, lack) in unreadable {
             let pattern = Pattern::parse(file.as_str()).unwrap_or_else(|_| path.clone());
-            absent.push(without(file.to_string(), &pattern, &Lack::Text));
+            absent.push((number, without(file.to_string(), &pattern, &lack)));
+        }
+        if !shown.is_empty() {
+            let (name, place) = (target.name.clone(), pointer.place.clone());
+            repeated.push((number, Repeated { name, need: pointer.need, shown, place }));
         }
         if !target.files.is_empty() {
-            targets.push(target);
-        } else if !repeated && none_told {
-            absent.push(without(target.name, &path, &lack));
+            found.push((number, target));
+        } else if none_told {
+            absent.push((number, without(target.name, &path, &lack)));
         }
     }
-    targets.sort_by_key(|t| t.order);
-    Ok((targets, absent))
+    found.sort_by_key(|(number, target)| (target.order, *number));
+    Ok(Resolved { targets: in_place(found), absent: declared(absent), repeated: declared(repeated) })
+}
+
+/// In the order in which the role declares its pointers.
+fn declared<T>(mut numbered: Vec<(usize, T)>) -> Vec<T> {
+    numbered.sort_by_key(|(number, _)| *number);
+    in_place(numbered)
+}
+
+fn in_place<T>(numbered: Vec<(usize, T)>) -> Vec<T> {
+    numbered.into_iter().map(|(_, one)| one).collect()
+}
+
+/// `outline.md`, `outline.md#ch01`
+pub fn shown_name(path: &ProjectPath, section: Option<&str>) -> String {
+    match section {
+        Some(section) => format!("{path}#{section}"),
+        None => path.to_string(),
+    }
 }
 
 fn fill(pattern: &Pattern, role: &Role, binding: &Binding) -> Result<Pattern, ViewError> {
@@ -166,7 +218,18 @@ fn list(pattern: &Pattern, role: &Role, binding: &Binding, all: &[ProjectPath]) 
 enum Lack {
     File,
     Text,
+    Link,
     Section(String),
+}
+
+impl Lack {
+    fn unreadable(&self) -> Option<Unreadable> {
+        match self {
+            Lack::Text => Some(Unreadable::NotText),
+            Lack::Link => Some(Unreadable::NotFile),
+            Lack::File | Lack::Section(_) => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Lack {
@@ -174,6 +237,7 @@ impl std::fmt::Display for Lack {
         match self {
             Lack::File => out.write_str("is not there"),
             Lack::Text => out.write_str("is not text"),
+            Lack::Link => out.write_str("is a link or a folder, and no file"),
             Lack::Section(anchor) => write!(out, "has no section `{anchor}`"),
         }
     }
@@ -181,8 +245,12 @@ impl std::fmt::Display for Lack {
 
 /// A text, or what there is in place of one.
 fn load(project: &Project, path: &ProjectPath, section: Option<&str>) -> Result<Result<TargetFile, Lack>, ViewError> {
-    let Some((bytes, version)) = project.store.read(path)? else {
-        return Ok(Err(Lack::File));
+    let (bytes, version) = match project.store.read(path) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Ok(Err(Lack::File)),
+        // The store follows no link; that is no reason to show nothing else.
+        Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::InvalidInput => return Ok(Err(Lack::Link)),
+        Err(error) => return Err(error.into()),
     };
     let Ok(text) = String::from_utf8(bytes) else {
         return Ok(Err(Lack::Text));

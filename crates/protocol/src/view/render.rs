@@ -105,6 +105,15 @@ pub fn render_strategy_note(strategy: Strategy, name: &str, language: Language) 
     })
 }
 
+/// What a brief says of the files of a wildcard that are too many to be named.
+pub fn render_left_out(more: usize, role: &str, unit: Option<&str>, language: Language) -> String {
+    let unit = unit.map(|unit| format!(" --unit {unit}")).unwrap_or_default();
+    match language {
+        Language::En => format!("{more} more files not in this view, there was no room: quipu view {role}{unit} --explain"),
+        Language::Zh => format!("篇幅所限，另有 {more} 个文件未列入：quipu view {role}{unit} --explain"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

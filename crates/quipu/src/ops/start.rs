@@ -43,6 +43,9 @@ impl Operate for Start {
             StartRequest { budget: Tokens(self.budget), scene: self.scene, delegation: self.delegation, task: self.task, peek: self.peek };
         let awake = start(&project, &session.actor, &request)?;
         let mut answer = Answer::new(json!(awake), awake.text.clone());
+        if let Some(least) = awake.least {
+            answer = answer.say(format!("--budget {} is too little: {least} tokens are the least", self.budget));
+        }
         if !awake.created.is_empty() {
             answer = answer.say(format!("created: {}", awake.created.join(" ")));
         }

@@ -1,13 +1,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use quipu_protocol::{Lexical, View as Shown, make_view, materialise_view, render_explanation, verify_view};
+use quipu_protocol::{Lexical, View as Shown, lay_view, make_view, render_explanation, verify_view};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
 use crate::ops::asked::Asked;
 use crate::session::Session;
 use crate::table::Operate;
+
+/// So many files that had no room are named before the rest is only counted.
+const NAMED_FILES: usize = 20;
 
 #[derive(Debug, Args)]
 pub struct View {
@@ -37,7 +40,7 @@ impl Operate for View {
         let mut answer = Answer::new(json!(view), "");
         if let Some(folder) = &self.out {
             let folder = session.folder.join(folder);
-            let written = materialise_view(&view, &folder)?;
+            let written = lay_view(&project, &session.actor, &view, &folder)?;
             answer.json["written"] = json!(written);
             for path in &written {
                 answer.text.push_str(&format!("{}\n", path.strip_prefix(&folder).unwrap_or(path).display()));
@@ -49,6 +52,14 @@ impl Operate for View {
         } else if self.out.is_none() {
             answer.text = render_contents(&view);
             answer = answer.say(told(&view));
+        }
+        for seen in view.pointers.iter().filter(|_| !self.explain) {
+            for name in seen.left_out.iter().take(NAMED_FILES) {
+                answer = answer.say(format!("`{name}` is not shown, there was no room: quipu read '{name}'"));
+            }
+            if let Some(more) = seen.left_out.len().checked_sub(NAMED_FILES).filter(|more| *more > 0) {
+                answer = answer.say(format!("and {more} more of `{}`: --explain names them", seen.name));
+            }
         }
         for absent in view.absent.iter().filter(|_| !self.explain) {
             answer = answer.say(format!("`{}` {}", absent.name, absent.what));
@@ -86,10 +97,7 @@ fn render_contents(view: &Shown) -> String {
 
 fn verify(session: &Session, folder: &Path) -> Result<Answer, Failure> {
     let project = session.project()?;
-    let verdict = verify_view(&project, folder)?;
-    if let Some(own) = session.actor.role().filter(|own| own.as_str() != verdict.role) {
-        return Err(Failure::new(exit::REFUSED, format!("the view is of role `{}`, not of `{own}`", verdict.role), ""));
-    }
+    let verdict = verify_view(&project, &session.actor, folder)?;
     let mut text = String::new();
     for (name, drift) in &verdict.drifted {
         text.push_str(&format!("{name} {}\n", drift.as_str()));

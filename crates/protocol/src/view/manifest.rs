@@ -1,0 +1,140 @@
+//! What a folder with a view says of itself: which texts it shows, of which versions, and which it had no room for.
+
+use std::path::{Path, PathBuf};
+
+use quipu_contract::plan::MOST_STAGES;
+use quipu_contract::{BadPath, ProjectPath, Tokens};
+use quipu_store::{Below, Entry, StoreError, Version};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::reading::ReadError;
+
+/// The manifest's name in the folder.
+pub const NAME: &str = ".quipu-view.json";
+
+/// What a folder shows, and what it was made from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of this format. Always 1.
+    pub format: u32,
+    pub role: String,
+    pub unit: Option<String>,
+    pub agent: Option<String>,
+    pub counter: String,
+    pub budget: Tokens,
+    pub tokens: Tokens,
+    /// Which stage this is, of how many.
+    pub stage: (usize, usize),
+    pub files: Vec<FileEntry>,
+    /// Texts that the pointers name and of which nothing is shown, for lack of room.
+    pub trimmed: Vec<String>,
+}
+
+/// One file of the folder.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FileEntry {
+    pub path: String,
+    /// A hash of the bytes in the folder.
+    pub shown: Version,
+    pub tokens: Tokens,
+    pub sources: Vec<SourceEntry>,
+}
+
+/// A text that a file of the folder shows, whole or in part.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SourceEntry {
+    pub section: Option<String>,
+    /// The version of the whole file that was read.
+    pub version: Version,
+    /// A hash of the text that the pointer names.
+    pub text: Version,
+    pub bytes: usize,
+    pub whole: bool,
+}
+
+#[derive(Debug, Error)]
+pub enum FolderError {
+    #[error("`{}` holds `{stranger}`, which is no part of a view", folder.display())]
+    NotEmpty { folder: PathBuf, stranger: String },
+    #[error("`{}` is not what the view showed, so it is not removed", .0.display())]
+    Foreign(PathBuf),
+    #[error("`{}` is a project, not a place for a view", .0.display())]
+    IsProject(PathBuf),
+    #[error("`{}` lies in a project: a role or agent has its view outside", .0.display())]
+    InProject(PathBuf),
+    #[error("`{0}` is under the contract: a view does not go there")]
+    Ruled(ProjectPath),
+    #[error("the view is of role `{role}`, not of `{own}`")]
+    OtherRole { role: String, own: String },
+    #[error("`{}` holds no view: there is no {NAME}", .0.display())]
+    NoManifest(PathBuf),
+    #[error("`{}`: {what}", path.display())]
+    BadManifest { path: PathBuf, what: String },
+    #[error(transparent)]
+    Path(#[from] BadPath),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("`{}`: {source}", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> FolderError + '_ {
+    |source| FolderError::Io { path: path.to_owned(), source }
+}
+
+/// A view in a folder, or one stage of it.
+pub(super) struct Laid {
+    /// `stage-2`; nothing for a view of one stage.
+    pub stage: Option<String>,
+    pub manifest: Manifest,
+}
+
+impl Laid {
+    /// A path of this stage, from the folder down.
+    pub fn within(&self, path: &str) -> String {
+        match &self.stage {
+            Some(stage) => format!("{stage}/{path}"),
+            None => path.to_owned(),
+        }
+    }
+}
+
+/// The manifest of a folder, or those of its stages. The folder is called as the caller said it.
+pub(super) fn load_manifests(below: &Below, said: &Path) -> Result<Vec<Laid>, FolderError> {
+    let entries = below.entries(".").map_err(io(said))?;
+    if entries.iter().any(|(name, _)| name == NAME) {
+        return Ok(load(below, said, None)?.into_iter().collect());
+    }
+    let stages: Vec<String> = (1..=MOST_STAGES).map(|number| format!("stage-{number}")).collect();
+    let mut found = Vec::new();
+    for (stage, kind) in entries {
+        if kind == Entry::Folder && stages.contains(&stage) {
+            found.extend(load(below, said, Some(stage))?);
+        }
+    }
+    found.sort_by_key(|laid| laid.manifest.stage);
+    Ok(found)
+}
+
+fn load(below: &Below, said: &Path, stage: Option<String>) -> Result<Option<Laid>, FolderError> {
+    let place = stage.as_ref().map_or_else(|| NAME.to_owned(), |stage| format!("{stage}/{NAME}"));
+    let path = said.join(&place);
+    let bad = |what: String| FolderError::BadManifest { path: path.clone(), what };
+    let Some(bytes) = below.read(&place).map_err(io(&path))? else { return Ok(None) };
+    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| bad(e.to_string()))?;
+    if manifest.format != 1 {
+        return Err(bad(format!("format {} is not known", manifest.format)));
+    }
+    let (number, count) = manifest.stage;
+    let own = stage.as_ref().map_or(1, |stage| stage.trim_start_matches("stage-").parse().unwrap_or(0));
+    if number != own || number > count || count > MOST_STAGES || (count > 1) != stage.is_some() {
+        return Err(bad(format!("stage {number} of {count} does not belong here")));
+    }
+    for file in &manifest.files {
+        ProjectPath::parse(&file.path).map_err(|e| bad(e.to_string()))?;
+    }
+    Ok(Some(Laid { stage, manifest }))
+}
