@@ -15,6 +15,7 @@ use crate::journal::Journal;
 use crate::live::Live;
 use crate::lock::KernelLock;
 use crate::order::Order;
+use crate::restore::Kept;
 use crate::survey::Surveyed;
 use crate::tree::Tree;
 use crate::version::Version;
@@ -71,6 +72,8 @@ pub struct Store {
     pub(crate) redone: AtomicBool,
     /// What a killed process may have left in `.quipu/aside` was looked for.
     pub(crate) asides_sought: AtomicBool,
+    /// Edits that had to give way since the last survey, which tells of them.
+    pub(crate) kept: Mutex<Vec<Kept>>,
     /// The shared order that this working copy follows.
     pub(crate) order: Option<Arc<dyn Order>>,
     /// How far the order's clock is ahead of this one.
@@ -154,6 +157,7 @@ impl Store {
             read_only,
             redone: AtomicBool::new(false),
             asides_sought: AtomicBool::new(false),
+            kept: Mutex::new(Vec::new()),
             order,
             skew_us: AtomicI64::new(0),
             sent_sought: AtomicBool::new(false),

@@ -11,6 +11,7 @@ use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::publish::Published;
 use crate::record::{Kind, RecordOp, Who};
+use crate::restore::Kept;
 use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
@@ -45,6 +46,9 @@ pub struct Survey {
     /// Edits that are allowed and wait for the shared store: it does not answer, or someone holds a lease.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
+    /// Edits that had to give way to a commit or to a recovery, and where they are kept. Told once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
 }
 
 impl Survey {
@@ -177,17 +181,21 @@ impl Store {
 
     fn survey_once(&self) -> Result<(Survey, Option<Sight>)> {
         self.settle()?;
+        self.rescue_leftovers()?;
         let found = self.look_through()?;
         self.forget_deleted_heads();
         let sight = Sight::of(found.sum, &self.heads()?.applied()?);
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(last) = &*self.surveyed.lock().unwrap_or_else(PoisonError::into_inner)
             && last.sight == sight
+            && kept.is_empty()
         {
             return Ok((last.survey.clone(), Some(sight)));
         }
-        let survey = self.survey_of(&found.files, found.odd)?;
-        // What was adopted just now is told once.
-        let holds = (survey.adopted.is_empty() && survey.waiting.is_empty()).then_some(sight);
+        let mut survey = self.survey_of(&found.files, found.odd)?;
+        survey.kept = kept;
+        // What was adopted or had to give way just now is told once.
+        let holds = (survey.adopted.is_empty() && survey.waiting.is_empty() && survey.kept.is_empty()).then_some(sight);
         let last = holds.map(|sight| Surveyed { sight, survey: survey.clone() });
         *self.surveyed.lock().unwrap_or_else(PoisonError::into_inner) = last;
         Ok((survey, holds))

@@ -47,6 +47,13 @@ impl Store {
         self.verify_files(&mut verification, &newest)?;
         self.verify_leases(&mut verification)?;
         self.find_torn(&mut verification)?;
+        for name in self.unrescued()? {
+            verification.problems.push(Problem {
+                place: format!(".quipu/tmp/{name}"),
+                what: "is someone's edit, which a killed program had taken out of its place".into(),
+                mend: "quipu status     (journals it and says where)".into(),
+            });
+        }
         Ok(verification)
     }
 

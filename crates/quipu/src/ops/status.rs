@@ -62,6 +62,11 @@ impl Operate for Status {
         for path in &survey.waiting {
             text.push_str(&format!("  waiting  {path}: edited here, and not yet accepted by the shared store\n"));
         }
+        for kept in &survey.kept {
+            let (path, seq) = (&kept.path, kept.seq);
+            text.push_str(&format!("  aside    {path}: an edit by hand had to give way, and is kept in @{seq}\n"));
+            text.push_str(&format!("           do  quipu show {path} --at @{seq} --aside\n"));
+        }
         let conflicts = if project.store.order().is_some() { project.store.conflicts()? } else { Vec::new() };
         conflicts.iter().for_each(|conflict| text.push_str(&told_in_status(conflict)));
         for (path, why) in &survey.strange {

@@ -18,5 +18,6 @@ mod many;
 mod outside;
 mod paths;
 mod properties;
+mod recover;
 mod shared;
 mod warm;
