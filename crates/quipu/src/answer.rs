@@ -132,9 +132,17 @@ impl From<StoreError> for Failure {
             }
             StoreError::NotFound { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),
             StoreError::Busy { .. } => Failure::new(exit::IO, what, "wait for it, or end it; the lock goes with the process"),
+            StoreError::Unfinished { path, source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                Failure::new(exit::IO, what, format!("give permission, then: quipu restore {path}     (do not repeat the command)"))
+            }
             StoreError::Unfinished { .. } => {
                 Failure::new(exit::IO, what, "make room or give permission, then: quipu doctor     (do not repeat the command)")
             }
+            StoreError::Unsure { .. } => Failure::new(
+                exit::IO,
+                what,
+                "quipu log     (when the disk is well: it tells whether the commit is there; do not repeat the command before)",
+            ),
             StoreError::Unreachable { sent, .. } => Failure::new(
                 exit::IO,
                 what,

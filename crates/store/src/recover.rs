@@ -79,14 +79,24 @@ impl Store {
     pub fn doctor(&self) -> Result<Vec<Mended>> {
         let mut mended = Vec::new();
         let mut did = |what: String| mended.push(Mended { what });
-        // With the heads as they are: they know what the files looked like. What hinders this is mended below.
-        let _ = self.settle();
+        let known = match self.live()?.tail() {
+            Some(tail) => Ok(tail.at),
+            None => self.heads().and_then(|heads| heads.applied()).map(|applied| applied.at),
+        };
+        let known = known.ok().filter(|end| *end > Position::START);
+        let lost = known.is_some_and(|end| self.journal.is_end(end).is_err() || !self.journal.line_ends_at(end));
+        if !lost {
+            // With the heads as they are: they know what the files looked like. What hinders this is mended below.
+            let _ = self.settle();
+            self.heal()?.into_iter().for_each(&mut did);
+        }
         let tail = {
             let _held = self.append_lock.acquire()?;
-            let end = self.live()?.tail().map_or_else(|| self.heads().and_then(|heads| heads.applied()).map(|t| t.at), |t| Ok(t.at));
-            let lost = end.is_ok_and(|end| end > Position::START && self.journal.is_end(end).is_err());
             if lost {
-                self.live()?.forget(&self.disk)?;
+                let live = self.live()?;
+                let in_doubt = live.known().doubt;
+                live.forget(&self.disk)?;
+                live.set_doubt(&self.disk, in_doubt)?;
                 did("the journal is gone or cut short: what is on disk becomes the new beginning".into());
             }
             self.rebuild_heads()?;
@@ -98,14 +108,14 @@ impl Store {
         };
         self.settle()?;
         did(format!("made the heads anew from {} records", tail.seq));
+        if lost {
+            self.heal()?.into_iter().for_each(&mut did);
+        }
         for left in self.rescue_leftovers()? {
             did(match left.edit_of {
                 Some(path) => format!("set aside an edit of `{path}` that a killed program left in `.quipu/tmp`"),
                 None => format!("removed the left-over `.quipu/tmp/{}`", left.name),
             });
-        }
-        for path in self.heal()? {
-            did(format!("journalled `{path}` anew: a record about it is damaged, and the file proved what it said"));
         }
         let asides = self.journal_asides()?;
         if asides > 0 {

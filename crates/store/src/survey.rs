@@ -51,6 +51,13 @@ pub struct Survey {
     pub kept: Vec<Kept>,
 }
 
+impl Standing {
+    /// The command that mends what is flagged.
+    pub fn mend(&self) -> String {
+        self.flag.as_ref().map(|flag| flag.mend(&self.path, self.class, self.version.is_some())).unwrap_or_default()
+    }
+}
+
 impl Survey {
     pub fn flagged(&self) -> impl Iterator<Item = &Standing> {
         self.files.iter().filter(|f| f.flag.is_some())
@@ -206,7 +213,7 @@ impl Store {
         let mut survey = Survey::default();
         odd.retain(|text| ProjectPath::parse(text).is_ok_and(|path| self.contract.rule(&path).is_some()));
         survey.strange = odd.into_iter().map(|text| (text, "is a link or no file at all: it is never followed".to_owned())).collect();
-        let mut changed = Vec::new();
+        let (mut changed, mut mended) = (Vec::new(), Vec::new());
         // Both lists are in the order of the paths: they are walked side by side.
         let mut known = heads.iter().peekable();
         for (text, stamp) in found {
@@ -214,7 +221,10 @@ impl Store {
                 missing(gone, head, &mut changed);
             }
             let head = known.next_if(|(path, _)| path == text).map(|(_, head)| head).filter(|h| !h.gone);
-            if head.is_some_and(|h| h.stamp == Some(*stamp)) {
+            if let Some(head) = head.filter(|h| h.stamp == Some(*stamp)) {
+                if head.flag.is_some() {
+                    mended.push((text.clone(), head.version.clone(), *stamp));
+                }
                 continue;
             }
             let path = match ProjectPath::parse(text) {
@@ -235,6 +245,13 @@ impl Store {
             changed.push((path, Some(*stamp)));
         }
         known.for_each(|(gone, head)| missing(gone, head, &mut changed));
+        // What was wrong with them is right again.
+        for (text, version, stamp) in &mended {
+            self.heads()?.set_stamp(text, version, Some(*stamp))?;
+        }
+        if changed.is_empty() && !mended.is_empty() {
+            heads = self.heads()?.all()?;
+        }
         if !changed.is_empty() {
             if self.is_read_only() {
                 let heads: BTreeMap<&str, &Head> = heads.iter().map(|(path, head)| (path.as_str(), head)).collect();

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use quipu_contract::{Class, Privilege};
+use quipu_contract::Privilege;
 use quipu_protocol::flow::{Memory, flow_now};
 use quipu_store::{Patience, Store};
 use serde_json::{Value, json};
@@ -52,12 +52,7 @@ impl Operate for Status {
         for file in survey.flagged() {
             let flag = file.flag.as_ref().expect("flagged files have a flag");
             let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
-            let path = &file.path;
-            text.push_str(&format!("  flagged  {path} {}{line}\n           do  quipu diff {path}; then quipu restore {path}", flag.what));
-            if file.class == Class::Sealed {
-                text.push_str(&format!("; or keep it: quipu amend {path} --why \"…\""));
-            }
-            text.push('\n');
+            text.push_str(&format!("  flagged  {} {}{line}\n           do  {}\n", file.path, flag.what, file.mend()));
         }
         for path in &survey.waiting {
             text.push_str(&format!("  waiting  {path}: edited here, and not yet accepted by the shared store\n"));

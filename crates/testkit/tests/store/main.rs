@@ -19,5 +19,6 @@ mod outside;
 mod paths;
 mod properties;
 mod recover;
+mod ruins;
 mod shared;
 mod warm;
