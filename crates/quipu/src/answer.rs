@@ -153,6 +153,10 @@ impl From<StoreError> for Failure {
                 },
             ),
             StoreError::NoStore(_) => Failure::new(exit::NOT_FOUND, what, "quipu init"),
+            // No command brings back what the record said.
+            StoreError::Damaged { segment: 0, .. } => {
+                Failure::new(exit::IO, what, "quipu verify     (names the record; what is whole: quipu log PATH)")
+            }
             StoreError::Damaged { .. } | StoreError::Heads(_) => Failure::new(exit::IO, what, "quipu verify; quipu doctor"),
             StoreError::Io { ref source, .. } => {
                 // The kernel's refusal of a link or an odd file is a rule of ours, not a fault of the disk.
