@@ -223,7 +223,8 @@ impl Watch for KilledAfter {
 
 #[test]
 fn an_edit_that_a_killed_program_took_out_of_its_place_is_rescued() {
-    let changes: [(&str, fn() -> Change); 2] = [
+    type Make = fn() -> Change;
+    let changes: [(&str, Make); 2] = [
         ("replaced", || person().write(&at(DRAFT), "newest\n", Expect::Any)),
         ("removed", || person().op(Op::Remove { path: at(DRAFT), expect: Expect::Any })),
     ];
