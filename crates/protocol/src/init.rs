@@ -29,6 +29,9 @@ pub struct Layout {
 pub struct Laid {
     pub created: Vec<String>,
     pub adopted: Vec<String>,
+    /// What was there and is not taken over, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flagged: Vec<String>,
     pub replaced: Vec<String>,
     pub folders: Vec<String>,
     /// What each profile says to its user.
@@ -86,6 +89,8 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
     let contract = Arc::new(contract);
     let store = Store::open(root, Arc::clone(&contract), options)?;
     let survey = store.survey()?;
+    let said = |f: &quipu_store::Standing| f.flag.as_ref().map(|flag| format!("{} {}", f.path, flag.what));
+    let flagged: Vec<String> = survey.flagged().filter_map(said).collect();
     let adopted: Vec<String> = survey.adopted.into_iter().map(|a| a.path).filter(|p| p != "quipu.toml").collect();
 
     let mut folders = Vec::new();
@@ -140,7 +145,7 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
             welcome.push(text);
         }
     }
-    Ok(Laid { created, adopted, replaced, folders, welcome })
+    Ok(Laid { created, adopted, flagged, replaced, folders, welcome })
 }
 
 /// The files that `init` makes, rendered, in the order of the contract.

@@ -132,9 +132,17 @@ impl From<StoreError> for Failure {
             }
             StoreError::NotFound { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),
             StoreError::Busy { .. } => Failure::new(exit::IO, what, "wait for it, or end it; the lock goes with the process"),
+            StoreError::Unfinished { path, source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                Failure::new(exit::IO, what, format!("give permission, then: quipu restore {path}     (do not repeat the command)"))
+            }
             StoreError::Unfinished { .. } => {
                 Failure::new(exit::IO, what, "make room or give permission, then: quipu doctor     (do not repeat the command)")
             }
+            StoreError::Unsure { .. } => Failure::new(
+                exit::IO,
+                what,
+                "quipu log     (when the disk is well: it tells whether the commit is there; do not repeat the command before)",
+            ),
             StoreError::Unreachable { sent, .. } => Failure::new(
                 exit::IO,
                 what,
@@ -145,6 +153,10 @@ impl From<StoreError> for Failure {
                 },
             ),
             StoreError::NoStore(_) => Failure::new(exit::NOT_FOUND, what, "quipu init"),
+            // No command brings back what the record said.
+            StoreError::Damaged { segment: 0, .. } => {
+                Failure::new(exit::IO, what, "quipu verify     (names the record; what is whole: quipu log PATH)")
+            }
             StoreError::Damaged { .. } | StoreError::Heads(_) => Failure::new(exit::IO, what, "quipu verify; quipu doctor"),
             StoreError::Io { ref source, .. } => {
                 // The kernel's refusal of a link or an odd file is a rule of ours, not a fault of the disk.

@@ -25,6 +25,37 @@ pub struct Flag {
     pub line: Option<usize>,
 }
 
+/// What is said of a file whose newest text cannot be told from the journal.
+const UNTOLD: &str = "cannot be compared with the journal: a record about it is damaged";
+/// How it is said that a file may not be read or written.
+const UNREAD: &str = "cannot be read: ";
+const UNWRITTEN: &str = "could not be written: ";
+
+impl Flag {
+    /// A commit is journalled and could not write this file.
+    pub(crate) fn unwritten(error: &std::io::Error) -> Flag {
+        Flag { what: format!("{UNWRITTEN}{error}"), line: None }
+    }
+
+    /// The command that mends it.
+    pub fn mend(&self, path: &str, class: Class, has_history: bool) -> String {
+        if self.what == UNTOLD {
+            return "quipu doctor".into();
+        }
+        if self.what.starts_with(UNREAD) {
+            return "give permission to read it".into();
+        }
+        if self.what.starts_with(UNWRITTEN) {
+            return format!("give permission to write it, then: quipu restore {path}");
+        }
+        if !has_history {
+            return format!("mend `{path}` by hand: there is no version of it to bring back");
+        }
+        let keep = if class == Class::Sealed { format!("; or keep it: quipu amend {path} --why \"…\"") } else { String::new() };
+        format!("quipu diff {path}; then quipu restore {path}{keep}")
+    }
+}
+
 /// An outside edit that was taken over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Adopted {
@@ -56,6 +87,7 @@ impl Store {
                 let what = what.strip_prefix(&format!("`{path}` ")).map_or(format!("cannot be reached: {what}"), str::to_owned);
                 return Ok(Noticed::Flagged(Flag { what, line: None }, None));
             }
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok(unread(&error, None)),
             other => other.map_err(StoreError::io_at(|| format!("cannot look at `{path}`")))?,
         };
         self.notice_stamp(path, class, head, stamp)
@@ -73,8 +105,15 @@ impl Store {
             let what = format!("has {} bytes, more than a memory file may have ({LARGEST})", stamp.size);
             return Ok(Noticed::Flagged(Flag { what, line: None }, Some(stamp)));
         }
-        let found = self.tree.read(path).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
-        let before = known.map(|head| self.content(path, head)).transpose()?;
+        let found = match self.tree.read(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok(unread(&error, stamp)),
+            other => other.map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?,
+        };
+        let before = match known.map(|head| self.content(path, head)).transpose() {
+            // A matter of this one file.
+            Err(StoreError::Damaged { .. }) => return Ok(Noticed::Flagged(Flag { what: UNTOLD.into(), line: None }, stamp)),
+            other => other?,
+        };
         if let (Some(before), Some((found, stamp))) = (&before, &found)
             && before == found
         {
@@ -128,6 +167,10 @@ impl Store {
             Outside::Removed => Noticed::Adopt { op: Box::new(new_op(OpKind::Remove, Version::of(b""), 0)), how: "removed" },
         })
     }
+}
+
+fn unread(error: &std::io::Error, stamp: Option<Stamp>) -> Noticed {
+    Noticed::Flagged(Flag { what: format!("{UNREAD}{error}"), line: None }, stamp)
 }
 
 /// Whether two texts of an index differ in nothing but what stands before the rows.

@@ -14,26 +14,37 @@ use crate::tree::Appended;
 /// How often an append is tried again while someone else keeps writing to the file.
 const TRIES: usize = 16;
 
+/// Whether the text to append stands in the file already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nobody has written it yet: whatever reads the same came by hand.
+    Nowhere,
+    /// A program that is gone may have written it, as whole lines.
+    Perhaps,
+    /// It was just written, perhaps behind what came by hand and not on a line of its own.
+    Begun,
+}
+
 impl Store {
-    /// Brings a file that holds `base`, and perhaps more, to `base`, `text` and whatever was appended by hand. It was
-    /// `begun` if the text may stand in the file already, behind what came by hand and not on a line of its own.
+    /// Brings a file that holds `base`, and perhaps more, to `base`, `text` and whatever was appended by hand.
     /// Nothing is done to a file that does not begin with `base`, has a second name, or never comes to rest.
-    pub(crate) fn append_beside(&self, path: &ProjectPath, base: &[u8], text: &[u8], begun: bool) -> io::Result<Appended> {
+    pub(crate) fn append_beside(&self, path: &ProjectPath, base: &[u8], text: &[u8], standing: Standing) -> io::Result<Appended> {
         // How much of the file's rest was there when the text was appended: it stands behind that.
-        let mut written_behind = begun.then_some(0);
+        let mut written_behind = (standing == Standing::Begun).then_some(0);
         for _ in 0..TRIES {
             let Some((found, stamp)) = self.tree.read(path)? else { break };
             let Some(rest) = found.strip_prefix(base) else { break };
-            if let Some(by_hand) = rest.strip_prefix(text) {
+            let is_new = standing == Standing::Nowhere && written_behind.is_none();
+            if let Some(by_hand) = rest.strip_prefix(text).filter(|_| !is_new) {
                 return Ok(Appended::Done(by_hand.is_empty().then_some(stamp)));
             }
             if !rest.is_empty() && rest.iter().all(|b| *b == 0) {
                 break; // what a power cut leaves
             }
             // A beginning of the text, as a crash leaves it, is completed.
-            let missing = text.strip_prefix(rest);
+            let missing = text.strip_prefix(rest).filter(|_| !is_new || rest.is_empty());
             let place = match written_behind {
-                _ if missing.is_some() => None,
+                _ if missing.is_some() || is_new => None,
                 Some(before) => match rest.get(before..).and_then(|behind| memchr::memmem::find(behind, text)) {
                     Some(place) => Some(before + place),
                     None => break, // someone has edited more than the end
@@ -46,7 +57,7 @@ impl Store {
             }
             match self.tree.append(path, missing.unwrap_or(text), Some(stamp), stamp.size)? {
                 Appended::Done(Some(stamp)) if missing.is_some() => return Ok(Appended::Done(Some(stamp))),
-                Appended::Done(_) if missing.is_none() => written_behind = Some(rest.len()),
+                Appended::Done(_) if missing.is_none() || is_new => written_behind = Some(rest.len()),
                 Appended::Done(_) | Appended::Other => {}
                 Appended::Linked => return Ok(Appended::Linked),
             }

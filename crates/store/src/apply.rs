@@ -6,11 +6,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use quipu_contract::{Class, ProjectPath};
 
+use crate::adopt::Flag;
+use crate::append::Standing;
 use crate::clock::parse_time;
 use crate::disk::Step;
 use crate::error::{Result, StoreError};
@@ -54,6 +57,8 @@ struct Pending<'r> {
     gone: bool,
     /// Only outside edits: the file is on disk already.
     adopted: bool,
+    /// Nobody has begun to put this in place: what stands in the file is not of this.
+    fresh: bool,
     /// Every version that the journal holds from here on: none of them would be lost.
     versions: Vec<&'r Version>,
     head: Head,
@@ -154,7 +159,7 @@ impl Store {
         }
         let settled = self.heads_of_placed(records.iter().take_while(|j| j.at < placed))?;
         let fresh = &records[records.partition_point(|j| j.at < placed)..];
-        let mut pending = gather(fresh, &|path| match settled.get(path) {
+        let mut pending = gather(fresh, self.take_own(target).as_ref(), &|path| match settled.get(path) {
             Some(head) => Ok(Some(head.clone())),
             None => self.heads()?.head(path),
         })?;
@@ -186,6 +191,26 @@ impl Store {
         obstructed.map_or(Ok(()), Err)
     }
 
+    /// Notes what this process has just journalled. Only under the append lock.
+    pub(crate) fn note_own(&self, start: Position, end: Position) {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        *own = Some(match own.take() {
+            Some(before) if before.end == start => before.start..end,
+            _ => start..end,
+        });
+    }
+
+    /// What of that is about to be put in place up to an end: whoever does so after this has to look whether it was begun.
+    fn take_own(&self, end: Position) -> Option<Range<Position>> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = own.take()?;
+        if end < taken.end {
+            *own = Some(end.max(taken.start)..taken.end);
+        }
+        Some(taken)
+    }
+
+    /// Brings files to their newest state. What one file alone is in the way of is returned when the others are in place.
     fn put_all_in_place(
         &self,
         seq: u64,
@@ -195,16 +220,26 @@ impl Store {
         let mut obstructed = None;
         let _near = self.tree.stay_near();
         for (path, pending) in pending {
-            pending.head.stamp = match self.put_in_place(path, pending, asides) {
-                Ok(stamp) => stamp,
-                // A folder or a link in the way is a matter of this one file: it is flagged when it is
-                // next looked at, and no other file has to wait for that.
-                Err(source) if self.tree.obstacle(path).is_some() => {
-                    obstructed = Some(StoreError::Unfinished { seq, path: path.to_string(), source });
-                    None
+            let source = match self.put_in_place(path, pending, asides) {
+                Ok(stamp) => {
+                    pending.head.stamp = stamp;
+                    continue;
                 }
-                Err(source) => return Err(StoreError::Unfinished { seq, path: path.to_string(), source }),
+                Err(source) => source,
             };
+            let denied = source.kind() == std::io::ErrorKind::PermissionDenied;
+            if denied {
+                // Until it is brought to its newest state, what stands there is not to be taken for an edit.
+                pending.head.flag = Some((Flag::unwritten(&source), self.tree.stamp(path).ok().flatten()));
+            }
+            // A folder or a link in the way is a matter of this one file, and so are its permissions: it is
+            // flagged when it is next looked at, and no other file has to wait for that.
+            let only_this = denied || self.tree.obstacle(path).is_some();
+            let unfinished = StoreError::Unfinished { seq, path: path.to_string(), source };
+            if !only_this {
+                return Err(unfinished);
+            }
+            obstructed = Some(unfinished);
         }
         Ok(obstructed)
     }
@@ -220,7 +255,8 @@ impl Store {
             if records.is_empty() {
                 return Ok(true); // another thread has done it
             }
-            let mut pending = gather(&records, &|path| self.head_in_place(path))?;
+            let own = self.take_own(records.last().map_or(end, |j| j.end.at));
+            let mut pending = gather(&records, own.as_ref(), &|path| self.head_in_place(path))?;
             let seq = records.last().map_or(0, |j| j.record.seq);
             if self.put_all_in_place(seq, &mut pending, &mut asides)?.is_some() {
                 // Something is in the way: told and remembered the long way.
@@ -240,7 +276,7 @@ impl Store {
         let path = crate::segment::Segment::path(self.journal.folder(), at.segment);
         match std::fs::metadata(&path) {
             Ok(metadata) => Ok(metadata.len() <= at.offset),
-            Err(_) => Ok(self.journal.read_segment(at.segment)?.len() as u64 <= at.offset),
+            Err(_) => Ok(self.journal.read_segment(at.segment).map_or(0, |bytes| bytes.len() as u64) <= at.offset),
         }
     }
 
@@ -281,7 +317,12 @@ impl Store {
         };
         let (on_disk, text) = pending.tail.split_at(pending.tail_on_disk);
         base.extend_from_slice(on_disk);
-        if let Appended::Done(stamp) = self.append_beside(path, &base, text, begun)? {
+        let standing = match (begun, pending.fresh) {
+            (true, _) => Standing::Begun,
+            (false, true) => Standing::Nowhere,
+            (false, false) => Standing::Perhaps,
+        };
+        if let Appended::Done(stamp) = self.append_beside(path, &base, text, standing)? {
             return Ok(stamp);
         }
         base.extend_from_slice(text);
@@ -346,7 +387,11 @@ pub(crate) fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
 }
 
 /// What a run of records amounts to for each file.
-fn gather<'r>(records: &'r [Journalled], before: &dyn Fn(&str) -> Result<Option<Head>>) -> Result<BTreeMap<ProjectPath, Pending<'r>>> {
+fn gather<'r>(
+    records: &'r [Journalled],
+    own: Option<&Range<Position>>,
+    before: &dyn Fn(&str) -> Result<Option<Head>>,
+) -> Result<BTreeMap<ProjectPath, Pending<'r>>> {
     // Of each file also its newest operation, which makes the head, and where that stands.
     let mut gathered: BTreeMap<&str, (Pending<'r>, &RecordOp, &Journalled)> = BTreeMap::new();
     for journalled in records {
@@ -365,6 +410,7 @@ fn gather<'r>(records: &'r [Journalled], before: &dyn Fn(&str) -> Result<Option<
                         tail_on_disk: 0,
                         gone: false,
                         adopted: true,
+                        fresh: true,
                         versions: Vec::new(),
                         head: Head::after(op, journalled.at, record.seq),
                     };
@@ -397,6 +443,7 @@ fn gather<'r>(records: &'r [Journalled], before: &dyn Fn(&str) -> Result<Option<
                 OpKind::Keep => {}
             }
             entry.adopted &= adopted;
+            entry.fresh &= own.as_ref().is_some_and(|own| own.contains(&journalled.at));
             entry.versions.push(&op.version);
         }
     }

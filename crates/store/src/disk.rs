@@ -24,6 +24,8 @@ pub enum Step {
     Append,
     Reorder,
     Remove,
+    /// A file was taken out of its place and is about to be looked at.
+    TakenOut,
     MakeFolder,
     HeadsCommit,
     SegmentCompress,

@@ -101,6 +101,10 @@ impl Store {
                 _ => break,
             }
         }
+        // Nothing grows behind a compressed end: a new segment begins there.
+        if tail.at.offset > 0 && self.journal.is_closed(tail.at.segment) {
+            tail.at = Position { segment: tail.at.segment + 1, offset: 0 };
+        }
         Ok(tail)
     }
 

@@ -40,8 +40,12 @@ pub enum StoreError {
     Io { what: String, source: std::io::Error },
     #[error("the index of heads failed: {0}")]
     Heads(#[from] rusqlite::Error),
-    #[error("journal segment {segment}, line {line}: {what}")]
+    /// In the journal. The segment is zero where it is not a matter of one place, and the line where it is not one of a line.
+    #[error("{}{what}", in_journal(*.segment, *.line))]
     Damaged { segment: u32, line: usize, what: String },
+    /// The commit is written, and the disk failed when it was asked to keep it.
+    #[error("commit {seq} is written, but the disk did not confirm it: {source}; whether it lasts is not known")]
+    Unsure { seq: u64, source: Box<StoreError> },
     /// The shared store does not answer.
     #[error("{what}{}", unsure(*.sent))]
     Unreachable {
@@ -70,6 +74,14 @@ impl StoreError {
 
 fn unsure(sent: bool) -> &'static str {
     if sent { "; whether the commit was accepted is not known" } else { "" }
+}
+
+fn in_journal(segment: u32, line: usize) -> String {
+    match (segment, line) {
+        (0, _) => String::new(),
+        (segment, 0) => format!("journal segment {segment}: "),
+        (segment, line) => format!("journal segment {segment}, line {line}: "),
+    }
 }
 
 fn kept_at(kept: Option<&str>) -> String {

@@ -124,11 +124,6 @@ impl Heads {
         Ok(())
     }
 
-    pub fn set_boot(&self, boot: &str) -> Result<()> {
-        self.db.prepare_cached("UPDATE applied SET boot = ?")?.execute([boot])?;
-        Ok(())
-    }
-
     /// Whether these heads were once filled from the journal, and so can be believed.
     pub fn is_made(&self) -> Result<bool> {
         Ok(self.made()? > 0)

@@ -49,12 +49,17 @@ impl Store {
         Ok(bytes.strip_prefix(start.as_slice()).is_some_and(|added| older.version.extended(added) == *wanted))
     }
 
-    /// Journals whole what only the disk can prove. Returns the paths.
+    /// Journals whole what the journal cannot tell any more, as far as the disk tells it. Returns what was done.
     pub(crate) fn heal(&self) -> Result<Vec<String>> {
+        self.with_sound_heads(|| self.heal_once())
+    }
+
+    fn heal_once(&self) -> Result<Vec<String>> {
         let held = self.append_lock.acquire()?;
         let look = self.look()?;
         let mut record = look.next_record(self, Kind::Adopt, Who::from(&quipu_contract::Actor::Runtime));
-        record.why = Some("the journal's own copy is damaged; the file proves what it said".into());
+        record.why = Some("the journal's own copy is damaged; this is the file as it stands".into());
+        let mut healed = Vec::new();
         let heads = self.heads()?.all()?;
         for (text, head) in heads.into_iter().filter(|(_, head)| !head.gone) {
             let Ok(path) = ProjectPath::parse(&text) else { continue };
@@ -65,22 +70,33 @@ impl Store {
             if pending || !matches!(self.plain_content(&path, &head), Err(StoreError::Damaged { .. })) {
                 continue;
             }
-            if let Ok(bytes) = self.content_from_journal(&path, &head) {
-                let op = RecordOp {
-                    op: OpKind::Write,
-                    path: text,
-                    class: head.class.as_str().to_owned(),
-                    base: Some(head.version),
-                    version: Version::of(&bytes),
-                    len: bytes.len() as u64,
-                    last: Some(head.at.to_string()),
-                    text: None,
-                    base64: None,
-                };
-                record.ops.push(op.with_bytes(bytes));
-            }
+            let proven = self.content_from_journal(&path, &head);
+            let (bytes, how) = match (proven, self.tree.read(&path)) {
+                (Ok(bytes), _) => (Some(bytes), "and the file proved what it said"),
+                (Err(_), Ok(Some((bytes, stamp)))) if head.stamp == Some(stamp) => {
+                    (Some(bytes), "and the file is untouched since it was written")
+                }
+                (Err(_), Ok(Some((bytes, _)))) => (Some(bytes), "and nothing tells what it said: the file was taken as it stands"),
+                (Err(_), Ok(None)) => (None, "and the file is gone"),
+                (Err(_), Err(_)) => continue,
+            };
+            healed.push(format!("journalled `{path}` anew: a record about it is damaged, {how}"));
+            let op = RecordOp {
+                op: if bytes.is_some() { OpKind::Write } else { OpKind::Remove },
+                path: text,
+                class: head.class.as_str().to_owned(),
+                base: Some(head.version),
+                version: Version::of(bytes.as_deref().unwrap_or_default()),
+                len: bytes.as_ref().map_or(0, |bytes| bytes.len() as u64),
+                last: Some(head.at.to_string()),
+                text: None,
+                base64: None,
+            };
+            record.ops.push(match bytes {
+                Some(bytes) => op.with_bytes(bytes),
+                None => op,
+            });
         }
-        let healed: Vec<String> = record.ops.iter().map(|o| o.path.clone()).collect();
         if !healed.is_empty() {
             match self.publish_records(held, look, vec![record])? {
                 Published::Done => {}

@@ -108,31 +108,6 @@ impl From<&Record> for LogEntry {
     }
 }
 
-/// One state of one file.
-#[derive(Debug, Clone, Serialize)]
-pub struct PathEvent {
-    pub seq: u64,
-    pub at: String,
-    pub kind: Kind,
-    pub who: Who,
-    pub why: Option<String>,
-    pub op: OpKind,
-    pub version: Version,
-    pub len: u64,
-    #[serde(skip)]
-    bytes: Vec<u8>,
-}
-
-/// Who made a line what it is.
-#[derive(Debug, Clone, Serialize)]
-pub struct BlameLine {
-    pub line: usize,
-    pub seq: u64,
-    pub who: Who,
-    pub at: String,
-    pub text: String,
-}
-
 impl Store {
     /// The text of a head: from the file itself if it is untouched, else from the journal.
     pub(crate) fn content(&self, path: &ProjectPath, head: &Head) -> Result<Vec<u8>> {
@@ -188,63 +163,6 @@ impl Store {
         Ok(())
     }
 
-    /// Every state of a file, newest first.
-    pub fn events(&self, path: &ProjectPath) -> Result<Vec<PathEvent>> {
-        self.with_sound_heads(|| self.events_once(path))
-    }
-
-    fn events_once(&self, path: &ProjectPath) -> Result<Vec<PathEvent>> {
-        self.take_notice(std::slice::from_ref(path))?;
-        let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
-        let mut events = Vec::new();
-        let walked = self.walk(path, head.at, &mut |record, op| {
-            events.push(PathEvent {
-                seq: record.seq,
-                at: record.at.clone(),
-                kind: record.kind,
-                who: record.who.clone(),
-                why: record.why.clone(),
-                op: op.op,
-                version: op.version.clone(),
-                len: op.len,
-                bytes: op.bytes(),
-            });
-            true
-        });
-        match walked {
-            // Told as far as it goes: `verify` names what is missing behind it.
-            Err(StoreError::Damaged { .. }) if !events.is_empty() => Ok(events),
-            walked => walked.map(|()| events),
-        }
-    }
-
-    /// What happened to a file after a record, newest first. Costs what happened since, not the file's whole past.
-    pub fn events_since(&self, path: &ProjectPath, seq: u64) -> Result<Vec<PathEvent>> {
-        self.with_sound_heads(|| {
-            self.take_notice(std::slice::from_ref(path))?;
-            let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
-            let mut events = Vec::new();
-            self.walk(path, head.at, &mut |record, op| {
-                if record.seq <= seq {
-                    return false;
-                }
-                events.push(PathEvent {
-                    seq: record.seq,
-                    at: record.at.clone(),
-                    kind: record.kind,
-                    who: record.who.clone(),
-                    why: record.why.clone(),
-                    op: op.op,
-                    version: op.version.clone(),
-                    len: op.len,
-                    bytes: op.bytes(),
-                });
-                true
-            })?;
-            Ok(events)
-        })
-    }
-
     /// The newest records, newest first, read from the last bytes of the journal only: for a look back
     /// that must not cost what the journal has.
     pub fn recent(&self, most: usize) -> Result<Vec<LogEntry>> {
@@ -289,32 +207,6 @@ impl Store {
         Ok(entries)
     }
 
-    /// The text of a file at some state, and that state.
-    pub fn text_at(&self, path: &ProjectPath, at: &At) -> Result<(Vec<u8>, PathEvent)> {
-        let events = self.events(path)?;
-        if let At::Seq(seq) = at {
-            let newest = self.newest_seq()?;
-            if *seq > newest {
-                let what = format!("there is no commit @{seq}: the newest is @{newest}");
-                return Err(StoreError::NotFound { what, mend: format!("quipu log {path}") });
-            }
-        }
-        let found = match at {
-            At::Version(prefix) => events.iter().position(|e| e.version.as_str().starts_with(prefix.as_str())),
-            At::Seq(seq) => events.iter().position(|e| e.seq <= *seq),
-            At::Time(time) => events.iter().position(|e| parse_time(&e.at).is_some_and(|t| t <= *time)),
-            At::Back(count) => (*count < events.len()).then_some(*count),
-        };
-        let Some(index) = found else {
-            return Err(StoreError::NotFound { what: format!("`{path}` has no such version"), mend: format!("quipu log {path}") });
-        };
-        if events[index].op == OpKind::Remove {
-            let what = format!("`{path}` was removed by commit @{}: there is no text to show", events[index].seq);
-            return Err(StoreError::NotFound { what, mend: format!("quipu log {path}     (and name a version before that)") });
-        }
-        Ok((text_of(path, &events[index..])?, events[index].clone()))
-    }
-
     /// The number of the newest commit.
     pub fn newest_seq(&self) -> Result<u64> {
         let mut newest = 0;
@@ -326,43 +218,6 @@ impl Store {
     pub fn newest_of(&self, paths: &[ProjectPath]) -> Result<Vec<u64>> {
         let heads = self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str))?;
         Ok(heads.into_iter().map(|head| head.map_or(0, |head| head.seq)).collect())
-    }
-
-    /// Whether some bytes are an earlier version of a file.
-    pub(crate) fn was_version(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> Result<bool> {
-        let mut events = Vec::new();
-        self.walk(path, head.at, &mut |record, op| {
-            events.push((op.op, op.bytes(), op.len));
-            let _ = record;
-            true
-        })?;
-        for index in 0..events.len() {
-            if events[index].2 == bytes.len() as u64 {
-                let whole = join(events[index..].iter().map(|(op, bytes, _)| (*op, bytes.as_slice())));
-                if whole == bytes {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    /// The bytes of an earlier version of a file, if the journal tells it.
-    pub(crate) fn version_bytes(&self, path: &ProjectPath, head: &Head, version: &Version) -> Result<Option<Vec<u8>>> {
-        let mut since: Option<Vec<(OpKind, Vec<u8>)>> = None;
-        self.walk(path, head.at, &mut |_, op| {
-            if since.is_none() && op.version == *version && op.op != OpKind::Remove {
-                since = Some(Vec::new());
-            }
-            match &mut since {
-                Some(events) => {
-                    events.push((op.op, op.bytes()));
-                    op.op == OpKind::Append
-                }
-                None => true,
-            }
-        })?;
-        Ok(since.map(|events| join(events.iter().map(|(op, bytes)| (*op, bytes.as_slice())))))
     }
 
     /// Visits the newest records of the journal, newest first.
@@ -385,7 +240,7 @@ impl Store {
     }
 
     /// Visits the lines of the journal, newest first, until `visit` says that it has enough.
-    fn each_place_newest_first(&self, visit: &mut dyn FnMut(Position, &[u8]) -> bool) -> Result<()> {
+    pub(crate) fn each_place_newest_first(&self, visit: &mut dyn FnMut(Position, &[u8]) -> bool) -> Result<()> {
         let bound = self.bound()?;
         for segment in self.journal.segments()?.into_iter().rev().filter(|n| *n <= bound.segment) {
             let bytes = self.journal.read_segment(segment)?;
@@ -467,40 +322,6 @@ impl Store {
         let known = if self.is_read_only() { None } else { self.live_now()?.tail() };
         known.map_or_else(|| self.newest_seq(), |tail| Ok(tail.seq))
     }
-
-    /// For each line of a file the commit that last changed it.
-    pub fn blame(&self, path: &ProjectPath) -> Result<Vec<BlameLine>> {
-        let mut events = self.events(path)?;
-        if events.is_empty() {
-            return Err(StoreError::NotFound { what: format!("`{path}` has no history"), mend: "quipu log".into() });
-        }
-        text_of(path, &events)?; // whole, or it cannot be told who wrote what
-        events.reverse();
-        let mut text = String::new();
-        let mut makers: Vec<usize> = Vec::new();
-        for (index, event) in events.iter().enumerate() {
-            let newer = match event.op {
-                OpKind::Append => format!("{text}{}", String::from_utf8_lossy(&event.bytes)),
-                OpKind::Write => String::from_utf8_lossy(&event.bytes).into_owned(),
-                OpKind::Remove | OpKind::Keep => String::new(),
-            };
-            makers = carry(&text, &newer, &makers, index);
-            text = newer;
-        }
-        let lines = text.split_inclusive('\n').zip(&makers).enumerate();
-        Ok(lines
-            .map(|(number, (line, maker))| {
-                let event = &events[*maker];
-                BlameLine {
-                    line: number + 1,
-                    seq: event.seq,
-                    who: event.who.clone(),
-                    at: event.at.clone(),
-                    text: line.trim_end_matches(['\n', '\r']).to_owned(),
-                }
-            })
-            .collect())
-    }
 }
 
 /// The number of a record, from its first bytes: cheaper than reading it.
@@ -508,49 +329,4 @@ fn seq_of(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"{\"v\":1,\"seq\":")?;
     let digits = rest.iter().position(|b| !b.is_ascii_digit())?;
     std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
-}
-
-/// The text that a run of events, newest first, amounts to. Short where damage ended the run.
-fn text_of(path: &ProjectPath, events: &[PathEvent]) -> Result<Vec<u8>> {
-    let text = join(events.iter().map(|e| (e.op, e.bytes.as_slice())));
-    match events.first() {
-        Some(event) if event.len != text.len() as u64 => {
-            let what = format!("a record about `{path}` before commit {} is damaged, so this version cannot be told", event.seq);
-            Err(StoreError::Damaged { segment: 0, line: 0, what })
-        }
-        _ => Ok(text),
-    }
-}
-
-fn join<'e>(newest_first: impl Iterator<Item = (OpKind, &'e [u8])>) -> Vec<u8> {
-    let mut tails = Vec::new();
-    let mut whole = Vec::new();
-    for (op, bytes) in newest_first {
-        match op {
-            OpKind::Append => tails.push(bytes),
-            OpKind::Write => {
-                whole = bytes.to_vec();
-                break;
-            }
-            OpKind::Remove | OpKind::Keep => break,
-        }
-    }
-    for tail in tails.iter().rev() {
-        whole.extend_from_slice(tail);
-    }
-    whole
-}
-
-/// Who made each line of the newer text: lines that stayed keep their maker.
-fn carry(older: &str, newer: &str, makers: &[usize], maker: usize) -> Vec<usize> {
-    let old: Vec<&str> = older.split_inclusive('\n').collect();
-    let new: Vec<&str> = newer.split_inclusive('\n').collect();
-    let mut result = Vec::with_capacity(new.len());
-    for op in similar::capture_diff_slices(similar::Algorithm::Myers, &old, &new) {
-        match op {
-            similar::DiffOp::Equal { old_index, len, .. } => result.extend_from_slice(&makers[old_index..old_index + len]),
-            other => result.extend(std::iter::repeat_n(maker, other.new_range().len())),
-        }
-    }
-    result
 }

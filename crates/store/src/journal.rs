@@ -102,17 +102,21 @@ impl Journal {
 
     /// All bytes of one segment.
     pub fn read_segment(&self, segment: u32) -> Result<Vec<u8>> {
-        let text = segment::read_whole(&self.folder, segment).map_err(StoreError::io(format!("journal segment {segment}")))?;
+        let text = segment::read_whole(&self.folder, segment).map_err(|error| in_segment(segment, error))?;
         Ok(text.bytes)
+    }
+
+    /// Whether a segment is compressed: nothing is written to it any more.
+    pub fn is_closed(&self, segment: u32) -> bool {
+        !Segment::path(&self.folder, segment).exists() && Segment::compressed_path(&self.folder, segment).exists()
     }
 
     fn with_growing<T>(&self, number: u32, work: impl FnOnce(&mut Segment) -> io::Result<T>) -> Result<T> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        let what = || format!("journal segment {number}");
-        let run = |segment: &mut Segment| work(segment).map_err(StoreError::io_at(what));
+        let run = |segment: &mut Segment| work(segment).map_err(StoreError::io_at(|| format!("journal segment {number}")));
         match &mut cache.growing {
             Some(segment) if segment.number == number => run(segment),
-            slot => run(slot.insert(Segment::open(&self.folder, number).map_err(StoreError::io_at(what))?)),
+            slot => run(slot.insert(Segment::open(&self.folder, number).map_err(|error| in_segment(number, error))?)),
         }
     }
 
@@ -170,10 +174,17 @@ impl Journal {
         if end.offset == 0 && !self.has(end.segment) {
             return Ok(!self.has_text(end.segment + 1));
         }
-        match self.with_growing(end.segment, |s| s.byte_at(end.offset))? {
+        let byte = match self.with_growing(end.segment, |s| s.byte_at(end.offset)) {
+            Err(StoreError::Damaged { .. }) if self.is_closed(end.segment) => None,
+            other => other?,
+        };
+        match byte {
             Some(byte) => Ok(byte == b'\n'),
             None => {
-                let length = self.with_growing(end.segment, |s| s.len())?;
+                let length = match self.with_growing(end.segment, |s| s.len()) {
+                    Err(StoreError::Damaged { .. }) => self.read_segment(end.segment)?.len() as u64,
+                    other => other?,
+                };
                 if length < end.offset {
                     let what = format!("it has {length} bytes, and {} were written", end.offset);
                     return Err(StoreError::Damaged { segment: end.segment, line: 0, what });
@@ -183,12 +194,22 @@ impl Journal {
         }
     }
 
+    /// Whether a line ends at a place, readable or not: fill stands in a journal that is older than whoever knew that place.
+    pub fn line_ends_at(&self, end: Position) -> bool {
+        end.offset < 2
+            || self.read_between(Position { offset: end.offset - 2, ..end }, end).is_ok_and(|last| last[0] != b'\n' && last[1] == b'\n')
+    }
+
     /// Removes everything behind the end and returns it.
     pub fn cut(&self, end: Position) -> Result<Vec<u8>> {
         let mut left = Vec::new();
         for number in self.segments()?.into_iter().filter(|n| *n > end.segment) {
             left.extend(self.read_segment(number)?);
             let path = Segment::path(&self.folder, number);
+            if self.is_closed(number) {
+                let what = "it is closed, and the journal seems to end before it".to_owned();
+                return Err(StoreError::Damaged { segment: number, line: 0, what });
+            }
             self.disk.step(crate::disk::Step::JournalErase).map_err(StoreError::io("journal"))?;
             // Emptied and not removed: another process may have it open.
             let emptied = std::fs::File::options().write(true).open(&path).and_then(|file| file.set_len(0));
@@ -212,7 +233,11 @@ impl Journal {
                     bytes.extend(self.with_growing(number, |s| s.read_range(start, to.offset))?);
                 }
             } else {
-                let whole = self.read_segment(number)?;
+                let whole = match self.read_segment(number) {
+                    // What it held is lost: `verify` says so.
+                    Err(StoreError::Damaged { .. }) => continue,
+                    other => other?,
+                };
                 let rest = whole.get(usize::try_from(start).unwrap_or(usize::MAX)..).unwrap_or_default();
                 bytes.extend(trim_fill(rest));
             }
@@ -221,9 +246,17 @@ impl Journal {
     }
 
     pub fn read_record(&self, at: Position) -> Result<Record> {
-        let damaged = |what: String| StoreError::Damaged { segment: at.segment, line: 0, what };
         let line = self.read_line(at)?;
-        Record::decode(&line).map_err(|unread| damaged(unread.to_string()))
+        Record::decode(&line).map_err(|unread| {
+            let line = self.line_number(at).unwrap_or(0);
+            StoreError::Damaged { segment: at.segment, line, what: unread.to_string() }
+        })
+    }
+
+    fn line_number(&self, at: Position) -> Option<usize> {
+        let bytes = self.read_segment(at.segment).ok()?;
+        let before = bytes.get(..usize::try_from(at.offset).ok()?)?;
+        Some(memchr::memchr_iter(b'\n', before).count() + 1)
     }
 
     fn read_line(&self, at: Position) -> Result<Vec<u8>> {
@@ -274,7 +307,17 @@ impl Journal {
     /// Visits every line from a place on, up to another if one is named.
     pub fn scan(&self, from: Position, until: Option<Position>, visit: &mut dyn FnMut(Seen)) -> Result<()> {
         let last = until.unwrap_or(Position { segment: u32::MAX, offset: u64::MAX });
-        for number in self.segments()?.into_iter().filter(|n| *n >= from.segment && *n <= last.segment) {
+        let segments = self.segments()?;
+        let newest = segments.last().copied().unwrap_or(0);
+        // Up to a named end everything must be there; else up to the newest segment that is.
+        let newest = until.filter(|until| until.offset > 0 && newest > 0).map_or(newest, |until| until.segment.max(newest));
+        for number in from.segment..=newest.min(last.segment) {
+            if segments.binary_search(&number).is_err() {
+                let at = Position { segment: number, offset: 0 };
+                let what = "the segment is missing: the history in it is gone".to_owned();
+                visit(Seen { at, end: at, number: 0, line: Line::Damaged(Damage { at, what, bytes: Vec::new() }) });
+                continue;
+            }
             let text = match segment::read_whole(&self.folder, number) {
                 Ok(text) => text,
                 Err(error) => {
@@ -336,6 +379,14 @@ impl Journal {
         }
         Ok(count)
     }
+}
+
+/// What a failure to open or read a segment means.
+fn in_segment(segment: u32, error: io::Error) -> StoreError {
+    if error.kind() == io::ErrorKind::NotFound {
+        return StoreError::Damaged { segment, line: 0, what: "the segment is missing".into() };
+    }
+    StoreError::io(format!("journal segment {segment}"))(error)
 }
 
 enum Whole {

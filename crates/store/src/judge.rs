@@ -197,7 +197,8 @@ impl Store {
             Some(id) => self.ending_of(&leases, id, &change.actor)?,
             None => None,
         };
-        if !ops.is_empty() || ending.is_some() || change.note.is_some() {
+        // A key is remembered even where nothing changes: the same change later, when it would, is still the one that was made.
+        if !ops.is_empty() || ending.is_some() || change.note.is_some() || change.key.is_some() {
             let kind = if ops.is_empty() && ending.is_none() { Kind::Note } else { kind };
             let mut record = look.next_record(self, kind, Who::from(&change.actor));
             record.lease = ending;
@@ -274,7 +275,7 @@ impl Store {
         if let (Some((flag, _)), false) = (&now.flagged, mends) {
             let line = flag.line.map(|l| format!(" (line {l})")).unwrap_or_default();
             let mend = match &now.head {
-                Some(_) => format!("quipu diff {path}; then quipu restore {path}"),
+                Some(_) => flag.mend(path.as_str(), now.class, true),
                 None => "move it away or mend it by hand: memory is plain files".into(),
             };
             return Err(refused_by(format!("`{path}` {}{line}", flag.what), rule, mend));

@@ -88,7 +88,8 @@ impl Told {
     pub fn receipt(self, last: &Record) -> Receipt {
         let mut receipt = Receipt::of(last, self.adopted, false);
         receipt.merged = self.merged;
-        receipt.unchanged = !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore | Kind::Note);
+        let changes = last.ops.iter().any(|o| o.op != OpKind::Keep) || last.lease.is_some() || last.note.is_some();
+        receipt.unchanged = !changes || !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore | Kind::Note);
         receipt
     }
 }
@@ -164,7 +165,7 @@ impl<'s> Judged<'s> {
         let mut receipt = told.receipt(records.last().expect("not empty"));
         receipt.seq = look.tail.seq + records.len() as u64;
         let end = store.write_records(held, look, records)?;
-        store.sync_to(end.at)?;
+        store.sync_own(&end)?;
         Ok((receipt, Some(end)))
     }
 
@@ -412,9 +413,9 @@ impl Store {
     pub(crate) fn publish_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Published> {
         let end = match &self.order {
             None => {
-                let end = self.write_records(held, look, records)?.at;
-                self.sync_to(end)?;
-                end
+                let end = self.write_records(held, look, records)?;
+                self.sync_own(&end)?;
+                end.at
             }
             Some(order) => match self.submit(&**order, held, look, records, Terms::plain(Patience::Little))? {
                 Submitted::Accepted(_, end) => end.at,
@@ -473,6 +474,7 @@ impl Store {
             written.push(Journalled { at: start, end: tail.clone(), record: Arc::new(record) });
         }
         self.live()?.set_tail(&self.disk, &tail)?;
+        self.note_own(before.at, tail.at);
         // They are written: that the index could not be told is no reason to fail.
         if self.keep_in_mind(&before, written).is_err() {
             self.forget_by_heart();
@@ -480,9 +482,18 @@ impl Store {
         Ok(tail)
     }
 
+    /// Step 3 for whoever made the records. They are written: if the disk fails now, the next command may complete them all the same.
+    fn sync_own(&self, end: &Tail) -> Result<()> {
+        self.sync_to(end.at).map_err(|error| match error {
+            lost @ StoreError::Damaged { .. } => lost,
+            other => StoreError::Unsure { seq: end.seq, source: Box::new(other) },
+        })
+    }
+
     /// Step 3: returns when everything up to a place is on the disk.
     pub(crate) fn sync_to(&self, end: Position) -> Result<()> {
-        if end == Position::START {
+        // Nothing stands there yet; what stands before was synced when its segment was left.
+        if end.offset == 0 && (end == Position::START || !self.journal.has(end.segment)) {
             return Ok(());
         }
         // Whose place is synced meanwhile waits no longer: the lock may be with the next sync by then.

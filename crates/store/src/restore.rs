@@ -1,8 +1,10 @@
 //! Bringing a version back, and keeping what had to give way.
 
 use std::path::PathBuf;
+use std::sync::PoisonError;
 
 use quipu_contract::{Actor, ProjectPath};
+use serde::Serialize;
 
 use crate::change::{Change, Op};
 use crate::error::{Result, StoreError};
@@ -17,6 +19,13 @@ use crate::version::Version;
 pub struct Restored {
     pub receipt: Receipt,
     pub version: Version,
+}
+
+/// Someone's bytes that had to give way: a record holds them, and they are not current.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    pub path: String,
+    pub seq: u64,
 }
 
 impl Store {
@@ -116,6 +125,8 @@ impl Store {
         }
         let count = ops.len();
         if count > 0 {
+            let mut seq = look.tail.seq + 1;
+            let paths: Vec<String> = ops.iter().map(|op| op.path.clone()).collect();
             let mut record = look.next_record(self, Kind::Aside, Who::outside());
             record.why = Some("an outside edit met a commit; these are its bytes".into());
             record.ops = ops;
@@ -124,6 +135,11 @@ impl Store {
                 Err(StoreError::Unreachable { .. }) | Ok(Published::Overtaken) => return Ok(0),
                 other => other.map(|_| ())?,
             }
+            if self.order.is_some() {
+                seq = self.pulse()?;
+            }
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend(paths.into_iter().map(|path| Kept { path, seq }));
         }
         for name in names {
             let _ = std::fs::remove_file(name);

@@ -1,5 +1,6 @@
 //! The store of one project: its parts, and how they are opened.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -11,10 +12,11 @@ use crate::clock::{Clock, boot_id};
 use crate::disk::{Disk, Watch};
 use crate::error::{Result, StoreError};
 use crate::heads::{Head, Heads};
-use crate::journal::Journal;
+use crate::journal::{Journal, Position};
 use crate::live::Live;
 use crate::lock::KernelLock;
 use crate::order::Order;
+use crate::restore::Kept;
 use crate::survey::Surveyed;
 use crate::tree::Tree;
 use crate::version::Version;
@@ -71,6 +73,10 @@ pub struct Store {
     pub(crate) redone: AtomicBool,
     /// What a killed process may have left in `.quipu/aside` was looked for.
     pub(crate) asides_sought: AtomicBool,
+    /// The last run of records that this process journalled and has not begun to put in place.
+    pub(crate) own: Mutex<Option<Range<Position>>>,
+    /// Edits that had to give way since the last survey, which tells of them.
+    pub(crate) kept: Mutex<Vec<Kept>>,
     /// The shared order that this working copy follows.
     pub(crate) order: Option<Arc<dyn Order>>,
     /// How far the order's clock is ahead of this one.
@@ -154,6 +160,8 @@ impl Store {
             read_only,
             redone: AtomicBool::new(false),
             asides_sought: AtomicBool::new(false),
+            own: Mutex::new(None),
+            kept: Mutex::new(Vec::new()),
             order,
             skew_us: AtomicI64::new(0),
             sent_sought: AtomicBool::new(false),

@@ -11,6 +11,7 @@ use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::publish::Published;
 use crate::record::{Kind, RecordOp, Who};
+use crate::restore::Kept;
 use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
@@ -45,6 +46,16 @@ pub struct Survey {
     /// Edits that are allowed and wait for the shared store: it does not answer, or someone holds a lease.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
+    /// Edits that had to give way to a commit or to a recovery, and where they are kept. Told once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
+}
+
+impl Standing {
+    /// The command that mends what is flagged.
+    pub fn mend(&self) -> String {
+        self.flag.as_ref().map(|flag| flag.mend(&self.path, self.class, self.version.is_some())).unwrap_or_default()
+    }
 }
 
 impl Survey {
@@ -177,17 +188,21 @@ impl Store {
 
     fn survey_once(&self) -> Result<(Survey, Option<Sight>)> {
         self.settle()?;
+        self.rescue_leftovers()?;
         let found = self.look_through()?;
         self.forget_deleted_heads();
         let sight = Sight::of(found.sum, &self.heads()?.applied()?);
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(last) = &*self.surveyed.lock().unwrap_or_else(PoisonError::into_inner)
             && last.sight == sight
+            && kept.is_empty()
         {
             return Ok((last.survey.clone(), Some(sight)));
         }
-        let survey = self.survey_of(&found.files, found.odd)?;
-        // What was adopted just now is told once.
-        let holds = (survey.adopted.is_empty() && survey.waiting.is_empty()).then_some(sight);
+        let mut survey = self.survey_of(&found.files, found.odd)?;
+        survey.kept = kept;
+        // What was adopted or had to give way just now is told once.
+        let holds = (survey.adopted.is_empty() && survey.waiting.is_empty() && survey.kept.is_empty()).then_some(sight);
         let last = holds.map(|sight| Surveyed { sight, survey: survey.clone() });
         *self.surveyed.lock().unwrap_or_else(PoisonError::into_inner) = last;
         Ok((survey, holds))
@@ -198,7 +213,7 @@ impl Store {
         let mut survey = Survey::default();
         odd.retain(|text| ProjectPath::parse(text).is_ok_and(|path| self.contract.rule(&path).is_some()));
         survey.strange = odd.into_iter().map(|text| (text, "is a link or no file at all: it is never followed".to_owned())).collect();
-        let mut changed = Vec::new();
+        let (mut changed, mut mended) = (Vec::new(), Vec::new());
         // Both lists are in the order of the paths: they are walked side by side.
         let mut known = heads.iter().peekable();
         for (text, stamp) in found {
@@ -206,7 +221,10 @@ impl Store {
                 missing(gone, head, &mut changed);
             }
             let head = known.next_if(|(path, _)| path == text).map(|(_, head)| head).filter(|h| !h.gone);
-            if head.is_some_and(|h| h.stamp == Some(*stamp)) {
+            if let Some(head) = head.filter(|h| h.stamp == Some(*stamp)) {
+                if head.flag.is_some() {
+                    mended.push((text.clone(), head.version.clone(), *stamp));
+                }
                 continue;
             }
             let path = match ProjectPath::parse(text) {
@@ -227,6 +245,13 @@ impl Store {
             changed.push((path, Some(*stamp)));
         }
         known.for_each(|(gone, head)| missing(gone, head, &mut changed));
+        // What was wrong with them is right again.
+        for (text, version, stamp) in &mended {
+            self.heads()?.set_stamp(text, version, Some(*stamp))?;
+        }
+        if changed.is_empty() && !mended.is_empty() {
+            heads = self.heads()?.all()?;
+        }
         if !changed.is_empty() {
             if self.is_read_only() {
                 let heads: BTreeMap<&str, &Head> = heads.iter().map(|(path, head)| (path.as_str(), head)).collect();

@@ -199,6 +199,27 @@ impl Tree {
         }
     }
 
+    /// When a file was last changed in any way, its name included; nobody can set this time.
+    pub fn changed_ns(&self, path: &ProjectPath) -> io::Result<i64> {
+        let (folder, name) = self.folder(path, false)?;
+        let stat = rustix::fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(stat.st_ctime * 1_000_000_000 + i64::try_from(stat.st_ctime_nsec).unwrap_or(0))
+    }
+
+    /// When names last came or went in the folder of a file, or in the nearest one above it that is there.
+    pub fn folder_changed_ns(&self, path: &ProjectPath) -> io::Result<i64> {
+        let mut folder = path.parent().unwrap_or(".");
+        loop {
+            match self.open_at(folder, OFlags::DIRECTORY | OFlags::RDONLY) {
+                Ok(fd) => return Ok(stamp_of(&rustix::fs::fstat(fd)?).mtime_ns),
+                Err(error) if is_absent(&error) && folder != "." => {
+                    folder = folder.rsplit_once('/').map_or(".", |(above, _)| above);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     pub fn read(&self, path: &ProjectPath) -> io::Result<Option<(Vec<u8>, Stamp)>> {
         let fd = match self.open_at(path.as_str(), OFlags::RDONLY) {
             Ok(fd) => fd,
@@ -228,14 +249,18 @@ impl Tree {
     pub fn replace(&self, path: &ProjectPath, bytes: &[u8], expected: Option<Stamp>) -> io::Result<Replaced> {
         let (folder, name) = self.folder(path, true)?;
         let temp = self.write_temp(path, &folder, name, bytes)?;
-        let result = self.exchange(path, &folder.fd, name, &temp, expected);
-        if result.is_err() {
-            let _ = rustix::fs::unlinkat(&temp.folder, &temp.name, AtFlags::empty());
+        match self.exchange(path, &folder.fd, name, &temp) {
+            Ok((stamp, Taken::Nothing)) => Ok(Replaced { stamp, unexpected: None }),
+            // From here on the temporary name may be that of the only copy of an edit.
+            Ok((stamp, Taken::Old)) => Ok(Replaced { stamp, unexpected: self.taken(&temp, expected)? }),
+            Err(error) => {
+                let _ = rustix::fs::unlinkat(&temp.folder, &temp.name, AtFlags::empty());
+                Err(error)
+            }
         }
-        result
     }
 
-    fn exchange(&self, path: &ProjectPath, folder: &OwnedFd, name: &str, temp: &Temp, expected: Option<Stamp>) -> io::Result<Replaced> {
+    fn exchange(&self, path: &ProjectPath, folder: &OwnedFd, name: &str, temp: &Temp) -> io::Result<(Stamp, Taken)> {
         let stat = rustix::fs::fstat(&temp.file)?;
         let stamp = stamp_of(&stat);
         loop {
@@ -253,7 +278,7 @@ impl Tree {
                         Err(Errno::NOENT) => continue, // it went away meanwhile
                         other => other?,
                     }
-                    break;
+                    return Ok((stamp, Taken::Old));
                 }
                 Err(Errno::NOENT) => {
                     self.disk.step(Step::Place)?;
@@ -261,16 +286,16 @@ impl Tree {
                         Err(Errno::EXIST) => continue, // someone made it meanwhile
                         other => other?,
                     }
-                    return Ok(Replaced { stamp, unexpected: None });
+                    return Ok((stamp, Taken::Nothing));
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Replaced { stamp, unexpected: self.taken(temp, expected)? })
     }
 
     /// Looks at a file that was taken out of its place: gone if it is the expected one.
     fn taken(&self, temp: &Temp, expected: Option<Stamp>) -> io::Result<Option<Unexpected>> {
+        self.disk.step(Step::TakenOut)?;
         let stat = rustix::fs::statat(&temp.folder, &temp.name, AtFlags::SYMLINK_NOFOLLOW)?;
         if expected == Some(stamp_of(&stat)) {
             rustix::fs::unlinkat(&temp.folder, &temp.name, AtFlags::empty())?;
@@ -307,7 +332,7 @@ impl Tree {
         };
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
-            let name = unique_name(&prefix);
+            let name = unique_name(&prefix, path);
             let file = match rustix::fs::openat(&parent, &name, flags, Mode::from_raw_mode(0o666)) {
                 Err(Errno::EXIST) => continue, // left by a process that had this number before
                 other => File::from(other?),
@@ -405,7 +430,7 @@ impl Tree {
         let (parent, prefix) = self.temp_folder(&folder.fd, name)?;
         self.disk.step(Step::Remove)?;
         loop {
-            let away = unique_name(&prefix);
+            let away = unique_name(&prefix, path);
             match rustix::fs::renameat_with(&folder.fd, name, &parent, &away, RenameFlags::NOREPLACE) {
                 Ok(()) => {
                     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -451,12 +476,42 @@ struct Temp {
     file: File,
 }
 
-fn unique_name(prefix: &str) -> String {
+/// What the name now stands for under which a new file was written.
+enum Taken {
+    Nothing,
+    /// The file in whose place the new one is.
+    Old,
+}
+
+/// Behind this in a temporary name stands the path of the file it belongs to.
+const BELONGS_TO: char = '~';
+/// The longest name that a folder takes.
+const NAME_MAX: usize = 255;
+
+fn unique_name(prefix: &str, path: &ProjectPath) -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
     static PROCESS: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
     let process = PROCESS.get_or_init(std::process::id);
-    format!("{prefix}{process}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+    let mut name = format!("{prefix}{process}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    // Whoever finds it after a crash wants to know whose it is.
+    if prefix.is_empty() && name.len() + 1 + 3 * path.as_str().len() <= NAME_MAX {
+        name.push(BELONGS_TO);
+        for letter in path.as_str().chars() {
+            match letter {
+                '/' => name.push_str("%2F"),
+                '%' => name.push_str("%25"),
+                other => name.push(other),
+            }
+        }
+    }
+    name
+}
+
+/// The file that something with a temporary name belongs to, if its name tells.
+pub(crate) fn path_in_name(name: &str) -> Option<ProjectPath> {
+    let (_, path) = name.split_once(BELONGS_TO)?;
+    ProjectPath::parse(&path.replace("%2F", "/").replace("%25", "%")).ok()
 }
 
 pub(crate) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {

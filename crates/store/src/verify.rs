@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use quipu_contract::{Class, Outside, ProjectPath, judge_outside};
 use serde::Serialize;
 
+use crate::adopt::Noticed;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::{Line, Position, Seen};
@@ -40,13 +41,28 @@ impl Store {
     }
 
     fn verify_once(&self) -> Result<Verification> {
-        self.settle()?;
         let mut verification = Verification::default();
+        match self.settle() {
+            // What is missing is named below, as far as it can be told.
+            Err(damage @ StoreError::Damaged { .. }) => verification.problems.push(Problem {
+                place: ".quipu/journal".into(),
+                what: damage.to_string(),
+                mend: "quipu doctor     (begins anew behind what is left, with the files as they are)".into(),
+            }),
+            other => other?,
+        }
         let mut newest: BTreeMap<String, Head> = BTreeMap::new();
         self.verify_chain(&mut verification, &mut newest)?;
         self.verify_files(&mut verification, &newest)?;
         self.verify_leases(&mut verification)?;
         self.find_torn(&mut verification)?;
+        for name in self.unrescued()? {
+            verification.problems.push(Problem {
+                place: format!(".quipu/tmp/{name}"),
+                what: "is someone's edit, which a killed program had taken out of its place".into(),
+                mend: "quipu status     (journals it and says where)".into(),
+            });
+        }
         Ok(verification)
     }
 
@@ -58,7 +74,8 @@ impl Store {
         let mut records = 0;
         let bound = self.bound()?;
         self.journal.scan(Position::START, Some(bound), &mut |Seen { at, number, line, .. }| {
-            let place = format!(".quipu/journal/{:08}.jsonl:{number}", at.segment);
+            let counted = if number > 0 { format!(":{number}") } else { String::new() };
+            let place = format!(".quipu/journal/{:08}.jsonl{counted}", at.segment);
             let mut off = |what: String| problems.push(Problem { place: place.clone(), what, mend: mend_journal() });
             match line {
                 Line::Later(what) => {
@@ -66,7 +83,8 @@ impl Store {
                     after_damage = true;
                 }
                 Line::Damaged(damage) => {
-                    off(format!("{} (byte {} of the segment)", damage.what, at.offset));
+                    let byte = if number > 0 { format!(" (byte {} of the segment)", at.offset) } else { String::new() };
+                    off(format!("{}{byte}", damage.what));
                     after_damage = true;
                 }
                 Line::Record(record) => {
@@ -144,6 +162,7 @@ impl Store {
                 }
             }
         }
+        self.verify_new_files(verification, newest)?;
         // What the heads say must be what the journal says.
         let heads: BTreeMap<String, Head> = self.heads()?.all()?.into_iter().collect();
         for (text, head) in newest {
@@ -153,6 +172,23 @@ impl Store {
                     what: format!("disagrees with the journal on `{text}`"),
                     mend: "quipu doctor".into(),
                 });
+            }
+        }
+        Ok(())
+    }
+
+    /// Files that a rule names and no record does: they may be such that they are never taken over.
+    fn verify_new_files(&self, verification: &mut Verification, newest: &BTreeMap<String, Head>) -> Result<()> {
+        for (text, _) in self.look_through()?.files {
+            let Ok(path) = ProjectPath::parse(&text) else { continue };
+            let class = self.contract.class(&path);
+            if class == Class::Free || newest.contains_key(&text) {
+                continue;
+            }
+            if let Noticed::Flagged(flag, _) = self.notice(&path, class, None)? {
+                let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
+                let (what, mend) = (format!("{}{line}", flag.what), flag.mend(&text, class, false));
+                verification.problems.push(Problem { place: text, what, mend });
             }
         }
         Ok(())
@@ -174,10 +210,10 @@ impl Store {
         let leases = self.heads()?.leases()?;
         let now = self.lease_now();
         for lease in leases.iter().filter(|l| !l.is_session()) {
-            verification.leases += 1;
             if lease.is_over(now, &self.boot) {
                 continue;
             }
+            verification.leases += 1;
             for other in leases.iter().filter(|o| o.id > lease.id && !o.is_over(now, &self.boot)) {
                 if other.overlaps(lease) {
                     verification.problems.push(Problem {

@@ -56,6 +56,9 @@ impl Operate for Init {
                 answer = answer.say(format!("{what}: {}", paths.join(" ")));
             }
         }
+        for flagged in &laid.flagged {
+            answer = answer.say(format!("not taken over: {flagged} (quipu status)"));
+        }
         Ok(answer)
     }
 }

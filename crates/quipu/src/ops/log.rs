@@ -48,7 +48,12 @@ impl Operate for Log {
             .zip(&who)
             .map(|(e, who)| line(e.seq, &e.at, e.kind.as_str(), who, width, &format!("{} {} bytes", e.version, e.len), e.why.as_deref()))
             .collect::<String>();
-        Ok(Answer::new(json!(events), text))
+        let answer = Answer::new(json!(events), text);
+        let Some(gap) = events.iter().find(|e| e.after_gap) else { return Ok(answer) };
+        let mut answer =
+            answer.say(format!("a record about `{path}` before @{} is damaged: what it said cannot be told (quipu verify)", gap.seq));
+        answer.exit = exit::IO;
+        Ok(answer)
     }
 }
 

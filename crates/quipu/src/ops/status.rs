@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use quipu_contract::{Class, Privilege};
+use quipu_contract::Privilege;
 use quipu_protocol::flow::{Memory, flow_now};
 use quipu_store::{Patience, Store};
 use serde_json::{Value, json};
@@ -52,15 +52,15 @@ impl Operate for Status {
         for file in survey.flagged() {
             let flag = file.flag.as_ref().expect("flagged files have a flag");
             let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
-            let path = &file.path;
-            text.push_str(&format!("  flagged  {path} {}{line}\n           do  quipu diff {path}; then quipu restore {path}", flag.what));
-            if file.class == Class::Sealed {
-                text.push_str(&format!("; or keep it: quipu amend {path} --why \"…\""));
-            }
-            text.push('\n');
+            text.push_str(&format!("  flagged  {} {}{line}\n           do  {}\n", file.path, flag.what, file.mend()));
         }
         for path in &survey.waiting {
             text.push_str(&format!("  waiting  {path}: edited here, and not yet accepted by the shared store\n"));
+        }
+        for kept in &survey.kept {
+            let (path, seq) = (&kept.path, kept.seq);
+            text.push_str(&format!("  aside    {path}: an edit by hand had to give way, and is kept in @{seq}\n"));
+            text.push_str(&format!("           do  quipu show {path} --at @{seq} --aside\n"));
         }
         let conflicts = if project.store.order().is_some() { project.store.conflicts()? } else { Vec::new() };
         conflicts.iter().for_each(|conflict| text.push_str(&told_in_status(conflict)));

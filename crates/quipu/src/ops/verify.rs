@@ -20,7 +20,7 @@ impl Operate for Verify {
             text.push_str(&format!("{}: {}\n  do    {}\n", problem.place, problem.what, problem.mend));
         }
         for torn in &found.torn {
-            text.push_str(&format!("{torn}: what a power cut left of a write that was never acknowledged; look at it, then delete it\n"));
+            text.push_str(&format!("{torn}: what stood behind the last whole record: of a write that was never acknowledged, unless the journal itself was cut or damaged; look at it, then delete it\n"));
         }
         let number = |n: u64, of| count(usize::try_from(n).unwrap_or(usize::MAX), of);
         text.push_str(&format!(

@@ -274,3 +274,21 @@ fn twenty_writers_of_one_world_keep_every_fact() {
         assert!(writer == 0 || facts.iter().filter(told).count() == 1, "{writer}");
     }
 }
+
+#[test]
+fn a_key_is_remembered_where_nothing_changed() {
+    let play = Playground::new();
+    let store = play.open();
+    let draft = |text: &str, key: &str| {
+        let change = Change::by(&Actor::Person).key(key).write(&Playground::path("drafts/ch01.md"), text, Expect::Any);
+        store.judge(change).unwrap().publish().unwrap()
+    };
+    draft("A\n", "k1");
+    let same = draft("A\n", "k2");
+    assert!(same.unchanged && !same.repeated);
+    assert!(!draft("B\n", "k3").unchanged);
+    // The same change again does nothing, although now it would change something.
+    assert!(draft("A\n", "k2").repeated);
+    assert_eq!(play.text("drafts/ch01.md").unwrap(), "B\n");
+    assert_eq!(store.verify().unwrap().problems, []);
+}

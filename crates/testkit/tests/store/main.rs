@@ -18,5 +18,7 @@ mod many;
 mod outside;
 mod paths;
 mod properties;
+mod recover;
+mod ruins;
 mod shared;
 mod warm;

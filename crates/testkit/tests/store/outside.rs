@@ -412,3 +412,63 @@ fn an_edit_that_is_adopted_and_not_yet_in_the_heads_is_not_appended_again() {
     store.survey().unwrap();
     assert_eq!(store.verify().unwrap().problems, []);
 }
+
+/// Someone who appends while a commit is being synced.
+struct WhileSyncing(std::path::PathBuf, &'static str);
+
+impl Watch for WhileSyncing {
+    fn before(&self, step: Step, _: usize) -> StepVerdict {
+        if step == Step::JournalSync {
+            std::fs::File::options().append(true).open(&self.0).unwrap().write_all(self.1.as_bytes()).unwrap();
+        }
+        StepVerdict::Go
+    }
+}
+
+#[test]
+fn what_reads_the_same_by_hand_is_not_taken_for_what_was_committed() {
+    for (by_hand, left) in
+        [("three\n", "one\ntwo\nthree\nthree\n"), ("hand\nthree\n", "one\ntwo\nthree\nhand\nthree\n"), ("th", "one\ntwo\nthree\nth")]
+    {
+        // As the first command of a process, and as one that knows things by heart.
+        for commits_before in [0, 2] {
+            let (play, store) = begun();
+            drop(store);
+            let store = play.open();
+            for number in 0..commits_before {
+                commit(&store, person().append(&at("meta/b.md"), format!("{number}\n"))).unwrap();
+            }
+            drop(store);
+            let watch = WhileSyncing(play.file("meta/a.md"), by_hand);
+            let store = play.open_with(Options { watch: Some(Arc::new(watch)), ..Options::default() });
+            commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
+            drop(store);
+            assert_eq!(play.text("meta/a.md").unwrap(), left);
+            let store = play.open();
+            store.survey().unwrap();
+            assert_eq!(store.read(&at("meta/a.md")).unwrap().unwrap().0, left.as_bytes());
+            assert_eq!(store.verify().unwrap().problems, []);
+        }
+    }
+}
+
+#[test]
+fn a_flag_goes_with_its_cause() {
+    let (play, store) = begun();
+    std::fs::rename(play.file("meta/a.md"), play.file("away")).unwrap();
+    assert!(flag_of(&store, "meta/a.md").is_some());
+    std::fs::rename(play.file("away"), play.file("meta/a.md")).unwrap();
+    assert_eq!(flag_of(&store, "meta/a.md"), None);
+    assert_eq!(flag_of(&play.open(), "meta/a.md"), None);
+}
+
+#[test]
+fn verify_tells_of_what_was_never_taken_over() {
+    let play = Playground::new();
+    play.edit("state.json", "\u{feff}{}");
+    let store = play.open();
+    let survey = store.survey().unwrap();
+    let flagged: Vec<_> = survey.flagged().collect();
+    assert!(flagged[0].path == "state.json" && flagged[0].mend().contains("by hand"), "{flagged:?}");
+    assert!(store.verify().unwrap().problems.iter().any(|p| p.place == "state.json" && p.mend.contains("by hand")));
+}

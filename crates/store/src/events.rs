@@ -1,0 +1,221 @@
+//! Every state of one file, newest first.
+//!
+//! Each record points to the one before it about the same file. Where one cannot be read, the next older one is searched for, so
+//! that damage hides no more than itself; and since each state says on which one it rests, what was there in between is known
+//! to be unknown.
+
+use quipu_contract::ProjectPath;
+use serde::Serialize;
+
+use crate::clock::parse_time;
+use crate::error::{Result, StoreError};
+use crate::heads::Head;
+use crate::history::At;
+use crate::journal::Position;
+use crate::record::{Kind, OpKind, Record, RecordOp, Who};
+use crate::store::Store;
+use crate::version::Version;
+
+/// One state of one file.
+#[derive(Debug, Clone, Serialize)]
+pub struct PathEvent {
+    pub seq: u64,
+    pub at: String,
+    pub kind: Kind,
+    pub who: Who,
+    pub why: Option<String>,
+    pub op: OpKind,
+    pub version: Version,
+    pub len: u64,
+    /// What was right before this cannot be told: a record about it is damaged.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub after_gap: bool,
+    #[serde(skip)]
+    pub(crate) bytes: Vec<u8>,
+    #[serde(skip)]
+    place: Position,
+    #[serde(skip)]
+    base: Option<Version>,
+}
+
+impl PathEvent {
+    fn of(record: &Record, op: &RecordOp, place: Position) -> PathEvent {
+        PathEvent {
+            seq: record.seq,
+            at: record.at.clone(),
+            kind: record.kind,
+            who: record.who.clone(),
+            why: record.why.clone(),
+            op: op.op,
+            version: op.version.clone(),
+            len: op.len,
+            after_gap: false,
+            bytes: op.bytes(),
+            place,
+            base: op.base.clone(),
+        }
+    }
+
+    /// Whether this rests on an older state, or on none where there is none.
+    fn rests_on(&self, older: Option<&PathEvent>) -> bool {
+        self.base.as_ref() == older.filter(|older| older.op != OpKind::Remove).map(|older| &older.version)
+    }
+}
+
+impl Store {
+    /// Every state of a file that can be read, newest first.
+    pub fn events(&self, path: &ProjectPath) -> Result<Vec<PathEvent>> {
+        self.events_since(path, 0)
+    }
+
+    /// What happened to a file after a record, newest first. Costs what happened since, not the file's whole past.
+    pub fn events_since(&self, path: &ProjectPath, seq: u64) -> Result<Vec<PathEvent>> {
+        self.with_sound_heads(|| {
+            self.take_notice(std::slice::from_ref(path))?;
+            let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
+            self.events_from(path, head.at, seq)
+        })
+    }
+
+    fn events_from(&self, path: &ProjectPath, from: Position, after: u64) -> Result<Vec<PathEvent>> {
+        let mut events: Vec<PathEvent> = Vec::new();
+        let mut next = Some(from);
+        while let Some(at) = next.take() {
+            match self.journal.read_record(at) {
+                Ok(record) if record.seq <= after => break,
+                Ok(record) => {
+                    for op in record.ops.iter().rev().filter(|o| o.path == path.as_str() && o.op != OpKind::Keep) {
+                        events.push(PathEvent::of(&record, op, at));
+                        next = op.last.as_deref().and_then(Position::parse).filter(|last| *last < at);
+                    }
+                }
+                Err(StoreError::Damaged { .. }) => next = self.newest_before(path, at)?,
+                Err(error) => return Err(error),
+            }
+        }
+        for index in 0..events.len() {
+            let older = events.get(index + 1);
+            // Without an older one the search ended on purpose, or there is none that can be read.
+            events[index].after_gap = !events[index].rests_on(older) && (older.is_some() || after == 0);
+        }
+        Ok(events)
+    }
+
+    /// The newest record about a file that can be read and stands before a place.
+    fn newest_before(&self, path: &ProjectPath, before: Position) -> Result<Option<Position>> {
+        let needle = format!("\"path\":{}", serde_json::Value::from(path.as_str()));
+        let finder = memchr::memmem::Finder::new(needle.as_bytes());
+        let mut found = None;
+        self.each_place_newest_first(&mut |at, line| {
+            if at < before && finder.find(line).is_some() {
+                let is_about = |record: Record| record.ops.iter().any(|o| o.path == path.as_str() && o.op != OpKind::Keep);
+                found = Record::decode(line).is_ok_and(is_about).then_some(at);
+            }
+            found.is_none()
+        })?;
+        Ok(found)
+    }
+
+    /// The text of a file at some state, and that state.
+    pub fn text_at(&self, path: &ProjectPath, at: &At) -> Result<(Vec<u8>, PathEvent)> {
+        let events = self.events(path)?;
+        if let At::Seq(seq) = at {
+            let newest = self.newest_seq()?;
+            if *seq > newest {
+                let what = format!("there is no commit @{seq}: the newest is @{newest}");
+                return Err(StoreError::NotFound { what, mend: format!("quipu log {path}") });
+            }
+        }
+        let found = match at {
+            At::Version(prefix) => events.iter().position(|e| e.version.as_str().starts_with(prefix.as_str())),
+            At::Seq(seq) => events.iter().position(|e| e.seq <= *seq),
+            At::Time(time) => events.iter().position(|e| parse_time(&e.at).is_some_and(|t| t <= *time)),
+            At::Back(count) => (*count < events.len()).then_some(*count),
+        };
+        // What lies behind damage may not be what is meant: something that cannot be read came between.
+        let looked_at = &events[..found.unwrap_or(events.len())];
+        let exact = found.is_some_and(|index| match at {
+            At::Version(_) => true,
+            At::Seq(seq) => events[index].seq == *seq,
+            At::Time(_) | At::Back(_) => false,
+        });
+        let gap = match at {
+            At::Back(_) | At::Version(_) => looked_at.iter().find(|e| e.after_gap),
+            At::Seq(_) | At::Time(_) => looked_at.last().filter(|e| e.after_gap),
+        };
+        if let Some(gap) = gap.filter(|_| !exact) {
+            return Err(self.untold(path, gap));
+        }
+        let Some(index) = found else {
+            return Err(StoreError::NotFound { what: format!("`{path}` has no such version"), mend: format!("quipu log {path}") });
+        };
+        if events[index].op == OpKind::Remove {
+            let what = format!("`{path}` was removed by commit @{}: there is no text to show", events[index].seq);
+            return Err(StoreError::NotFound { what, mend: format!("quipu log {path}     (and name a version before that)") });
+        }
+        Ok((self.text_of(path, &events[index..])?, events[index].clone()))
+    }
+
+    /// The text that a run of events, newest first, amounts to. Across damage only where the file on disk proves it.
+    pub(crate) fn text_of(&self, path: &ProjectPath, events: &[PathEvent]) -> Result<Vec<u8>> {
+        if let Some(text) = join(events) {
+            return Ok(text);
+        }
+        let event = &events[0];
+        let head = Head {
+            class: self.contract.class(path),
+            version: event.version.clone(),
+            len: event.len,
+            at: event.place,
+            seq: event.seq,
+            gone: false,
+            stamp: None,
+            flag: None,
+        };
+        let gap = events.iter().find(|e| e.after_gap).unwrap_or(event);
+        self.content_from_journal(path, &head).map_err(|_| self.untold(path, gap))
+    }
+
+    /// What was before a state cannot be told.
+    pub(crate) fn untold(&self, path: &ProjectPath, after: &PathEvent) -> StoreError {
+        let what = format!("a record about `{path}` before commit @{} is damaged, so this cannot be told", after.seq);
+        StoreError::Damaged { segment: 0, line: 0, what }
+    }
+
+    /// Whether some bytes are an earlier version of a file.
+    pub(crate) fn was_version(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> Result<bool> {
+        let events = self.events_from(path, head.at, 0)?;
+        let is = |index: usize| events[index].op != OpKind::Remove && join(&events[index..]).is_some_and(|text| text == bytes);
+        Ok((0..events.len()).any(|index| events[index].len == bytes.len() as u64 && is(index)))
+    }
+
+    /// The bytes of an earlier version of a file, if the journal tells it.
+    pub(crate) fn version_bytes(&self, path: &ProjectPath, head: &Head, version: &Version) -> Result<Option<Vec<u8>>> {
+        let events = self.events_from(path, head.at, 0)?;
+        let found = events.iter().position(|e| e.version == *version && e.op != OpKind::Remove);
+        Ok(found.and_then(|index| join(&events[index..])))
+    }
+}
+
+/// The text that a run of events, newest first, amounts to; none where damage lies within.
+fn join(newest_first: &[PathEvent]) -> Option<Vec<u8>> {
+    let mut tails = Vec::new();
+    let mut whole = Vec::new();
+    for event in newest_first {
+        match event.op {
+            OpKind::Append => tails.push(event.bytes.as_slice()),
+            OpKind::Write => {
+                whole = event.bytes.clone();
+                break;
+            }
+            OpKind::Remove | OpKind::Keep => break,
+        }
+        if event.after_gap {
+            return None;
+        }
+    }
+    for tail in tails.iter().rev() {
+        whole.extend_from_slice(tail);
+    }
+    Some(whole)
+}
