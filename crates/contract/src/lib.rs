@@ -27,6 +27,7 @@ mod order;
 mod outside;
 mod path;
 mod pattern;
+mod placeholder;
 pub mod plan;
 mod pointer;
 mod press;
@@ -52,7 +53,7 @@ pub use flow::{
     Builtin, Each, Merge, MergePart, Objection, Price, Remember, RememberItem, RememberKind, RowCheck, RunsKept, Shape, Step, When,
 };
 pub use form::Form;
-pub use guard::{Finding, GuardRules, find_credentials, find_placeholder, find_shrink, says_nothing};
+pub use guard::{Finding, GuardRules, find_credentials, find_shrink, may_continue_credential, says_nothing};
 pub use hooks::Fail;
 pub use ignore::CACHE_MARKS;
 pub use keyed::{Fact, KeyedError, Was, add_note, facts, merge_keyed, set_fact};
@@ -62,8 +63,9 @@ pub use manifest::{Manifest, ProfileFile};
 pub use merge::{Merged, Way, merge_branches};
 pub use naming::NamesNothing;
 pub use outside::{Outside, judge_outside};
-pub use path::{BadPath, ProjectPath, RESERVED, normal_form};
+pub use path::{BadPath, MANIFEST, ProjectPath, RESERVED, normal_form};
 pub use pattern::{Binding, Pattern};
+pub use placeholder::find_placeholder;
 pub use pointer::{AskPointer, Need, Pointer, Shrink, WritePointer};
 pub use press::Misread;
 pub use rehearsal::{Rehearsal, Rehearsed};

@@ -115,7 +115,7 @@ impl Store {
                     continue;
                 }
             };
-            let class = self.contract.class(&path);
+            let class = if self.unruled { head.class } else { self.contract.class(&path) };
             if head.gone {
                 if found.is_some() && class != Class::Free {
                     off("was removed, but is there again".into(), "quipu status".into());
