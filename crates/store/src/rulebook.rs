@@ -25,6 +25,7 @@ pub(crate) fn check_rules(book: Option<&dyn RuleBook>, changed: &Changed) -> Res
     }
     match book.map_or(Ok(()), |book| book.check(changed)) {
         Ok(()) => Ok(()),
-        Err(faults) => Err(StoreError::refused(format!("the contract would be faulty\n{faults}"), "mend that, and write it again")),
+        // Each fault says what mends it.
+        Err(faults) => Err(StoreError::refused(format!("the contract would be faulty\n{faults}"), "")),
     }
 }

@@ -139,6 +139,8 @@ impl Store {
                     let line = line.map(|l| format!(", line {l}")).unwrap_or_default();
                     off(format!("{what}{line}"), format!("quipu diff {text}; then quipu restore {text}"));
                 }
+                // Whether it is allowed, only a contract could tell.
+                _ if self.unruled => off("differs from the journal".into(), format!("mend it, or: quipu restore {text}")),
                 Outside::Grew { .. } | Outside::Replaced | Outside::Removed => {
                     off("differs from the journal; the contract allows the edit".into(), "quipu status     (adopts it)".into());
                 }
