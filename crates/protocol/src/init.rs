@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use quipu_contract::{Actor, Class, Contract, Language, ProjectPath};
-use quipu_store::{Change, Expect, Op, Options, Store, StoreError};
+use quipu_store::{Change, Expect, Op, Options, SHARED, Store, StoreError};
 use serde::Serialize;
 
 use crate::library::Library;
@@ -59,7 +59,9 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
     let (was_there, had_root) = (store.symlink_metadata().is_ok(), root.exists());
     let mut committed = false;
     let laid = lay_out_in(root, layout, options, &mut committed);
-    if laid.is_err() && !was_there && !committed {
+    // A shared store knows the project by now, and this folder by what it keeps there: that tie stays for the next try.
+    let is_tied = store.join(SHARED).exists();
+    if laid.is_err() && !was_there && !committed && !is_tied {
         // Nothing is in it but what was made here, and what was adopted lies where it lay.
         let _ = std::fs::remove_dir_all(store);
         if !had_root {
