@@ -1,4 +1,4 @@
-//! Guards on what is written: lost text, placeholders for text, credentials.
+//! Guards on what is written: lost text and credentials. Placeholders for text have a file of their own.
 //!
 //! Each finding names its line. A person or agent who means it says so with `--force` (shrink and
 //! placeholder) or in the contract (credentials). Scanners are tables of words rather than regular
@@ -41,17 +41,6 @@ pub fn find_shrink(rules: &GuardRules, before: usize, after: usize) -> Option<St
     lost.then(|| format!("would shrink from {before} to {after} bytes"))
 }
 
-/// A line that stands for text someone was too lazy to write: "… rest unchanged", 「其余不变」.
-pub fn find_placeholder(text: &str) -> Option<Finding> {
-    for (index, line) in text.lines().enumerate() {
-        // Long lines are prose that mentions such words, not a placeholder.
-        if line.len() <= 160 && is_placeholder(line) {
-            return Some(Finding { line: index + 1, what: format!("`{}` stands for text that is not there", line.trim()) });
-        }
-    }
-    None
-}
-
 /// Whether a text says nothing: it is empty, a word that stands for a text to come, or one in brackets that a template left.
 pub fn says_nothing(text: &str) -> bool {
     const TO_COME: [&str; 13] =
@@ -63,69 +52,6 @@ pub fn says_nothing(text: &str) -> bool {
         inner.is_some_and(|inner| !inner.contains(['[', ']', '<', '>', '→', '/', ':'])) || text.starts_with('_') && text.ends_with('_');
     let bare = text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     bracketed || bare.is_empty() || TO_COME.contains(&bare.as_str())
-}
-
-fn is_placeholder(line: &str) -> bool {
-    let bare: String = line
-        .chars()
-        .map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { ' ' })
-        .collect::<String>()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    if bare.is_empty() {
-        return false;
-    }
-    let elided = line.contains("...") || line.contains('…') || line.trim_start().starts_with(['[', '(', '<', '/', '#', '（', '【']);
-    const SUBJECTS: [&str; 12] = [
-        "the rest",
-        "rest",
-        "remaining",
-        "the remaining",
-        "remainder",
-        "existing",
-        "previous",
-        "everything else",
-        "other sections",
-        "all other",
-        "unchanged",
-        "same",
-    ];
-    const STATES: [&str; 9] = [
-        "unchanged",
-        "remains the same",
-        "remain the same",
-        "stays the same",
-        "as before",
-        "omitted",
-        "goes here",
-        "same as before",
-        "unmodified",
-    ];
-    let words = bare.split(' ').count();
-    if words <= 10 && SUBJECTS.iter().any(|s| bare.starts_with(s)) && STATES.iter().any(|s| bare.ends_with(s)) {
-        // "Same as before" alone is a sentence; with an ellipsis or a bracket it is a stand-in.
-        return elided || bare.starts_with("rest") || bare.starts_with("the rest") || bare.starts_with("remain");
-    }
-    if elided && words <= 6 && (bare.starts_with("existing ") || bare.starts_with("rest of ") || bare.starts_with("the rest of ")) {
-        return true;
-    }
-    const CHINESE: [&str; 12] = [
-        "其余不变",
-        "其余内容不变",
-        "其他不变",
-        "其余保持不变",
-        "其他内容不变",
-        "其余部分不变",
-        "以下不变",
-        "以下省略",
-        "此处省略",
-        "其余省略",
-        "内容同上",
-        "后文不变",
-    ];
-    let short = bare.chars().count() <= 16;
-    short && CHINESE.iter().any(|s| bare.replace(' ', "").contains(s))
 }
 
 struct Shape {
@@ -180,8 +106,8 @@ pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
 }
 
 /// What a line with a credential must hold, in whatever case.
-const HINTS: [&str; 30] = {
-    let mut words = [""; 30];
+const HINTS: [&str; SHAPES.len() + SECRET_NAMES.len() + 1] = {
+    let mut words = [""; SHAPES.len() + SECRET_NAMES.len() + 1];
     let mut index = 0;
     while index < SHAPES.len() {
         words[index] = SHAPES[index].prefix;
@@ -254,7 +180,8 @@ fn credential_in(line: &str) -> Option<(&'static str, &str)> {
     }
     for shape in &SHAPES {
         for (at, _) in line.match_indices(shape.prefix) {
-            if line[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '-') {
+            // Chinese has no spaces: a key may follow a word directly.
+            if line[..at].bytes().next_back().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
                 continue;
             }
             let tail = &line[at + shape.prefix.len()..];
@@ -269,28 +196,59 @@ fn credential_in(line: &str) -> Option<(&'static str, &str)> {
     assigned_secret(line)
 }
 
-const SECRET_NAMES: [&str; 7] = ["api_key", "apikey", "api-key", "secret", "password", "access_token", "auth_token"];
+const SECRET_NAMES: [&str; 11] =
+    ["api_key", "apikey", "api-key", "secret", "password", "access_token", "auth_token", "密码", "密钥", "口令", "令牌"];
 
-/// `api_key = "…"`, `password: …` with a long random-looking value.
+/// What may stand around a name or a value: quotes, emphasis, blanks.
+const AROUND: [char; 12] = [' ', '"', '\'', '`', '*', '\u{3000}', '“', '”', '‘', '’', '「', '」'];
+/// What says that a value follows.
+const ASSIGNS: [char; 6] = ['=', ':', '：', '＝', '是', '为'];
+
+/// `api_key = "…"`, `password: …`, `密码：…` with a long random-looking value.
 fn assigned_secret(line: &str) -> Option<(&'static str, &str)> {
     let lower = line.to_ascii_lowercase();
     for name in SECRET_NAMES {
-        let Some(at) = lower.find(name) else { continue };
-        let rest = lower[at + name.len()..].trim_start_matches(['"', '\'', '`', ' ']);
-        if !rest.starts_with(['=', ':']) {
-            continue;
-        }
-        let start = line.len() - rest.len() + 1;
-        let value = line.get(start..)?.trim_start_matches([' ', '"', '\'', '`', '=', ':']);
-        let length = value.find(|c: char| !(c.is_ascii_alphanumeric() || "-_+/=.".contains(c))).unwrap_or(value.len());
-        let value = &value[..length];
-        let digits = value.bytes().filter(u8::is_ascii_digit).count();
-        let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
-        if length >= 20 && variety(value) >= 12 && digits >= 3 && letters >= 3 {
-            return Some(("a secret", value));
+        let mut from = 0;
+        while let Some(at) = lower[from..].find(name) {
+            from += at + name.len();
+            let rest = line[from..].trim_start_matches(AROUND);
+            if !rest.starts_with(ASSIGNS) {
+                continue;
+            }
+            let value = rest.trim_start_matches(ASSIGNS).trim_start_matches(AROUND).trim_start_matches(['=', ':']);
+            let start = line.len() - value.len();
+            let value = &value[..key_run(value)];
+            let digits = value.bytes().filter(u8::is_ascii_digit).count();
+            let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
+            if value.len() >= 20 && variety(value) >= 12 && digits >= 3 && letters >= 3 {
+                return Some(("a secret", value));
+            }
+            // What ends as this value does says no more than it: each place of a line is looked at once.
+            from = start + value.len();
         }
     }
     None
+}
+
+/// How far a text is made of what secrets are made of.
+fn key_run(text: &str) -> usize {
+    text.bytes().take_while(|b| is_key_byte(*b)).count()
+}
+
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_+/=.".contains(&byte)
+}
+
+/// Whether a text may go on with a credential that the line before it has begun: its first word could be the end of one, or its
+/// first line holds what could be one. Most texts cannot, and nobody need look at what they are added to.
+pub fn may_continue_credential(text: &[u8]) -> bool {
+    let line = &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())];
+    let is_end = |run: &[u8]| {
+        let random = run.iter().any(u8::is_ascii_digit) || run.iter().skip(1).any(u8::is_ascii_uppercase) || run.len() >= 12;
+        run.len() >= 4 && random
+    };
+    let mut runs = line.split(|b| !is_key_byte(*b)).filter(|run| !run.is_empty());
+    runs.next().is_some_and(|first| is_end(first) || first.len() >= 20) || runs.any(|run| run.len() >= 20)
 }
 
 /// How many different characters a text has.
@@ -314,35 +272,6 @@ mod tests {
     }
 
     #[test]
-    fn stand_ins_for_text_are_found_with_their_line() {
-        for text in [
-            "# A\n\n... rest unchanged ...\n",
-            "a\n\n(rest of the file remains the same)",
-            "a\n\n<!-- existing content -->... existing content",
-            "a\n\n// ... existing code ...",
-            "一\n\n（其余不变）",
-            "a\n\n[The remaining sections are unchanged]",
-            "a\n\n……此处省略……",
-        ] {
-            assert_eq!(find_placeholder(text).map(|f| f.line), Some(3), "{text}");
-        }
-    }
-
-    #[test]
-    fn prose_about_rest_is_left_alone() {
-        for text in [
-            "The rest of the crew slept.",
-            "Everything was the same as before.",
-            "Existing users keep their settings; all other users are asked, and the price stays the same for a year in every region.",
-            "其余的人都睡了。",
-            "She took the rest.",
-            "- [x] rest",
-        ] {
-            assert_eq!(find_placeholder(text), None, "{text}");
-        }
-    }
-
-    #[test]
     fn credentials_are_found_with_their_line() {
         let rules = GuardRules::default();
         let key = ["sk-ant-", "api03-9Zk2LmQ8xWv5Rt7YpB3nHc"].concat();
@@ -352,6 +281,15 @@ mod tests {
             ["ok\nAKI", "AQ7XN2PLW3M5RT8VB"].concat(),
             ["ok\nexport GH=gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat(),
             ["ok\napi_key = \"q8Zk2LmQ8x", "Wv5Rt7YpB3nHc\""].concat(),
+            // Chinese has no spaces, and colons of its own.
+            format!("好\n密钥{key}"),
+            ["好\n令牌是gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat(),
+            ["好\npassword：q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
+            ["好\n- **密码**：“q8Zk2LmQ8x", "Wv5Rt7YpB3nHc”"].concat(),
+            ["好\n数据库口令为 q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
+            // Not the first of its name in the line.
+            ["ok\nask for the password of prod; password: q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
+            ["ok\npassword: none, password = q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
         ] {
             assert_eq!(find_credentials(&rules, &text).map(|f| f.line), Some(2), "{text}");
         }
@@ -367,6 +305,9 @@ mod tests {
             "secret: the butler did it",
             "api_key = os.environ[\"KEY\"]",
             "blake3:6b86b273ff34fce19d6b804eff5a3f57",
+            "密码：见保险柜",
+            "密码是她的生日，没有写下来。",
+            "password=password=password=password=password=",
         ] {
             assert_eq!(find_credentials(&rules, text), None, "{text}");
         }
@@ -389,6 +330,19 @@ mod tests {
         }
         assert_eq!(find_hint("一 passwor and secre, sk, ap".as_bytes(), 0), None);
         assert_eq!(find_hint(b"", 0), None);
+    }
+
+    #[test]
+    fn few_texts_may_continue_a_credential() {
+        for text in ["k2LmQ8xWv5Rt7YpB3nHc\n", "word: q8Zk2LmQ8xWv5Rt7YpB3nHc", "VATE KEY-----", " q8Zk2LmQ8xWv5Rt7YpB3nHc", "abcdefghijkl"]
+        {
+            assert!(may_continue_credential(text.as_bytes()), "{text}");
+        }
+        for text in
+            ["\n## ADR-001: q8Zk2LmQ8xWv5Rt7YpB3nHc", "- ice melts at 273.15 K\n", "When it rains, it pours.\n", "一行\n", "| a | b |", ""]
+        {
+            assert!(!may_continue_credential(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]

@@ -13,6 +13,9 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 /// Folders no path may enter: the journal is not memory, and git has its own rules.
 pub const RESERVED: [&str; 2] = [".quipu", ".git"];
 
+/// The file that makes a folder a project.
+pub const MANIFEST: &str = "quipu.toml";
+
 /// A checked path relative to the project root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
@@ -94,10 +97,21 @@ impl ProjectPath {
         self.0.rsplit_once('/').map(|(parent, _)| parent)
     }
 
+    /// Whether a part of it, in whatever spelling, would make its folder a project with rules of its own.
+    pub fn begins_a_project(&self) -> bool {
+        self.parts().any(|part| if part.is_ascii() { part.eq_ignore_ascii_case(MANIFEST) } else { fold(part) == MANIFEST })
+    }
+
     /// What the path looks like to a careless reader or file system: two paths with one look are
     /// never both legal under the contract.
     pub fn look(&self) -> String {
         fold(&self.0)
+    }
+}
+
+impl std::borrow::Borrow<str> for ProjectPath {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 
@@ -188,6 +202,14 @@ mod tests {
     fn unnormalised_unicode_names_the_normal_form() {
         let error = ProjectPath::parse("cafe\u{301}.md").unwrap_err();
         assert_eq!(error, BadPath::NotNormal { path: "cafe\\u{301}.md".into(), normal: "café.md".into() });
+    }
+
+    #[test]
+    fn a_contract_is_known_wherever_it_lies() {
+        for path in ["quipu.toml", "meta/quipu.toml", "a/b/Quipu.TOML", "quipu.toml/x.md", "ｑuipu.toml"] {
+            assert!(ProjectPath::parse(path).unwrap().begins_a_project(), "{path}");
+        }
+        assert!(!ProjectPath::parse("meta/quipu.toml.md").unwrap().begins_a_project());
     }
 
     #[test]

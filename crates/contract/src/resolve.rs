@@ -19,11 +19,14 @@ use crate::guard::GuardRules;
 use crate::ignore::folder_or_file;
 use crate::language::Said;
 use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, ShapeTable, UnitTable};
+use crate::naming::NamesNothing;
 use crate::order::{check_steps, check_units};
+use crate::path::{BadPath, ProjectPath};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::{AskPointer, Need, Pointer, Shrink, WritePointer};
 use crate::press::{Misread, press};
 use crate::rehearsal::Rehearsed;
+use crate::resolve_names;
 use crate::role::{AgentKind, Role};
 use crate::tokens::Tokens;
 use crate::unit::{Unit, UnitId, UnitKind};
@@ -123,6 +126,10 @@ impl Resolver {
             let Some(parsed) = self.parse::<ProfileFile>(&source) else {
                 continue;
             };
+            for include in parsed.include.iter().filter(|i| ProjectPath::parse(i.get_ref()).is_err()) {
+                let what = format!("`{}` is no file of the profile's folder", include.get_ref());
+                self.fault(&source, include.span(), what, "the name of a file beside profile.toml".into());
+            }
             if files.is_empty() {
                 wanted.extend(parsed.include.iter().rev().map(|i| i.get_ref().clone()));
             } else if let Some(nested) = parsed.include.first() {
@@ -175,7 +182,7 @@ impl Resolver {
         let unit_tables = loaded.iter().flat_map(|p| &p.files).flat_map(|(_, file)| file.units.values()).chain(parsed.units.values());
         self.of_units = unit_tables.flat_map(|unit| unit.get_ref().vars.keys().cloned()).collect();
 
-        contract.files.extend(self.contract_files(manifest, &parsed));
+        contract.files.extend(Self::contract_files(manifest, &parsed));
         for rule in &parsed.files {
             contract.files.extend(self.file_rule(manifest, rule, None, &binding, &names));
         }
@@ -194,6 +201,7 @@ impl Resolver {
                     let table = unit.get_ref();
                     entry.unit = Some(UnitKind { name: table.name.clone(), id: table.id.clone(), place: place(source, unit.span()) });
                 }
+                file.folders.iter().for_each(|folder| self.check_folder(source, folder));
                 entry.folders.extend(file.folders.iter().map(|f| f.get_ref().clone()));
                 for rule in &file.files {
                     contract.files.extend(self.file_rule(source, rule, Some(&profile.name), &binding, &names));
@@ -260,6 +268,7 @@ impl Resolver {
         contract.units.sort_by(|a, b| a.id.natural_cmp(&b.id));
         check_units(&mut self.found, &contract.units);
         check_steps(&mut self.found, &contract);
+        self.check_names(&contract);
         let said = loaded.iter().rev().flat_map(|p| p.files.iter().rev()).map(|(source, file)| (source, &file.budget));
         for (source, table) in said.chain([(manifest, &parsed.budget)]) {
             if let Some(table) = table {
@@ -276,12 +285,12 @@ impl Resolver {
     }
 
     /// The contract's own files: whoever could write them would write the rules.
-    fn contract_files(&mut self, manifest: &Source, parsed: &Manifest) -> Vec<FileRule> {
+    fn contract_files(manifest: &Source, parsed: &Manifest) -> Vec<FileRule> {
         let folders = parsed.profiles.iter().map(|p| p.get_ref().as_str()).filter(|p| p.contains('/'));
-        let paths = folders.map(|f| format!("{}/**", f.trim_start_matches("./").trim_end_matches('/')));
-        std::iter::once(manifest.file.clone())
-            .chain(paths)
-            .filter_map(|path| Pattern::parse(&path).ok())
+        let below = folders.map(|f| Pattern::below(f.trim_start_matches("./").trim_end_matches('/')));
+        Pattern::parse(&manifest.file)
+            .into_iter()
+            .chain(below)
             .map(|path| FileRule {
                 path,
                 class: Class::Overwrite,
@@ -307,15 +316,6 @@ impl Resolver {
                 return None;
             }
         };
-        if text.get_ref().starts_with('/') || text.get_ref().split('/').any(|part| part == "..") {
-            self.fault(
-                source,
-                text.span(),
-                format!("`{text}` leaves the project", text = text.get_ref()),
-                "name a path below the project root".into(),
-            );
-            return None;
-        }
         for hole in pattern.holes() {
             if !names.contains(hole) {
                 let known = names.iter().map(|n| format!("{{{n}}}")).collect::<Vec<_>>().join(", ");
@@ -336,6 +336,10 @@ impl Resolver {
                 format!("variable `{open}` has no value"),
                 format!("set it in quipu.toml under [vars]: {open} = \"…\"     (quipu init: --var {open}=…)"),
             );
+            return None;
+        }
+        if let Err(nothing) = filled.can_name() {
+            self.found.push(resolve_names::fault(place(source, text.span()), &pattern, &filled, nothing));
             return None;
         }
         Some(filled)
@@ -628,6 +632,12 @@ impl Resolver {
 
     fn ignored(&mut self, source: &Source, text: &Spanned<String>, binding: &Binding, names: &BTreeSet<String>) -> Option<Pattern> {
         let plain = Spanned::new(text.span(), folder_or_file(text.get_ref()).to_owned());
+        // What no one can write anyway may be left out by name: people copy such lists from elsewhere.
+        if let Ok(pattern) = Pattern::parse(plain.get_ref())
+            && matches!(pattern.can_name(), Err(NamesNothing { bad: BadPath::Reserved { .. }, .. }))
+        {
+            return Some(pattern);
+        }
         self.pattern(source, &plain, binding, names)
     }
 }

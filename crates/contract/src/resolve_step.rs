@@ -7,7 +7,6 @@ use toml::Spanned;
 use crate::contract::Var;
 use crate::flow::{Builtin, Each, Step, parse_seconds};
 use crate::manifest::StepTable;
-use crate::pattern::Pattern;
 use crate::resolve::{Resolver, Source, place};
 
 /// So many failures in a row, and a person is asked.
@@ -24,11 +23,6 @@ impl Resolver {
         if table.role.is_some() == table.builtin.is_some() {
             let what = format!("step `{name}` must name either a `role` or a `builtin`");
             self.fault(source, table.name.span(), what, "builtin is one of merge, remember, derive, publish, gate".into());
-        }
-        for path in table.reads.iter().chain(&table.writes) {
-            if let Err(what) = Pattern::parse(path) {
-                self.fault(source, table.name.span(), what, format!("a path in `reads` or `writes` of step `{name}`"));
-            }
         }
         self.check_objection(source, table);
         self.check_builtin_tables(source, table);

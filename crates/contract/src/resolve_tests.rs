@@ -63,6 +63,20 @@ fn faults_name_line_and_allowed_values() {
         ("quipu = 1\ncolour = 1\n", 2, "unknown field `colour`"),
         ("quipu = 1\n[[files]]\npath = \"{nope}/a\"\nclass = \"append\"\n", 3, "`{nope}` is no variable"),
         ("quipu = 1\n[[files]]\npath = \"../a\"\nclass = \"append\"\n", 3, "`../a` leaves the project"),
+        ("quipu = 1\n[[files]]\npath = \"./a.md\"\nclass = \"append\"\n", 3, "`./a.md` leaves the project or has a `.`"),
+        ("quipu = 1\n[[files]]\npath = \"a//b.md\"\nclass = \"append\"\n", 3, "`a//b.md` leaves the project or has"),
+        ("quipu = 1\n[[files]]\npath = \"cafe\u{301}.md\"\nclass = \"append\"\n", 3, "`cafe\\u{301}.md` is not in normal form"),
+        ("quipu = 1\n[[files]]\npath = \".quipu/live\"\nclass = \"append\"\n", 3, "`.quipu/live` lies in `.quipu/`"),
+        ("quipu = 1\n[vars]\nr = \"../..\"\n[[files]]\npath = \"{r}/y\"\nclass = \"append\"\n", 5, "`../../y` leaves the project"),
+        ("quipu = 1\n[roles.r]\ntitle = \"r\"\nduty = \"d\"\n[[roles.r.deny]]\npath = \"./secret/*.md\"\n", 6, "`./secret/*.md` leaves"),
+        (
+            "quipu = 1\n[units.a]\nvars = { w = \"..\" }\n[roles.r]\ntitle = \"r\"\nduty = \"d\"\n[[roles.r.deny]]\npath = \"{w}/*.md\"\n",
+            8,
+            "`../*.md` leaves",
+        ),
+        ("quipu = 1\n[[steps]]\nname = \"g\"\nbuiltin = \"gate\"\nwrites = [\"./open.md\"]\n", 3, "`./open.md` leaves"),
+        ("quipu = 1\nignore = [\n\"./vendor/\"]\n", 3, "`./vendor` leaves"),
+        ("quipu = 1\n[guards]\ncredentials_in = [\"./vault/**\"]\n", 3, "`./vault/**` leaves"),
         ("quipu = 1\n[units.a]\nneeds = [\"b\"]\n[units.b]\nneeds = [\"a\"]\n", 2, "units wait for each other: a → b → a"),
         ("quipu = 1\n[[steps]]\nname = \"s\"\nrole = \"nobody\"\n", 3, "step `s` is for role `nobody`"),
         ("quipu = 2\n", 1, "format 2 is not known"),
@@ -71,6 +85,15 @@ fn faults_name_line_and_allowed_values() {
         assert!(faults.0[0].what.starts_with(what), "{text}: {faults:?}");
         assert_eq!(faults.0[0].place.line, line, "{text}: {faults:?}");
     }
+}
+
+#[test]
+fn a_path_that_names_nothing_says_what_to_write() {
+    let mend = |text: &str| resolve(text).unwrap_err().0.remove(0).mend;
+    assert_eq!(mend("quipu = 1\n[[files]]\npath = \"./a.md\"\nclass = \"append\"\n"), "write `a.md`");
+    let by_variable = mend("quipu = 1\n[vars]\nr = \"src/\"\n[[files]]\npath = \"{r}/**\"\nclass = \"append\"\n");
+    assert_eq!(by_variable, "other values of its variables, so that it is `src/**`");
+    assert!(resolve("quipu = 1\nignore = [\".git/\", \".quipu\"]\n").is_ok(), "what nobody can write may be left out");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use quipu_contract::{Actor, Form, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError, Version};
-use quipu_text::json::parse_json;
+use quipu_text::json::{JsonError, parse_json};
 
 use crate::difference::render_difference;
 use crate::forms::{resolve_form, template_of};
@@ -61,6 +61,7 @@ impl<'p> Draft<'p> {
                         line: 1,
                         what: "this is not text".into(),
                         allowed: "UTF-8".into(),
+                        newest: true,
                     })?;
                     Some((text, version))
                 }
@@ -150,7 +151,9 @@ fn refuse_broken_json(project: &Project, path: &ProjectPath, allowed: &[u8]) -> 
     match project.store.on_disk(path)? {
         Some(found) if found != allowed => match parse_json(&String::from_utf8_lossy(&found)) {
             Ok(_) => Ok(()),
-            Err(error) => Err(WorkError::in_file(path)(error)),
+            Err(JsonError { line, what }) => {
+                Err(WorkError::Malformed { path: path.clone(), line, what, allowed: String::new(), newest: false })
+            }
         },
         _ => Ok(()),
     }

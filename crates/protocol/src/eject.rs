@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use quipu_contract::{BadPath, ProjectPath};
+use quipu_store::lay_files;
+
 use crate::library::Library;
 
 /// What `eject` wrote.
@@ -18,6 +21,8 @@ pub enum EjectError {
     Unknown(String),
     #[error("`{0}` is there already")]
     Exists(String),
+    #[error(transparent)]
+    Path(BadPath),
     #[error("cannot write `{path}`: {source}")]
     Io { path: String, source: std::io::Error },
 }
@@ -29,18 +34,15 @@ pub fn eject_profile(root: &Path, name: &str) -> Result<Ejected, EjectError> {
         return Err(EjectError::Unknown(name.to_owned()));
     }
     let folder = format!("profiles/{name}");
-    if root.join(&folder).exists() {
+    if root.join(&folder).symlink_metadata().is_ok() {
         return Err(EjectError::Exists(folder));
     }
-    let mut written = Vec::new();
+    let mut laid = Vec::new();
     for (path, text) in files {
-        let target = root.join(&folder).join(&path);
-        let io = |source| EjectError::Io { path: format!("{folder}/{path}"), source };
-        if let Some(parent) = target.parent() {
-            std::fs::create_dir_all(parent).map_err(io)?;
-        }
-        std::fs::write(&target, text).map_err(io)?;
-        written.push(format!("{folder}/{path}"));
+        let path = ProjectPath::parse(&format!("{folder}/{path}")).map_err(EjectError::Path)?;
+        laid.push((path, text));
     }
+    lay_files(root, &laid).map_err(|source| EjectError::Io { path: folder.clone(), source })?;
+    let written = laid.into_iter().map(|(path, _)| path.as_str().to_owned()).collect();
     Ok(Ejected { folder: format!("./{folder}"), files: written })
 }

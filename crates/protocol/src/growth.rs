@@ -30,8 +30,17 @@ pub enum GrowthError {
 /// What a split did, or why there was none.
 #[derive(Debug)]
 pub enum Grown {
-    Within { tokens: u64, bound: u64 },
-    Split { receipt: Box<Receipt>, created: Vec<String>, mended: Vec<String> },
+    /// Within its bound, if it has one: the variable that says so.
+    Within {
+        tokens: u64,
+        bound: Option<u64>,
+        variable: String,
+    },
+    Split {
+        receipt: Box<Receipt>,
+        created: Vec<String>,
+        mended: Vec<String>,
+    },
 }
 
 /// Splits a page that is over its bound, or at once if `now`.
@@ -45,10 +54,10 @@ pub fn split_page(
     let gathered = gather(project, actor)?;
     let Some(page) = gathered.pages.iter().find(|page| page.path == path.as_str()) else { return Err(GrowthError::NotFound(path.clone())) };
     let name = path.as_str().trim_end_matches(".md").rsplit('/').next().unwrap_or_default().to_owned() + BOUND;
-    let bound = project.contract.vars.get(&name).and_then(|var| var.value.as_ref()?.parse().ok()).unwrap_or(u64::MAX);
+    let bound = project.contract.vars.get(&name).and_then(|var| var.value.as_ref()?.parse().ok());
     let tokens = Counter::O200k.count(&page.text).0;
-    if tokens <= bound && !now {
-        return Ok(Grown::Within { tokens, bound });
+    if bound.is_none_or(|bound| tokens <= bound) && !now {
+        return Ok(Grown::Within { tokens, bound, variable: name });
     }
     let split = plan_split(&gathered.pages, path.as_str()).ok_or_else(|| GrowthError::Whole(path.clone()))?;
     let mut change = Change::by(actor).why(format!("{path} is split by its sections"));

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use quipu_contract::{Actor, Class, Contract, Language, ProjectPath};
-use quipu_store::{Change, Expect, Op, Options, Store, StoreError};
+use quipu_store::{Change, Expect, Op, Options, SHARED, Store, StoreError};
 use serde::Serialize;
 
 use crate::library::Library;
@@ -56,8 +56,25 @@ pub enum InitError {
     Io { what: String, source: std::io::Error },
 }
 
-/// Makes a project in a folder, or joins one that holds such files already.
+/// Makes a project in a folder, or joins one that holds such files already. What is refused leaves no store behind.
 pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, InitError> {
+    let store = root.join(".quipu");
+    let (was_there, had_root) = (store.symlink_metadata().is_ok(), root.exists());
+    let mut committed = false;
+    let laid = lay_out_in(root, layout, options, &mut committed);
+    // A shared store knows the project by now, and this folder by what it keeps there: that tie stays for the next try.
+    let is_tied = store.join(SHARED).exists();
+    if laid.is_err() && !was_there && !committed && !is_tied {
+        // Nothing is in it but what was made here, and what was adopted lies where it lay.
+        let _ = std::fs::remove_dir_all(store);
+        if !had_root {
+            let _ = std::fs::remove_dir(root);
+        }
+    }
+    laid
+}
+
+fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bool) -> Result<Laid, InitError> {
     if layout.profiles.is_empty() {
         return Err(InitError::NoProfile);
     }
@@ -93,15 +110,10 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
     let flagged: Vec<String> = survey.flagged().filter_map(said).collect();
     let adopted: Vec<String> = survey.adopted.into_iter().map(|a| a.path).filter(|p| p != "quipu.toml").collect();
 
-    let mut folders = Vec::new();
-    for profile in &contract.profiles {
-        for folder in &profile.folders {
-            if ProjectPath::parse(folder.trim_end_matches('/')).is_ok() && !root.join(folder).is_dir() {
-                std::fs::create_dir_all(root.join(folder)).map_err(io(format!("cannot make `{folder}`")))?;
-                folders.push(folder.clone());
-            }
-        }
-    }
+    let parsed = |folder: &String| ProjectPath::parse(folder.trim_end_matches('/')).ok();
+    let asked: Vec<ProjectPath> = contract.profiles.iter().flat_map(|profile| &profile.folders).filter_map(parsed).collect();
+    asked.iter().try_for_each(|folder| store.check_folder(folder))?;
+    let folders: Vec<String> = asked.iter().map(ToString::to_string).filter(|folder| !root.join(folder).is_dir()).collect();
     let (mut created, mut replaced) = (Vec::new(), Vec::new());
     let mut by_person = Change::by(&Actor::Person).why("laid out by quipu init");
     by_person.force = true;
@@ -133,9 +145,12 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
     }
     for change in [by_person, by_quipu] {
         if !change.ops.is_empty() {
-            store.judge(change)?.publish()?;
+            let judged = store.judge(change)?;
+            *committed = true;
+            judged.publish()?;
         }
     }
+    asked.iter().try_for_each(|folder| store.make_folder(folder))?;
     let mut welcome = Vec::new();
     let values = template_values(&contract.binding(), jiff::Timestamp::now());
     for profile in &contract.profiles {

@@ -33,6 +33,7 @@ mod project;
 mod publish;
 mod reading;
 mod recall;
+mod rules;
 mod start;
 mod state;
 mod template;
@@ -71,6 +72,7 @@ pub use publish::{HousePress, PublishError, PublishRequest, Publishing, publish}
 pub use quipu_text::recall::Tier;
 pub use reading::{ReadError, Reading, may_read_whole, read_pointer};
 pub use recall::{Ask, RecallError, Recalled, recall};
+pub use rules::is_of_faulty_rules;
 pub use start::{Awake, Block, StartRequest, Surroundings, look_around, start};
 pub use state::{Blocked, get_state, merge_state, set_state};
 pub use template::{TemplateError, render_template};

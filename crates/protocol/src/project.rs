@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::library::Library;
 use crate::recall::KeptIndex;
+use crate::rules::{Rules, no_rules};
 
 #[derive(Debug, Error)]
 pub enum ProjectError {
@@ -54,6 +55,7 @@ impl Project {
 
     pub fn open(root: &Path, options: Options) -> Result<Project, ProjectError> {
         let contract = Arc::new(Self::load_contract(root)?);
+        let options = Options { rules: Some(Arc::new(Rules::of(root))), ..options };
         let mut began_anew = false;
         if !root.join(".quipu").is_dir() {
             // A fresh clone, or someone deleted it: the files are still the truth.
@@ -63,10 +65,17 @@ impl Project {
         let store = Store::open(root, Arc::clone(&contract), options)?;
         Ok(Project { contract, store, library: Library::of(root), began_anew, index: KeptIndex::default() })
     }
+
+    /// A project whose contract is faulty, for whoever needs its history and not its rules.
+    pub fn open_unruled(root: &Path, options: Options) -> Result<Project, ProjectError> {
+        let contract = Arc::new(no_rules()?);
+        let store = Store::open(root, Arc::clone(&contract), Options { unruled: true, ..options })?;
+        Ok(Project { contract, store, library: Library::of(root), began_anew: false, index: KeptIndex::default() })
+    }
 }
 
 /// Where a file of the contract stops being text.
-fn not_utf8(file: &str, error: &std::string::FromUtf8Error) -> Faults {
+pub(crate) fn not_utf8(file: &str, error: &std::string::FromUtf8Error) -> Faults {
     let read = &error.as_bytes()[..error.utf8_error().valid_up_to()];
     let place = Place { file: file.to_owned(), line: 1 + read.iter().filter(|byte| **byte == b'\n').count() };
     Faults(vec![Fault { place, what: "a byte here is not UTF-8".into(), other: None, mend: "save the file as UTF-8".into() }])

@@ -124,6 +124,9 @@ impl From<StoreError> for Failure {
         let what = error.to_string();
         match error {
             StoreError::Refused(refused) => Failure { rule: refused.rule, ..Failure::new(exit::REFUSED, what, refused.mend) },
+            StoreError::Stale { path, now, .. } if now.if_any().is_none() => {
+                Failure::new(exit::STALE, what, format!("quipu write {path} --expect none     (it is not there; that makes it)"))
+            }
             StoreError::Stale { path, .. } => {
                 Failure::new(exit::STALE, what, format!("quipu read {path} --json     (then write on that version)"))
             }
@@ -265,6 +268,10 @@ impl From<EjectError> for Failure {
         match error {
             EjectError::Unknown(_) => Failure::new(exit::NOT_FOUND, what, "quipu profile list"),
             EjectError::Exists(_) => Failure::new(exit::REFUSED, what, "edit it there, or move it away"),
+            EjectError::Path(_) => Failure::usage(what, "quipu profile list"),
+            EjectError::Io { ref source, .. } if source.kind() == std::io::ErrorKind::InvalidInput => {
+                Failure::new(exit::REFUSED, what, "a plain folder `profiles` in its place")
+            }
             EjectError::Io { .. } => Failure::new(exit::IO, what, ""),
         }
     }
@@ -295,14 +302,16 @@ impl From<WorkError> for Failure {
             WorkError::Task(error) => error.into(),
             WorkError::Keyed(error) => error.into(),
             WorkError::Splice(error) => error.into(),
-            WorkError::Malformed { path, allowed, .. } => {
+            WorkError::Malformed { path, allowed, newest, .. } => {
                 let allowed = if allowed.is_empty() { String::new() } else { format!("allowed: {allowed}; ") };
-                Failure::usage(
-                    what,
-                    format!(
-                        "{allowed}mend `{path}` in an editor: nothing was changed; quipu restore {path} brings the last sound version back, quipu log {path} tells the earlier ones"
-                    ),
-                )
+                let back = if newest {
+                    format!("quipu restore {path} --at ~1 brings the version before it back")
+                } else {
+                    format!("quipu restore {path} brings the last sound version back")
+                };
+                let mend =
+                    format!("{allowed}mend `{path}` in an editor: nothing was changed; {back}, quipu log {path} tells the earlier ones");
+                Failure::usage(what, mend)
             }
             WorkError::Refused { mend, .. } => Failure::new(exit::REFUSED, what, mend),
             WorkError::NotFound { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),

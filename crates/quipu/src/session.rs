@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use quipu_contract::{Actor, ActorName, ProjectPath, UnitId};
-use quipu_protocol::{Project, Terms};
+use quipu_protocol::{Project, ProjectError, Terms};
 use quipu_store::{LeaseToken, Options, StoreError};
 
 use crate::answer::{Failure, exit};
@@ -68,10 +68,28 @@ impl Session {
     }
 
     pub fn project(&self) -> Result<Project, Failure> {
+        let root = self.root()?;
+        self.known(Project::open(&root, Options::default())?)
+    }
+
+    /// The project for whoever needs its history and not its rules: with a faulty contract a person can still look, and bring the
+    /// rules back as they were.
+    pub fn history(&self) -> Result<Project, Failure> {
+        let root = self.root()?;
+        match Project::open(&root, Options::default()) {
+            Err(ProjectError::Faulty(_)) if self.actor == Actor::Person => Ok(Project::open_unruled(&root, Options::default())?),
+            opened => self.known(opened?),
+        }
+    }
+
+    fn root(&self) -> Result<PathBuf, Failure> {
         let root = Project::find_root(&self.folder)?;
         let _ = self.aside.set(Aside::of(&root));
-        let project = Project::open(&root, Options::default())?;
-        // Whoever the contract does not know is told so, whatever it came for.
+        Ok(root)
+    }
+
+    /// Whoever the contract does not know is told so, whatever it came for.
+    fn known(&self, project: Project) -> Result<Project, Failure> {
         project.contract.grant(&self.actor).map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
         if let Some(watched) = Watched::of(&project, &self.actor) {
             let _ = self.watched.set(watched);

@@ -1,24 +1,25 @@
-//! The guards of the contract, asked for one operation on one file.
+//! The guards of the contract, asked for one operation on one file, for a change of a file as a whole, and for its words.
 
 use std::borrow::Cow;
 
-use quipu_contract::{Class, FileRule, GuardRules, ProjectPath, find_credentials, find_placeholder, find_shrink};
+use quipu_contract::{Class, FileRule, Finding, GuardRules, ProjectPath, find_credentials, find_placeholder, find_shrink};
 
 use crate::change::Op;
 use crate::error::{Refused, Result, StoreError};
 
-#[allow(clippy::too_many_arguments, reason = "one guard, all that it needs to know")]
-pub(crate) fn guard(
-    rules: &GuardRules,
-    path: &ProjectPath,
-    rule: Option<&FileRule>,
-    op: &Op,
-    class: Class,
-    exists: bool,
-    before_len: u64,
-    bytes: &[u8],
-    force: bool,
-) -> Result<()> {
+/// What an operation would write, as the guards look at it.
+pub(crate) struct Writing<'w> {
+    pub path: &'w ProjectPath,
+    pub rule: Option<&'w FileRule>,
+    pub op: &'w Op,
+    pub class: Class,
+    pub bytes: &'w [u8],
+    pub force: bool,
+}
+
+/// The guards of one text. `line_before` tells what an append goes on with, if anyone needs to know.
+pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>, line_before: impl FnOnce() -> Result<Vec<u8>>) -> Result<()> {
+    let Writing { path, rule, op, class, bytes, force } = *writing;
     // Nearly all text is whole; asking that first costs a fraction of mending what is not.
     let text = std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     if class == Class::State
@@ -27,13 +28,6 @@ pub(crate) fn guard(
     {
         let what = format!("`{path}` would no longer be JSON: line {}: {error}", error.line());
         return Err(refused_by(what, rule, format!("quipu write {path}     (with valid JSON)")));
-    }
-    let replaces = matches!(op, Op::Write { .. } | Op::Amend { .. }) && exists;
-    if replaces
-        && !force
-        && let Some(what) = find_shrink(rules, usize::try_from(before_len).unwrap_or(usize::MAX), bytes.len())
-    {
-        return Err(refused_by(format!("`{path}` {what}"), rule, "the same command with --force, if the loss is meant".into()));
     }
     if matches!(op, Op::Write { .. } | Op::Create { .. } | Op::Amend { .. })
         && !force
@@ -45,19 +39,39 @@ pub(crate) fn guard(
     if rules.credentials_in.iter().any(|p| p.matches(path.as_str()).is_some()) {
         return Ok(());
     }
-    if let Some(found) = find_credentials(rules, &text) {
+    if let Some(found) = find_credentials(rules, &text).or(continued_credential(rules, bytes, &line_before()?)) {
         let what = format!("`{path}`, line {} of the new text {}: memory is no place for it", found.line, found.what);
         return Err(refused_by(what, rule, "remove it; or allow it in quipu.toml: [guards] credentials_in = [\"PATH\"]".into()));
     }
     Ok(())
 }
 
-/// A reason stays in the journal like any text.
-pub(crate) fn guard_why(rules: &GuardRules, why: &str) -> Result<()> {
-    match find_credentials(rules, why) {
+/// A credential that the line before a text begins and the text goes on with.
+fn continued_credential(rules: &GuardRules, bytes: &[u8], line_before: &[u8]) -> Option<Finding> {
+    let begun = String::from_utf8_lossy(line_before);
+    // What stood there already is not this writer's.
+    if begun.is_empty() || find_credentials(rules, &begun).is_some() {
+        return None;
+    }
+    let first_line = &bytes[..memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())];
+    find_credentials(rules, &String::from_utf8_lossy(&[line_before, first_line].concat()))
+}
+
+/// Whether a change as a whole loses much of a file, in however many steps.
+pub(crate) fn guard_loss(rules: &GuardRules, path: &ProjectPath, rule: Option<&FileRule>, before: u64, after: u64) -> Result<()> {
+    let bytes = |len: u64| usize::try_from(len).unwrap_or(usize::MAX);
+    match find_shrink(rules, bytes(before), bytes(after)) {
+        Some(what) => Err(refused_by(format!("`{path}` {what}"), rule, "the same command with --force, if the loss is meant".into())),
+        None => Ok(()),
+    }
+}
+
+/// A reason and a key stay in the journal like any text.
+pub(crate) fn guard_words(rules: &GuardRules, words: &str, are: &str, flag: &str) -> Result<()> {
+    match find_credentials(rules, words) {
         Some(found) => Err(StoreError::refused(
-            format!("the reason, line {}, {}: the journal is no place for it", found.line, found.what),
-            "the same command with another --why",
+            format!("the {are}, line {}, {}: the journal is no place for it", found.line, found.what),
+            format!("the same command with another {flag}"),
         )),
         None => Ok(()),
     }

@@ -4,14 +4,15 @@
 //! operations of this change that came before. It writes nothing.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
-use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, Listing, ProjectPath, first_line, merge_keyed};
+use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, Listing, ProjectPath, first_line, may_continue_credential, merge_keyed};
 
 use crate::adopt::{Adopted, Noticed};
 use crate::change::{Change, Expect, Op};
 use crate::clock::render_second;
 use crate::error::{Result, StoreError};
-use crate::guarding::{guard, guard_why, refused_by};
+use crate::guarding::{Writing, guard, guard_loss, guard_words, refused_by};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::denied;
@@ -19,6 +20,7 @@ use crate::lock::Held;
 use crate::merge::merge_object;
 use crate::publish::{Judged, Look, Receipt};
 use crate::record::{Kind, OpKind, RecordOp, Who};
+use crate::rulebook::{Changed, check_rules};
 use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
@@ -37,11 +39,17 @@ struct Now {
     flagged: Option<(crate::adopt::Flag, Option<Stamp>)>,
     /// A write on an older version was merged into this one.
     merged: bool,
+    /// How long it was before this change, with what was adopted.
+    len_before: u64,
+    /// This change wrote it anew, so that text may be lost.
+    replaced: bool,
 }
 
 impl Now {
     fn of(class: Class, head: Option<Head>) -> Now {
-        Now { class, journalled: head.clone(), head, content: None, appended: Vec::new(), flagged: None, merged: false }
+        let len_before = length(head.as_ref());
+        let journalled = head.clone();
+        Now { class, journalled, head, content: None, appended: Vec::new(), flagged: None, merged: false, len_before, replaced: false }
     }
 
     fn exists(&self) -> bool {
@@ -82,6 +90,8 @@ impl Store {
     pub(crate) fn judge_held<'s>(&'s self, held: Held<'s>, mut look: Look, change: &Change) -> Result<Judged<'s>> {
         let contract = std::sync::Arc::clone(&self.contract);
         let grant = contract.grant(&change.actor).map_err(|what| StoreError::refused(what, "quipu contract show"))?;
+        change.why.as_deref().map_or(Ok(()), |why| guard_words(&contract.guards, why, "reason", "--why"))?;
+        change.key.as_deref().map_or(Ok(()), |key| guard_words(&contract.guards, key, "key", "--key"))?;
         if let Some(key) = &change.key
             && let Some(record) = look.find_key(self, key)?
         {
@@ -106,7 +116,6 @@ impl Store {
         if let Some(token) = &change.lease {
             self.check_token(&leases, &change.actor, token)?;
         }
-        change.why.as_deref().map_or(Ok(()), |why| guard_why(&contract.guards, why))?;
 
         let _near = self.tree.stay_near();
         let mut files: BTreeMap<ProjectPath, Now> = BTreeMap::new();
@@ -115,6 +124,7 @@ impl Store {
         let mut ops: Vec<RecordOp> = Vec::new();
         let mut kept: Vec<RecordOp> = Vec::new();
         let mut kind = Kind::Commit;
+        let mut rules_change = false;
         let own = change.ops.iter().map(|op| (op, &change.actor));
         for (op, actor) in own.chain(change.beside.iter().map(|op| (op, &Actor::Runtime))) {
             let path = op.path();
@@ -128,8 +138,14 @@ impl Store {
                     format!("quipu read {}", meant.path),
                 ));
             }
-            if rule.is_some_and(|r| r.people_only) && *actor != Actor::Person {
-                return Err(refused_by(format!("`{path}` is the contract: only a person may change it"), rule, "ask a person".into()));
+            let of_people = rule.is_some_and(|r| r.people_only) || path.begins_a_project();
+            rules_change |= of_people;
+            if of_people && *actor != Actor::Person {
+                let what = match rule {
+                    Some(rule) if rule.people_only => format!("`{path}` is the contract: only a person may change it"),
+                    _ => format!("`{path}` would be a contract of its own: only a person may make one"),
+                };
+                return Err(refused_by(what, rule, "ask a person".into()));
             }
             if *actor != Actor::Runtime {
                 grant.may_write(path, &binding).map_err(|denial| {
@@ -146,9 +162,7 @@ impl Store {
                 return Err(refused_by(what, rule, format!("ask a person: quipu approve {}", gate.name)));
             }
             self.check_lease(&leases, &change.actor, path, change.lease.as_ref())?;
-            let below =
-                |inner: &ProjectPath, outer: &ProjectPath| inner.as_str().strip_prefix(outer.as_str()).is_some_and(|r| r.starts_with('/'));
-            if let Some(other) = files.keys().find(|other| below(other, path) || below(path, other)) {
+            if let Some(other) = above_or_below(&files, path) {
                 return Err(refused_by(
                     format!("`{path}` and `{other}` cannot both be files"),
                     rule,
@@ -169,6 +183,17 @@ impl Store {
             if let Some(record) = self.judge_op(&contract, change, (op, actor), rule, now, &mut kept)? {
                 ops.push(record);
             }
+        }
+        for (path, now) in files.iter().filter(|(_, now)| now.replaced && now.exists() && !change.force) {
+            guard_loss(&contract.guards, path, contract.rule(path), now.len_before, now.head.as_ref().map_or(0, |h| h.len))?;
+        }
+        if rules_change && !ops.is_empty() {
+            let mut changed = Changed::new();
+            for (path, now) in &mut files {
+                let content = if now.exists() { Some(self.now_content(path, now)?) } else { None };
+                changed.insert(path.clone(), content);
+            }
+            check_rules(self.rules.as_deref(), &changed)?;
         }
         if let Some(path) = contract.index_path().filter(|path| !files.contains_key(path)) {
             let noted = adoptions.iter().map(|(op, _)| op).chain(&ops);
@@ -256,7 +281,7 @@ impl Store {
                         found.map(|(bytes, _)| bytes.into_iter().take(length).collect())
                     }
                 };
-                Now { content, head: Some(adopted), ..Now::of(class, head) }
+                Now { content, len_before: length(Some(&adopted)), head: Some(adopted), ..Now::of(class, head) }
             }
         })
     }
@@ -299,7 +324,7 @@ impl Store {
         if let Op::Write { expect: Expect::Version(expected), .. }
         | Op::Derive { expect: Expect::Version(expected), .. }
         | Op::Remove { expect: Expect::Version(expected), .. } = op
-            && now.version() != Some(expected)
+            && now.version() != expected.if_any()
         {
             if let Op::Write { bytes, .. } = op
                 && let Some(merged) = self.merged_by_key(path, rule, now, expected, bytes)?
@@ -309,14 +334,13 @@ impl Store {
                 now.merged = true;
                 return self.judge_op(contract, change, (&op, actor), rule, now, kept);
             }
-            let found = now.version().cloned().unwrap_or_else(|| Version::parse("none"));
+            let found = now.version().cloned().unwrap_or_else(Version::none);
             return Err(StoreError::Stale { path: path.as_str().into(), expected: expected.clone(), now: found, kept: None });
         }
         if matches!(op, Op::Amend { .. }) && change.why.as_ref().is_none_or(|w| w.trim().is_empty()) {
             return Err(StoreError::refused("an amendment needs a reason", format!("quipu amend {path} --why \"…\"")));
         }
 
-        let before_len = now.head.as_ref().filter(|h| !h.gone).map_or(0, |h| h.len);
         let (bytes, appends) = match op {
             Op::Append { bytes, .. } => (bytes.clone(), true),
             Op::Write { bytes, .. } | Op::Create { bytes, .. } | Op::Derive { bytes, .. } => (bytes.clone(), false),
@@ -335,8 +359,10 @@ impl Store {
             }
         };
         if !matches!(op, Op::Restore { .. } | Op::Derive { .. }) {
-            guard(&contract.guards, path, rule, op, now.class, now.exists(), before_len, &bytes, change.force)?;
+            let writing = Writing { path, rule, op, class: now.class, bytes: &bytes, force: change.force };
+            guard(&contract.guards, &writing, || if appends { self.line_before(path, now, &bytes) } else { Ok(Vec::new()) })?;
         }
+        now.replaced |= matches!(op, Op::Write { .. } | Op::Create { .. } | Op::Amend { .. });
         if act == Act::RestoreHead && now.flagged.is_none() {
             return Ok(None); // it stands there as it should
         }
@@ -402,6 +428,24 @@ impl Store {
         Ok(now.content.clone().unwrap_or_default())
     }
 
+    /// The last line of a file, if a text that is appended may go on with it.
+    fn line_before(&self, path: &ProjectPath, now: &Now, bytes: &[u8]) -> Result<Vec<u8>> {
+        let written = now.content.as_deref().unwrap_or(&now.appended);
+        let line = last_line(written);
+        let is_whole = now.content.is_some() || line.len() < written.len();
+        // What this change has written is at hand; for what it found, someone has to look at the disk.
+        let Some(head) = now.journalled.as_ref().filter(|h| !is_whole && !h.gone && (!line.is_empty() || may_continue_credential(bytes)))
+        else {
+            return Ok(line.to_vec());
+        };
+        let found = self.tree.read_before(path, head.len, LAST_LINE).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
+        let before = match found {
+            Some(before) => before,
+            None => self.content(path, head)?,
+        };
+        Ok([last_line(&before), line].concat())
+    }
+
     /// What a restore writes. It brings back what the journal holds and nothing else: otherwise it
     /// would be a way around the class and the guards.
     fn restored(&self, path: &ProjectPath, now: &mut Now, bytes: &[u8], older: bool) -> Result<Vec<u8>> {
@@ -456,6 +500,27 @@ impl Store {
             )
         })
     }
+}
+
+/// So much of a file's last line is looked at: no credential is longer.
+const LAST_LINE: u64 = 4096;
+
+/// What stands behind the last newline.
+fn last_line(text: &[u8]) -> &[u8] {
+    &text[memchr::memrchr(b'\n', text).map_or(0, |newline| newline + 1)..]
+}
+
+fn length(head: Option<&Head>) -> u64 {
+    head.filter(|h| !h.gone).map_or(0, |h| h.len)
+}
+
+/// A file of the change that lies below a path, or that the path lies below.
+fn above_or_below<'f>(files: &'f BTreeMap<ProjectPath, Now>, path: &ProjectPath) -> Option<&'f ProjectPath> {
+    let parents = path.as_str().match_indices('/').map(|(at, _)| &path.as_str()[..at]);
+    let above = parents.filter_map(|parent| files.get_key_value(parent)).map(|(other, _)| other).next();
+    let folder = format!("{path}/");
+    let next = || files.range::<str, _>((Bound::Included(folder.as_str()), Bound::Unbounded)).next();
+    above.or_else(|| next().map(|(other, _)| other).filter(|other| other.as_str().starts_with(&folder)))
 }
 
 /// The rows of the index that these operations change.

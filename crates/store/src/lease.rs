@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Instant, parse_time, render_time};
 use crate::error::{Result, StoreError};
+use crate::guarding::refused_by;
 use crate::order::Patience;
 use crate::record::{Kind, LeaseEvent, Record, Who};
 use crate::replica::{Submitted, Terms};
@@ -129,36 +130,50 @@ impl Store {
             {
                 return Err(StoreError::LeaseLost { what: held_by(held) });
             }
-            Ok(event("take", id, paths, fence + 1, seconds, now, boot))
+            Ok(event("take", id, &spelled(&patterns), fence + 1, seconds, now, boot))
         })
     }
 
-    /// Whether an actor may lease some paths at all.
+    /// Whether an actor may lease some paths at all, and how they are spelled: `./a.md` is `a.md`.
     pub(crate) fn check_leasable(&self, actor: &Actor, paths: &[String]) -> Result<Vec<Pattern>> {
-        let mut patterns = Vec::new();
-        for path in paths {
-            let pattern = Pattern::parse(path).map_err(|what| StoreError::refused(what, "quipu lease take PATH"))?;
-            if pattern.holes().next().is_some() {
-                return Err(StoreError::refused(format!("`{path}`: a lease is on paths, without `{{}}`"), "quipu lease take PATH"));
-            }
-            let plain = path.replace("**", "x").replace(['*', '?'], "x");
-            ProjectPath::parse(&plain).map_err(|e| StoreError::refused(e.to_string(), "quipu lease take PATH"))?;
-            patterns.push(pattern);
-        }
-        if patterns.is_empty() {
+        if paths.is_empty() {
             return Err(StoreError::refused("a lease needs at least one path", "quipu lease take PATH"));
         }
         // A lease belongs to whoever may write: a role cannot lock others out of what is not its own.
         let grant = self.contract.grant(actor).map_err(|what| StoreError::refused(what, "quipu contract show"))?;
         let binding = self.contract.actor_binding(actor);
+        let mut patterns = Vec::new();
         for path in paths {
-            if let Ok(literal) = ProjectPath::parse(path) {
-                grant.may_write(&literal, &binding).map_err(|denial| denied(denial, "quipu contract show"))?;
-            } else if grant.role.is_some() {
-                return Err(StoreError::refused(format!("`{path}`: a role leases paths one by one"), "quipu lease take PATH"));
+            let pattern = self.leasable(path)?;
+            match pattern.as_literal().map(ProjectPath::parse) {
+                Some(Ok(literal)) => grant.may_write(&literal, &binding).map_err(|denial| denied(denial, "quipu contract show"))?,
+                _ if grant.role.is_some() => {
+                    return Err(StoreError::refused(format!("`{path}`: a role leases paths one by one"), "quipu lease take PATH"));
+                }
+                _ => {}
             }
+            patterns.push(pattern);
         }
         Ok(patterns)
+    }
+
+    /// A path or pattern that a lease can be on: it names something, and is spelled as the contract spells it.
+    fn leasable(&self, path: &str) -> Result<Pattern> {
+        let refused = |what: String| StoreError::refused(what, "quipu lease take PATH");
+        let pattern = Pattern::parse(path.strip_prefix("./").unwrap_or(path)).map_err(refused)?;
+        if pattern.holes().next().is_some() {
+            return Err(refused(format!("`{path}`: a lease is on paths, without `{{}}`")));
+        }
+        pattern.can_name().map_err(|nothing| {
+            let meant = nothing.instead.as_deref().unwrap_or("PATH");
+            StoreError::refused(nothing.bad.to_string(), format!("quipu lease take {meant}"))
+        })?;
+        let some = ProjectPath::parse(&pattern.stand_in()).map_err(|bad| refused(bad.to_string()))?;
+        if let Some(meant) = self.contract.look_alike(&some) {
+            let what = format!("`{path}` looks like `{}` but is not spelled like it", meant.path);
+            return Err(refused_by(what, Some(meant), format!("quipu lease take {}", meant.path)));
+        }
+        Ok(pattern)
     }
 
     /// Makes a lease last longer. A lease that is over is gone: someone else may have written since.
@@ -263,6 +278,11 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// The paths of a lease, as they are kept.
+pub(crate) fn spelled(patterns: &[Pattern]) -> Vec<String> {
+    patterns.iter().map(|pattern| pattern.as_str().to_owned()).collect()
 }
 
 pub(crate) fn denied(denial: quipu_contract::Denial, mend: &str) -> StoreError {

@@ -195,8 +195,8 @@ impl Store {
     fn claim_shared(&self, actor: &Actor, wishes: &[Vec<String>], seconds: u64) -> Result<Option<(usize, Lease)>> {
         let mut named = Vec::new();
         for paths in wishes {
-            self.check_leasable(actor, paths)?;
-            named.push((crate::ident::short_id(), paths.clone()));
+            let patterns = self.check_leasable(actor, paths)?;
+            named.push((crate::ident::short_id(), crate::lease::spelled(&patterns)));
         }
         let Some(((id, paths), others)) = named.split_first() else { return Ok(None) };
         let taken = self.lease_event_of(actor, others.to_vec(), |_, fence, now, boot| {

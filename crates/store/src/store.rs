@@ -17,6 +17,7 @@ use crate::live::Live;
 use crate::lock::KernelLock;
 use crate::order::Order;
 use crate::restore::Kept;
+use crate::rulebook::RuleBook;
 use crate::survey::Surveyed;
 use crate::tree::Tree;
 use crate::version::Version;
@@ -42,11 +43,25 @@ pub struct Options {
     pub order: Option<Arc<dyn Order>>,
     /// As a project of its own, whatever the environment and the contract say.
     pub alone: bool,
+    /// Who tells whether changed rules are sound.
+    pub rules: Option<Arc<dyn RuleBook>>,
+    /// The contract cannot be read, and the one that the store is given says nothing: files have the classes that the journal knows.
+    pub unruled: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { clock: Clock::system(), wait: WAIT, segment_bytes: SEGMENT_BYTES, watch: None, boot: None, order: None, alone: false }
+        Options {
+            clock: Clock::system(),
+            wait: WAIT,
+            segment_bytes: SEGMENT_BYTES,
+            watch: None,
+            boot: None,
+            order: None,
+            alone: false,
+            rules: None,
+            unruled: false,
+        }
     }
 }
 
@@ -86,6 +101,8 @@ pub struct Store {
     /// The contract's own text, as it was when this was opened; only in a working copy.
     pub(crate) contract_text: Option<Version>,
     pub(crate) alone: bool,
+    pub(crate) rules: Option<Arc<dyn RuleBook>>,
+    pub(crate) unruled: bool,
 }
 
 pub(crate) struct HeadsGuard<'s>(MutexGuard<'s, Option<Heads>>);
@@ -98,6 +115,16 @@ impl std::ops::Deref for HeadsGuard<'_> {
     }
 }
 
+/// A journal elsewhere could be written, and no file of the project after it: nothing goes through links.
+fn refuse_link(quipu: &Path) -> Result<()> {
+    match quipu.symlink_metadata() {
+        Ok(found) if found.is_symlink() => {
+            Err(StoreError::refused("`.quipu` is a symbolic link: the journal lies in the project itself", "a folder in its place"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What a file holds, and its version.
 pub type Text = (Vec<u8>, Version);
 
@@ -105,6 +132,7 @@ impl Store {
     /// Makes the folders of a store where there is none.
     pub fn init(root: &Path) -> Result<()> {
         let quipu = root.join(".quipu");
+        refuse_link(&quipu)?;
         for folder in ["journal", "tmp", "aside"] {
             std::fs::create_dir_all(quipu.join(folder)).map_err(StoreError::io(format!("cannot make `.quipu/{folder}`")))?;
         }
@@ -122,6 +150,7 @@ impl Store {
         if !quipu.is_dir() {
             return Err(StoreError::NoStore(root.to_owned()));
         }
+        refuse_link(&quipu)?;
         let disk = Disk::new(options.watch);
         let tree = Tree::open(root, disk.clone()).map_err(StoreError::io(format!("cannot open `{}`", root.display())))?;
         let read_only = rustix::fs::access(&quipu, rustix::fs::Access::WRITE_OK).is_err();
@@ -167,6 +196,8 @@ impl Store {
             sent_sought: AtomicBool::new(false),
             contract_text,
             alone: options.alone,
+            rules: options.rules,
+            unruled: options.unruled,
         })
     }
 
@@ -181,6 +212,11 @@ impl Store {
 
     pub fn contract(&self) -> &Contract {
         &self.contract
+    }
+
+    /// Whether it was opened without the project's contract.
+    pub fn is_unruled(&self) -> bool {
+        self.unruled
     }
 
     /// Whether the project lies on a disk or in a folder that cannot be written.

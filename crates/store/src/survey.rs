@@ -86,7 +86,8 @@ impl Store {
     /// Looks at some paths before a command reads them; adopts what is allowed and returns it.
     pub fn take_notice(&self, paths: &[ProjectPath]) -> Result<Vec<Adopted>> {
         self.settle()?;
-        if self.is_read_only() {
+        // Without rules nothing can be allowed: what stands there stays an edit, and the newest version the one before it.
+        if self.is_read_only() || self.is_unruled() {
             return Ok(Vec::new());
         }
         let mut changed = Vec::new();

@@ -244,6 +244,22 @@ impl Tree {
         Err(io::Error::other(format!("`{path}` keeps changing while it is read")))
     }
 
+    /// At most so many bytes that end at a length; none if the file is not that long.
+    pub fn read_before(&self, path: &ProjectPath, end: u64, most: u64) -> io::Result<Option<Vec<u8>>> {
+        let fd = match self.open_at(path.as_str(), OFlags::RDONLY) {
+            Ok(fd) => fd,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = vec![0; usize::try_from(most.min(end)).unwrap_or(0)];
+        let from = end - bytes.len() as u64;
+        match std::os::unix::fs::FileExt::read_exact_at(&File::from(fd), &mut bytes, from) {
+            Ok(()) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Puts new bytes in the place of a file, or makes it. The exchange is atomic: what stood there
     /// is looked at afterwards, so that an edit in the last microsecond is not lost.
     pub fn replace(&self, path: &ProjectPath, bytes: &[u8], expected: Option<Stamp>) -> io::Result<Replaced> {

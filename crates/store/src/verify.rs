@@ -133,7 +133,7 @@ impl Store {
                     continue;
                 }
             };
-            let class = self.contract.class(&path);
+            let class = if self.unruled { head.class } else { self.contract.class(&path) };
             if head.gone {
                 if found.is_some() && class != Class::Free {
                     off("was removed, but is there again".into(), "quipu status".into());
@@ -157,6 +157,8 @@ impl Store {
                     let line = line.map(|l| format!(", line {l}")).unwrap_or_default();
                     off(format!("{what}{line}"), format!("quipu diff {text}; then quipu restore {text}"));
                 }
+                // Whether it is allowed, only a contract could tell.
+                _ if self.unruled => off("differs from the journal".into(), format!("mend it, or: quipu restore {text}")),
                 Outside::Grew { .. } | Outside::Replaced | Outside::Removed => {
                     off("differs from the journal; the contract allows the edit".into(), "quipu status     (adopts it)".into());
                 }

@@ -30,6 +30,16 @@ impl Version {
         Version(text.trim().to_owned())
     }
 
+    /// What a file has that is not there. A writer who expects it makes the file.
+    pub fn none() -> Version {
+        Version("none".to_owned())
+    }
+
+    /// The version, if it is one of a file that is there.
+    pub fn if_any(&self) -> Option<&Version> {
+        (self.0 != "none").then_some(self)
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -7,13 +7,14 @@ use quipu_store::{LeaseToken, Receipt};
 use quipu_text::json::{JsonPointer, append_item, parse_json, set_value};
 use serde_json::{Value, json};
 
-use super::order::load_delegation;
+use super::order::{load_delegation, names_a_file, pointer_of};
 use crate::draft::{Draft, Terms, revise};
 use crate::forms::{label, resolve_form, resolve_unit_form};
 use crate::library::Library;
 use crate::moment::{now, parse_deadline, render_moment};
 use crate::naming::fresh_name;
 use crate::project::Project;
+use crate::reading::{ReadError, read_pointer};
 use crate::state::check_state;
 use crate::template::render_template;
 use crate::work::WorkError;
@@ -49,6 +50,7 @@ pub fn delegate(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, ne
     }
     let moment = now(&project.store);
     let deadline = parse_until(new.deadline.as_deref(), moment)?;
+    new.inputs.iter().try_for_each(|input| may_give(project, actor, input))?;
     if let Some(id) = &new.id {
         UnitId::parse(id).map_err(|e| WorkError::usage(e.to_string(), "--id docs"))?;
     }
@@ -103,6 +105,16 @@ pub fn delegate_again(project: &Project, actor: &Actor, lease: Option<&LeaseToke
         Ok(((), Terms { why: format!("delegate again {}", again.id), lease: lease.cloned(), ends: None }))
     })?;
     Ok(receipt)
+}
+
+/// Whether the parent may read what it gives its child to read. What is no file of the project is only named.
+fn may_give(project: &Project, actor: &Actor, input: &str) -> Result<(), WorkError> {
+    let pointer = pointer_of(input);
+    match read_pointer(project, actor, pointer, None) {
+        Err(denied @ (ReadError::Denied(_) | ReadError::OnlySections { .. })) if names_a_file(project, pointer) => Err(denied.into()),
+        Err(ReadError::Store(error)) => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 fn parse_until(text: Option<&str>, moment: jiff::Timestamp) -> Result<Option<String>, WorkError> {

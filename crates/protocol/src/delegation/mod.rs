@@ -10,6 +10,6 @@ mod report;
 
 pub use collect::{Collected, collect, survey_delegations};
 pub use hand_out::{Again, NewDelegation, delegate, delegate_again};
-pub(crate) use order::child_of;
 pub use order::{Delegation, Progress, load_delegation};
+pub(crate) use order::{child_of, names_a_file, pointer_of};
 pub use report::{Report, report};

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use quipu_contract::{Actor, ActorName, Contract, Form, Paragraph, ProjectPath, UnitId};
-use quipu_store::OpenSession;
+use quipu_store::{At, OpKind, OpenSession, Who};
 use quipu_text::{Document, Section};
 use serde::Serialize;
 
@@ -51,6 +51,9 @@ pub struct Delegation {
     pub expect: String,
     /// What the child is given to read, as the parent wrote it.
     pub inputs: Vec<String>,
+    /// Who gave it; only where one order is read for its child.
+    #[serde(skip)]
+    pub author: Actor,
     pub deadline: Option<String>,
     /// How often it was handed out.
     pub rounds: usize,
@@ -75,7 +78,53 @@ pub fn load_delegation(project: &Project, actor: &Actor, id: &str, now: Timestam
     }
     let text = draft.text(&path)?;
     let sessions = project.store.sessions()?;
-    Ok(parse_delegation(id, &path, &text, &sessions, now))
+    let given = given_inputs(project, &path)?;
+    Ok(Delegation { inputs: given.inputs, author: given.author, ..parse_delegation(id, &path, &text, &sessions, now) })
+}
+
+/// What a child is given to read, and by whom.
+struct Given {
+    inputs: Vec<String>,
+    author: Actor,
+}
+
+/// What the order's author gave the child to read. The first version counts: whoever works on the order adds to the same file, and
+/// must not give itself more.
+fn given_inputs(project: &Project, path: &ProjectPath) -> Result<Given, WorkError> {
+    let events = project.store.events(path)?;
+    let Some(first) = events.iter().take_while(|e| e.op != OpKind::Remove).filter(|e| e.op != OpKind::Keep).last() else {
+        return Ok(Given { inputs: Vec::new(), author: Actor::Person });
+    };
+    let (bytes, _) = project.store.text_at(path, &At::Seq(first.seq))?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(Given { inputs: inputs_of(&Document::parse(&text)), author: author_of(&first.who) })
+}
+
+/// Who made a record, as someone who reads.
+fn author_of(who: &Who) -> Actor {
+    if who.kind != "agent" {
+        return Actor::Person;
+    }
+    let name = |name: &Option<String>| name.as_deref().and_then(|name| ActorName::parse(name).ok());
+    let unit = who.unit.as_deref().and_then(|unit| UnitId::parse(unit).ok());
+    Actor::Agent { role: name(&who.role), unit, agent: name(&who.agent) }
+}
+
+/// The path, with or without a section, that an input begins with.
+pub(crate) fn pointer_of(input: &str) -> &str {
+    input.split([' ', '：']).next().unwrap_or_default().trim_end_matches(':').trim_matches('`')
+}
+
+/// Whether an input names a file of the project, and not only something that the child will know.
+pub(crate) fn names_a_file(project: &Project, pointer: &str) -> bool {
+    let path = pointer.split('#').next().unwrap_or_default();
+    ProjectPath::parse(path).is_ok_and(|path| project.store.root().join(path.as_str()).is_file())
+}
+
+fn inputs_of(document: &Document<'_>) -> Vec<String> {
+    let section = document.sections().iter().find(|s| is_named(s, INPUTS));
+    let body = section.map(|s| document.slice(&s.body)).unwrap_or_default();
+    body.lines().filter_map(|line| line.strip_prefix("- ")).map(|line| line.trim().to_owned()).collect()
 }
 
 pub(super) fn parse_delegation(id: &str, path: &ProjectPath, text: &str, sessions: &[OpenSession], now: Timestamp) -> Delegation {
@@ -101,7 +150,8 @@ pub(super) fn parse_delegation(id: &str, path: &ProjectPath, text: &str, session
         path: path.as_str().to_owned(),
         task: body(TASK),
         expect: body(EXPECT),
-        inputs: body(INPUTS).lines().filter_map(|l| l.strip_prefix("- ")).map(|l| l.trim().to_owned()).collect(),
+        inputs: inputs_of(&document),
+        author: Actor::Person,
         deadline,
         rounds: 1 + of(AGAIN).count(),
         progress,

@@ -6,12 +6,13 @@ use quipu_text::json::parse_json;
 use serde_json::{Value, json};
 
 use super::{Block, Waking};
+use crate::brief::fence;
 use crate::decisions::load_decisions;
-use crate::delegation::{Progress, load_delegation, survey_delegations};
+use crate::delegation::{Progress, load_delegation, names_a_file, pointer_of, survey_delegations};
 use crate::draft::Draft;
 use crate::forms::resolve_unit_form;
 use crate::moment::parse_moment;
-use crate::reading::read_pointer;
+use crate::reading::{ReadError, read_pointer};
 use crate::state::check_state;
 use crate::todos::{Todo, is_review_due, load_todos};
 use crate::work::WorkError;
@@ -279,7 +280,7 @@ pub(super) fn delegation(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
         }
     }
     for input in &order.inputs {
-        block.entries.push(show_input(waking, input));
+        block.entries.push(show_input(waking, &order.author, input));
     }
     match order.progress {
         Progress::Overdue => {
@@ -294,13 +295,15 @@ pub(super) fn delegation(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     Ok(Some(block))
 }
 
-/// What an input names, whole. The order itself grants it: its first list of inputs is the parent's.
-fn show_input(waking: &Waking<'_>, input: &str) -> String {
-    let pointer = input.split([' ', '：']).next().unwrap_or_default().trim_end_matches(':').trim_matches('`');
-    match read_pointer(waking.project, &Actor::Person, pointer, None) {
-        Ok(reading) => {
-            let text = String::from_utf8_lossy(&reading.bytes);
-            format!("<input path=\"{pointer}\">\n{}\n</input>", text.trim_end())
+/// What an input names, whole. The order itself grants it, as far as its author may read it.
+fn show_input(waking: &Waking<'_>, author: &Actor, input: &str) -> String {
+    let pointer = pointer_of(input);
+    match read_pointer(waking.project, author, pointer, None) {
+        Ok(reading) => fence("input", pointer, String::from_utf8_lossy(&reading.bytes).trim_end()),
+        Err(ReadError::Denied(_) | ReadError::OnlySections { .. } | ReadError::UnknownActor(_))
+            if names_a_file(waking.project, pointer) =>
+        {
+            format!("({} `{pointer}`)", waking.say("not for whoever wrote this order to give:", "写任务单者无权给出："))
         }
         Err(_) => format!("({} `{pointer}`)", waking.say("not in this project's memory:", "不在本项目的记忆中：")),
     }

@@ -79,7 +79,11 @@ fn change_state(
     let path = resolve_form(project, actor, Form::State)?;
     let ((), receipt) = revise(project, actor, |draft| {
         let old = draft.text(&path)?;
-        let new = edit(&old).map_err(WorkError::in_file(&path))?;
+        let new = edit(&old).map_err(|error| match parse_json(&old) {
+            // The state is sound: it is the caller who asks for what cannot be.
+            Ok(_) => WorkError::usage(format!("`{path}`, line {}: {}", error.line, error.what), "quipu state get     (what is there)"),
+            Err(_) => WorkError::in_file(&path)(error),
+        })?;
         refuse_bad_state(draft, &path, &new)?;
         let new = if new == old { new } else { stamped(project, &path, &old, &new)? };
         draft.replace(&path, new)?;

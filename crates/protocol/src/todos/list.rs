@@ -215,7 +215,13 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn fault(&self, node: &Node, what: &str, allowed: &str) -> WorkError {
-        WorkError::Malformed { path: self.path.clone(), line: node.line(self.text), what: what.into(), allowed: allowed.into() }
+        WorkError::Malformed {
+            path: self.path.clone(),
+            line: node.line(self.text),
+            what: what.into(),
+            allowed: allowed.into(),
+            newest: true,
+        }
     }
 
     fn todo(&self, node: &Node, index: usize) -> Result<Todo, WorkError> {

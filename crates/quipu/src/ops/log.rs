@@ -21,7 +21,7 @@ impl Operate for Log {
     const ABOUT: &'static str = "The commits, newest first";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let project = session.project()?;
+        let project = session.history()?;
         let Some(path) = &self.path else {
             session.actor.may(Privilege::SeeAll)?;
             let entries = project.store.log(self.most)?;

@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_protocol::ReadError;
+use quipu_protocol::{ReadError, is_of_faulty_rules};
 use quipu_store::{At, Change};
 
 use super::receipt;
@@ -29,10 +29,22 @@ impl Operate for Restore {
             Some(text) => Some(At::parse(text).ok_or_else(|| ReadError::BadVersion { path: path.clone(), at: text.clone() })?),
             None => None,
         };
-        let project = session.project()?;
+        let project = session.history()?;
+        // Bringing rules back needs none; what else is brought back is for the contract to say.
+        let project = match project.store.is_unruled() && !is_of_faulty_rules(project.store.root(), &path) {
+            true => session.project()?,
+            false => project,
+        };
         let mut change = Change::by(&session.actor);
         (change.why, change.lease) = (self.why, session.lease.clone());
         let change = project.store.restoring(change, &path, at.as_ref())?;
-        Ok(receipt::answer(&project.judge(change)?.publish()?))
+        let done = project.judge(change)?.publish()?;
+        let answer = receipt::answer(&done);
+        let is_newest = done.unchanged && self.at.is_none();
+        Ok(if is_newest {
+            answer.say(format!("it stands there as it was last written; quipu restore {path} --at ~1 brings the version before it back"))
+        } else {
+            answer
+        })
     }
 }

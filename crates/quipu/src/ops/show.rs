@@ -24,7 +24,7 @@ impl Operate for Show {
     const ABOUT: &'static str = "Print a file as it was";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let project = session.project()?;
+        let project = session.history()?;
         if self.aside {
             let path = Session::path(&self.pointer)?;
             quipu_protocol::may_read_whole(&project, &session.actor, &path)?;

@@ -24,8 +24,12 @@ impl Operate for Split {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
         match split_page(&project, &session.actor, &path, self.now, session.lease.clone())? {
-            Grown::Within { tokens, bound } => Ok(Answer::new(json!({"split": false, "tokens": tokens, "bound": bound}), "")
-                .say(format!("{path} has {tokens} tokens and may have {bound}"))),
+            Grown::Within { tokens, bound, variable } => {
+                let may = bound
+                    .map_or(format!("has no bound (set it in quipu.toml under [vars]: {variable} = \"…\")"), |b| format!("may have {b}"));
+                Ok(Answer::new(json!({"split": false, "tokens": tokens, "bound": bound}), "")
+                    .say(format!("{path} has {tokens} tokens and {may}")))
+            }
             Grown::Split { receipt, created, mended } => {
                 let told = receipt::answer(&receipt);
                 let mut text: String = created.iter().map(|path| format!("created {path}\n")).collect();

@@ -13,7 +13,7 @@ impl Operate for Verify {
     const ABOUT: &'static str = "Check the journal, every file against it, and the leases; exit 1 if anything is off";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let project = session.project()?;
+        let project = session.history()?;
         let found = project.store.verify()?;
         let mut text = String::new();
         for problem in &found.problems {

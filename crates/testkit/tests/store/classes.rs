@@ -195,6 +195,53 @@ fn only_people_change_the_contract() {
     let path = Playground::path("quipu.toml");
     let no = refused(commit(&store, Change::by(&agent).write(&path, "quipu = 1\n", Expect::Any)));
     assert!(no.what.contains("only a person"), "{}", no.what);
+    // Nor does anyone but a person begin a project inside this one.
+    for inner in ["meta/quipu.toml", "meta/Quipu.toml", "drafts/quipu.toml/x.md"] {
+        let path = Playground::path(inner);
+        for actor in [&agent, &Playground::role("keeper", None), &Actor::Runtime] {
+            let no = refused(commit(&store, Change::by(actor).create(&path, "quipu = 1\n")));
+            assert!(no.what.contains("only a person may make one"), "{}", no.what);
+        }
+    }
+    commit(&store, Change::by(&Actor::Person).create(&Playground::path("inner/quipu.toml"), "quipu = 1\n")).unwrap();
+}
+
+#[test]
+fn nobody_takes_the_contract_away() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("quipu.toml");
+    let remove = || Op::Remove { path: path.clone(), expect: Expect::Any };
+    let no = refused(commit(&store, Change::by(&Actor::Person).op(remove())));
+    assert!(no.what.contains("neither moved nor removed"), "{}", no.what);
+    let no = refused(commit(&store, Change::by(&Actor::Person).op(remove()).create(&Playground::path("other.toml"), CONTRACT)));
+    assert!(no.what.contains("neither moved nor removed"), "{}", no.what);
+    commit(&store, Change { force: true, ..Change::by(&Actor::Person).op(remove()).create(&path, "quipu = 1\n") }).unwrap();
+}
+
+#[test]
+fn a_name_is_a_file_or_a_folder_in_one_change() {
+    let play = Playground::new();
+    let store = play.open();
+    let at = Playground::path;
+    for (one, two) in [("a", "a/b"), ("a/b", "a"), ("a/b/c", "a"), ("a", "a/b/c"), ("a/b", "a/b/c/d")] {
+        let change = Change::by(&Actor::Person).create(&at("a-z"), "x").create(&at(one), "x").create(&at("a0"), "x").create(&at(two), "x");
+        let no = refused(commit(&store, change));
+        assert!(no.what.contains("cannot both be files"), "{}", no.what);
+    }
+    let beside = ["a/b", "a-b", "a/b.md", "a/bc/d", "ab/c"].iter().fold(Change::by(&Actor::Person), |c, path| c.create(&at(path), "x"));
+    commit(&store, beside).unwrap();
+}
+
+#[test]
+fn who_expects_nothing_makes_the_file() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("state.json");
+    let none = || Expect::Version(Version::none());
+    commit(&store, Change::by(&Actor::Person).write(&path, "{}\n", none())).unwrap();
+    let stale = commit(&store, Change::by(&Actor::Person).write(&path, "{\"a\": 1}\n", none()));
+    assert!(matches!(stale, Err(StoreError::Stale { .. })), "{stale:?}");
 }
 
 #[test]

@@ -118,3 +118,54 @@ fn the_contract_may_allow_a_path_or_a_literal() {
     let play = Playground::with_contract(&format!("{CONTRACT}\n[guards]\ncredentials = [\"{}\"]\n", key()));
     append(&play.open(), "meta/other.md").unwrap();
 }
+
+#[test]
+fn a_loss_in_steps_is_a_loss() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("drafts/ch01.md");
+    let publish = |change: Change| store.judge(change).and_then(quipu_store::Judged::publish);
+    let line = "a line of a draft that someone wrote\n";
+    write(&store, "drafts/ch01.md", &line.repeat(120), false).unwrap();
+    let by_steps = || [65, 35, 19].iter().fold(Change::by(&Actor::Person), |c, n| c.write(&path, line.repeat(*n), Expect::Any));
+    refused(publish(by_steps()), "would shrink from 4440 to 703 bytes");
+    let anew = || Change::by(&Actor::Person).op(Op::Remove { path: path.clone(), expect: Expect::Any }).create(&path, line);
+    refused(publish(anew()), "would shrink");
+    assert_eq!(play.text("drafts/ch01.md").unwrap(), line.repeat(120));
+    // What counts is what is left in the end.
+    publish(Change::by(&Actor::Person).write(&path, line, Expect::Any).write(&path, line.repeat(100), Expect::Any)).unwrap();
+    publish(Change { force: true, ..anew() }).unwrap();
+}
+
+#[test]
+fn a_credential_in_pieces_is_refused() {
+    let play = Playground::new();
+    let store = play.open();
+    let publish = |change: Change| store.judge(change).and_then(quipu_store::Judged::publish);
+    let path = Playground::path("meta/a.md");
+    let append = |texts: &[&str]| texts.iter().fold(Change::by(&Actor::Person), |c, text| c.append(&path, *text));
+    let key = key();
+    let (one, two) = key.split_at(12);
+    let begun = format!("一行\ntoken {one}");
+    // In one commit, on a new file and on one that is there.
+    refused(publish(append(&[&begun, two])), "GitHub token");
+    publish(append(&["first\n"])).unwrap();
+    refused(publish(append(&[&begun, two])), "GitHub token");
+    refused(publish(append(&["token g", &key[1..5], &key[5..]])), "GitHub token");
+    // In two.
+    publish(append(&[&begun])).unwrap();
+    refused(publish(append(&[&format!("{two}\nmore\n")])), "GitHub token");
+    publish(append(&[" and so on\n", &format!("{two}\n")])).unwrap();
+    // What stood there already is not this writer's.
+    std::fs::write(play.file("meta/b.md"), format!("token {key} and")).unwrap();
+    let behind = Change::by(&Actor::Person).append(&Playground::path("meta/b.md"), "q8Zk2Lm words\n");
+    publish(behind).unwrap();
+    assert!(!play.text("meta/a.md").unwrap().contains(&key));
+}
+
+#[test]
+fn a_credential_in_the_key_is_refused() {
+    let play = Playground::new();
+    let change = Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "one\n").key(format!("run-of {}", key()));
+    refused(play.open().judge(change).and_then(quipu_store::Judged::publish), "the key");
+}

@@ -107,12 +107,28 @@ fn a_role_leases_only_what_it_may_write() {
         let refused = store.take_lease(&writer, &[path.into()], 60);
         assert!(matches!(refused, Err(StoreError::Refused(_))), "{path}: {refused:?}");
     }
-    for bad in ["../x", "/etc/passwd", ".git/config", "drafts/{unit}.md", ""] {
+    // A wildcard of its own pointers is none that it may lease: `meta/**.md` would reach further than `meta/*.md`.
+    let keeper = Playground::role("keeper", None);
+    for path in ["meta/**.md", "meta/*.md", "meta/?.md"] {
+        let refused = store.take_lease(&keeper, &[path.into()], 60).unwrap_err().to_string();
+        assert!(refused.contains("one by one"), "{path}: {refused}");
+    }
+    for bad in ["../x", "/etc/passwd", ".git/config", "drafts/{unit}.md", "", "meta//a.md", "a/./b", "STATE.JSON", "Meta/*.md"] {
         let refused = store.take_lease(&Actor::Person, &[bad.into()], 60);
         assert!(matches!(refused, Err(StoreError::Refused(_))), "{bad}: {refused:?}");
     }
     assert!(store.take_lease(&Actor::Person, &[], 60).is_err());
     store.take_lease(&writer, &draft(), 60).unwrap();
+}
+
+#[test]
+fn a_lease_is_kept_as_paths_are_spelled() {
+    let play = Playground::new();
+    let (store, ..) = timed(&play, "b");
+    let lease = store.take_lease(&Playground::role("writer", Some("ch01")), &["./drafts/ch01.md".into()], 60).unwrap();
+    assert_eq!(lease.paths, draft());
+    lost(write(&store, &Actor::Person, None, "x\n"));
+    lost(store.take_lease(&Actor::Person, &draft(), 60));
 }
 
 #[test]

@@ -1,0 +1,55 @@
+//! Reading a project's rules as a change would leave them.
+
+use std::path::{Path, PathBuf};
+
+use quipu_contract::{Faults, MANIFEST, ProjectPath, Source, resolve_contract};
+use quipu_store::{Changed, RuleBook};
+
+use crate::library::Library;
+use crate::project::not_utf8;
+
+/// The rules of the project in a folder.
+pub(crate) struct Rules {
+    root: PathBuf,
+}
+
+impl Rules {
+    pub(crate) fn of(root: &Path) -> Rules {
+        Rules { root: root.to_owned() }
+    }
+}
+
+impl RuleBook for Rules {
+    fn check(&self, changed: &Changed) -> Result<(), Faults> {
+        let library = Library::of(&self.root);
+        let text = match changed.get(MANIFEST) {
+            Some(text) => text.clone().unwrap_or_default(),
+            None => std::fs::read(self.root.join(MANIFEST)).unwrap_or_default(),
+        };
+        let text = String::from_utf8(text).map_err(|error| not_utf8(MANIFEST, &error))?;
+        let load = |name: &str, file: &str| {
+            let shown = Library::shown(name, file);
+            match changed.get(shown.as_str()).filter(|_| Library::is_folder(name)) {
+                Some(Some(text)) => Ok(Source::new(shown, String::from_utf8_lossy(text).into_owned())),
+                Some(None) => Err(format!("no file `{shown}`")),
+                None => library.load(name, file),
+            }
+        };
+        resolve_contract(&Source::new(MANIFEST, text), &load).map(|_| ())
+    }
+}
+
+/// Whether a path holds the rules of a project whose contract cannot be read: its `quipu.toml`, and the folders of profiles as far
+/// as that file still tells them.
+pub fn is_of_faulty_rules(root: &Path, path: &ProjectPath) -> bool {
+    let text = std::fs::read_to_string(root.join(MANIFEST)).unwrap_or_default();
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let named = table.get("profiles").and_then(|p| p.as_array()).into_iter().flatten().filter_map(|p| p.as_str());
+    let mut folders = named.filter(|name| Library::is_folder(name)).map(|name| Library::shown(name, ""));
+    path.as_str() == MANIFEST || folders.any(|folder| path.as_str().starts_with(&folder))
+}
+
+/// A contract that says nothing, for whoever only needs the history.
+pub(crate) fn no_rules() -> Result<quipu_contract::Contract, Faults> {
+    resolve_contract(&Source::new(MANIFEST, "quipu = 1\n"), &|name, _| Err(format!("no profile `{name}`")))
+}
