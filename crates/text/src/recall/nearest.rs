@@ -91,9 +91,8 @@ impl Work for Seek<'_> {
                 let near = rounded.dot_four(lanes, [vector(four, 0), vector(four, 1), vector(four, 2), vector(four, 3)], ahead);
                 let least = best.least();
                 if near.iter().any(|near| *near >= least) {
-                    for away in 0..AT_A_TIME {
-                        best.add(near[away].max(-1.0), slot + (done + at * AT_A_TIME + away) as Slot);
-                    }
+                    let slots = slot + (done + at * AT_A_TIME) as Slot..;
+                    slots.zip(near).for_each(|(slot, near)| best.add(near.max(-1.0), slot));
                 }
             }
             let together = fours.len() * AT_A_TIME;
