@@ -38,7 +38,8 @@ fn is_shared() -> bool {
 }
 
 /// What is another story on a shared store, and why.
-const OTHERWISE_SHARED: [(&str, &str); 10] = [
+const OTHERWISE_SHARED: [(&str, &str); 11] = [
+    ("book/damaged-records", "throws the journal away, which comes back from the store"),
     ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
     ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
     ("book/verify-and-doctor", "throws `.quipu` away, and with it the tie to the store"),
