@@ -439,11 +439,28 @@ impl Store {
             return Ok(line.to_vec());
         };
         let found = self.tree.read_before(path, head.len, LAST_LINE).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
-        let before = match found {
-            Some(before) => before,
-            None => self.content(path, head)?,
-        };
+        // A file that is not that long yet is still to be put in place.
+        let before = found.unwrap_or_else(|| self.line_in_journal(path, head));
         Ok([last_line(&before), line].concat())
+    }
+
+    /// The last line of a file as its newest records hold it, as far as they can be read.
+    fn line_in_journal(&self, path: &ProjectPath, head: &Head) -> Vec<u8> {
+        let mut line = Vec::new();
+        let mut next = Some(head.at);
+        while let Some(at) = next.take() {
+            let Ok(record) = self.journal.read_record(at) else { break };
+            for op in record.ops.iter().rev().filter(|op| op.path == path.as_str() && op.op != OpKind::Keep) {
+                let bytes = op.content();
+                let end = last_line(&bytes);
+                line = [end, &line].concat();
+                if op.op != OpKind::Append || end.len() < bytes.len() || line.len() as u64 > LAST_LINE {
+                    return line;
+                }
+                next = op.last.as_deref().and_then(Position::parse).filter(|last| *last < at);
+            }
+        }
+        line
     }
 
     /// What a restore writes. It brings back what the journal holds and nothing else: otherwise it
