@@ -80,6 +80,24 @@ fn a_credential_in_the_reason_is_refused() {
     store.judge(change("deploy without".into())).unwrap().publish().unwrap();
 }
 
+/// The pieces are in the journal, and the file is not there yet.
+#[test]
+fn a_credential_in_pieces_is_refused_while_its_file_is_still_to_come() {
+    let play = Playground::new();
+    let store = play.open();
+    let path = Playground::path("meta/a.md");
+    let append = |text: &str| store.judge(Change::by(&Actor::Person).append(&path, text));
+    append("one\n").unwrap().publish().unwrap();
+    let key = key();
+    let pieces = [&key[..3], &key[3..12], &key[12..]];
+    append(&format!("two {}", pieces[0])).unwrap().publish_behind().unwrap();
+    append(pieces[1]).unwrap().publish_behind().unwrap();
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\n");
+    refused(append(pieces[2]).and_then(quipu_store::Judged::publish_behind), "GitHub token");
+    append("\nthree\n").unwrap().publish().unwrap();
+    assert_eq!(play.text("meta/a.md").unwrap(), format!("one\ntwo {}{}\nthree\n", pieces[0], pieces[1]));
+}
+
 #[test]
 fn credentials_are_refused_through_every_operation() {
     let play = Playground::new();
