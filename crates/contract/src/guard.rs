@@ -244,11 +244,13 @@ fn is_key_byte(byte: u8) -> bool {
 pub fn may_continue_credential(text: &[u8]) -> bool {
     let line = &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())];
     let is_end = |run: &[u8]| {
-        let random = run.iter().any(u8::is_ascii_digit) || run.iter().skip(1).any(u8::is_ascii_uppercase) || run.len() >= 12;
-        run.len() >= 4 && random
+        let mixed = run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic);
+        run.len() >= 4 && (mixed || run.iter().skip(1).any(u8::is_ascii_uppercase) || run.len() >= 12)
     };
+    // As much as a secret behind a name must have.
+    let is_secret = |run: &[u8]| run.len() >= 20 && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic);
     let mut runs = line.split(|b| !is_key_byte(*b)).filter(|run| !run.is_empty());
-    runs.next().is_some_and(|first| is_end(first) || first.len() >= 20) || runs.any(|run| run.len() >= 20)
+    runs.next().is_some_and(is_end) || runs.any(is_secret)
 }
 
 /// How many different characters a text has.
@@ -338,9 +340,16 @@ mod tests {
         {
             assert!(may_continue_credential(text.as_bytes()), "{text}");
         }
-        for text in
-            ["\n## ADR-001: q8Zk2LmQ8xWv5Rt7YpB3nHc", "- ice melts at 273.15 K\n", "When it rains, it pours.\n", "一行\n", "| a | b |", ""]
-        {
+        for text in [
+            "\n## ADR-001: q8Zk2LmQ8xWv5Rt7YpB3nHc",
+            "- ice melts at 273.15 K\n",
+            "When it rains, it pours.\n",
+            "2026-11-16 x\n",
+            "0001 xxxxxxxxxxxxxxxxxxxxxxxx",
+            "一行\n",
+            "| a | b |",
+            "",
+        ] {
             assert!(!may_continue_credential(text.as_bytes()), "{text}");
         }
     }
