@@ -14,6 +14,7 @@ use thiserror::Error;
 use crate::library::{Library, Unreadable};
 use crate::project::Project;
 use crate::template::{TemplateError, render_template};
+use crate::view::pointers::shown_name;
 use crate::view::{Relevance, StageView, View, ViewError, ViewRequest, make_view, render_left_out, render_strategy_note, resolve_actor};
 
 /// A pointer that names more files than this is listed once, not file by file.
@@ -215,10 +216,13 @@ fn reads(view: &View, stage: &StageView) -> Vec<ReadValue> {
     let mut reads = Vec::new();
     for (index, (seen, share)) in view.pointers.iter().zip(&stage.shares).enumerate() {
         let note = render_strategy_note(share.strategy, &seen.name, view.language);
-        let (path, section) = match seen.name.split_once('#') {
-            Some((path, section)) => (path.to_owned(), Some(section.to_owned())),
-            None => (seen.name.clone(), None),
+        let section = &seen.section;
+        // A name of a file may hold a `#`, too.
+        let without_section = |name: &str| {
+            let path = section.as_ref().and_then(|section| name.strip_suffix(section.as_str())?.strip_suffix('#'));
+            path.unwrap_or(name).to_owned()
         };
+        let path = without_section(&seen.name);
         let read =
             |path: String, note: Option<String>| ReadValue { path, section: section.clone(), why: seen.why.clone(), need: seen.need, note };
         let shown: Vec<_> = stage.files.iter().filter(|f| f.pointer == index).collect();
@@ -237,9 +241,8 @@ fn reads(view: &View, stage: &StageView) -> Vec<ReadValue> {
             reads.push(read(path.clone(), note));
         }
         // Nothing of these is in the view: each is named, as long as that is no list of hundreds.
-        let bare = |name: &String| name.split('#').next().unwrap_or_default().to_owned();
         let named = seen.left_out.iter().take(LISTED_FILES);
-        reads.extend(named.map(|name| read(bare(name), render_strategy_note(Strategy::Trimmed, name, view.language))));
+        reads.extend(named.map(|name| read(without_section(name), render_strategy_note(Strategy::Trimmed, name, view.language))));
         if let Some(more) = seen.left_out.len().checked_sub(LISTED_FILES).filter(|more| *more > 0) {
             reads.push(read(path, Some(render_left_out(more, &view.role, view.unit.as_deref(), view.language))));
         }
@@ -248,12 +251,8 @@ fn reads(view: &View, stage: &StageView) -> Vec<ReadValue> {
 }
 
 fn inline(stage: &StageView) -> Vec<FileValue<'_>> {
-    let name = |path: &quipu_contract::ProjectPath, section: &Option<String>| match section {
-        Some(section) => format!("{path}#{section}"),
-        None => path.to_string(),
-    };
     let value = |path: String, text| FileValue { fenced: fence("file", &path, text), path, text };
-    stage.files.iter().map(|f| value(name(&f.path, &f.section), f.text.trim_end())).collect()
+    stage.files.iter().map(|f| value(shown_name(&f.path, f.section.as_deref()), f.text.trim_end())).collect()
 }
 
 /// A text in a pair of tags. A text that holds such tags itself could end its own and go on as the brief: then the

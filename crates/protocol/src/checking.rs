@@ -185,7 +185,7 @@ impl Project {
                         _ => continue,
                     }
                 }
-                Op::Amend { bytes: None, .. } => match self.store.text_on_disk(path)? {
+                Op::Amend { bytes: None, .. } => match self.store.on_disk(path)? {
                     Some(found) => found.into(),
                     None => continue,
                 },

@@ -429,6 +429,19 @@ fn files_of_a_wildcard_that_had_no_room_are_named() {
 }
 
 #[test]
+fn a_brief_calls_a_file_with_a_number_sign_by_its_name() {
+    let text = "# Tips\n\n## ch01\n\nOne.\n";
+    for (keys, named) in [("path = \"notes/C#-tips.md\"", "notes/C#-tips.md"), ("path = \"notes/*.md\"", "notes/C#-tips.md")] {
+        let (_folder, project) = reader(&pointer(keys), &[("notes/C#-tips.md", text)]);
+        let told = brief(&project, &request("reader", None));
+        assert!(told.contains(named) && !told.contains("tips.md#") && !told.contains("#-tips.md#-tips"), "{told}");
+    }
+    let (_folder, project) = reader(&pointer("path = \"notes/C#-tips.md\"\nsection = \"ch01\""), &[("notes/C#-tips.md", text)]);
+    let told = brief(&project, &request("reader", None));
+    assert!(told.contains("notes/C#-tips.md#ch01"), "{told}");
+}
+
+#[test]
 fn a_must_is_never_covered_by_less_than_it_names() {
     let outline = "# Outline\n\n## ch01\n\nOne.\n\n## ch02\n\nTwo.\n";
     let files = [("outline.md", outline), ("notes/a.md", "A.\n")];

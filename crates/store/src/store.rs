@@ -384,12 +384,6 @@ impl Store {
         Ok(texts)
     }
 
-    /// What stands on disk, whether the contract allows it or not.
-    pub fn text_on_disk(&self, path: &ProjectPath) -> Result<Option<Vec<u8>>> {
-        let found = self.tree.read(path).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
-        Ok(found.map(|(bytes, _)| bytes))
-    }
-
     /// A file that looks as recorded holds what was recorded: most do, and cost one look.
     fn read_unchanged(&self, path: &ProjectPath, head: Option<Head>) -> Option<Text> {
         let head = head.filter(|head| !head.gone)?;

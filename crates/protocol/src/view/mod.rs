@@ -9,7 +9,7 @@ mod explain;
 mod folder;
 mod manifest;
 mod pieces;
-mod pointers;
+pub(crate) mod pointers;
 mod relevance;
 mod render;
 mod verify;
@@ -82,6 +82,9 @@ pub struct View {
 #[derive(Debug, Clone, Serialize)]
 pub struct Seen {
     pub name: String,
+    /// The section that it names, which stands behind a `#` in its name.
+    #[serde(skip)]
+    pub section: Option<String>,
     pub class: Class,
     pub order: Order,
     pub need: Need,
@@ -360,6 +363,7 @@ fn seen(index: usize, measured: &Measured<'_>, stages: &[StageView], language: L
         stages.iter().flat_map(|s| &s.files).filter(|file| file.pointer == index).map(|file| &file.path).collect();
     Seen {
         name: target.name.clone(),
+        section: target.section.clone(),
         class: target.class,
         order: target.order,
         need: target.pointer.need,

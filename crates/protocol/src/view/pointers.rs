@@ -20,6 +20,7 @@ pub struct Target<'c> {
     pub pointer: &'c Pointer,
     /// `outline-final.md#ch10`, with variables filled.
     pub name: String,
+    pub section: Option<String>,
     pub class: Class,
     pub order: Order,
     pub files: Vec<TargetFile>,
@@ -114,7 +115,7 @@ pub fn resolve_pointers<'c>(
             Some(section) => format!("{path}#{section}"),
             None => path.as_str().to_owned(),
         };
-        let mut target = Target { pointer, name, class: Class::Free, order: Order::Static, files: Vec::new() };
+        let mut target = Target { pointer, name, section: section.clone(), class: Class::Free, order: Order::Static, files: Vec::new() };
         let mut lack = Lack::File;
         let mut shown = Vec::new();
         let is_wild = path.as_literal().is_none();

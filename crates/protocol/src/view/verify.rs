@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::folder::{find_strangers, stay_outside};
 use super::manifest::{FolderError, Laid, SourceEntry, io, load_manifests};
-use super::pointers::slice_section;
+use super::pointers::{shown_name, slice_section};
 use super::unit_of;
 use crate::project::Project;
 use crate::reading::{ReadError, may_read};
@@ -86,7 +86,7 @@ pub fn verify_view(project: &Project, actor: &Actor, folder: &Path) -> Result<Ve
             let path = ProjectPath::parse(&file.path)?;
             for source in &file.sources {
                 if let Some(drift) = drift(project, actor, &path, source)? {
-                    tell(source.section.as_ref().map_or_else(|| path.to_string(), |section| format!("{path}#{section}")), drift);
+                    tell(shown_name(&path, source.section.as_deref()), drift);
                 }
             }
             let copy = stage.within(path.as_str());
