@@ -20,7 +20,7 @@ use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
-use crate::live::Tail;
+use crate::live::{Known, Tail};
 use crate::record::{Kind, OpKind, Record, RecordOp, Unread};
 use crate::store::Store;
 use crate::tree::{Appended, Stamp, Unexpected};
@@ -122,11 +122,11 @@ impl Store {
         // A process that knows the heads by heart has written the files so far (see `warm`).
         let placed = known.applied.filter(|placed| *placed > applied.at && *placed <= target).unwrap_or(applied.at);
         let mut asides = false;
-        self.apply_lines(applied, placed, target, &lines, &mut asides)?;
+        self.apply_lines(applied, placed, target, &lines, &known, &mut asides)?;
         Ok(asides)
     }
 
-    fn apply_lines(&self, applied: Tail, placed: Position, target: Position, lines: &[u8], asides: &mut bool) -> Result<()> {
+    fn apply_lines(&self, applied: Tail, placed: Position, target: Position, lines: &[u8], known: &Known, asides: &mut bool) -> Result<()> {
         let mut records: Vec<Journalled> = Vec::new();
         let mut at = applied.at;
         for line in lines.split_inclusive(|b| *b == b'\n') {
@@ -159,7 +159,8 @@ impl Store {
         }
         let settled = self.heads_of_placed(records.iter().take_while(|j| j.at < placed))?;
         let fresh = &records[records.partition_point(|j| j.at < placed)..];
-        let mut pending = gather(fresh, self.take_own(target).as_ref(), &|path| match settled.get(path) {
+        let own = self.begin(fresh, target, known)?;
+        let mut pending = gather(fresh, own.as_ref(), &|path| match settled.get(path) {
             Some(head) => Ok(Some(head.clone())),
             None => self.heads()?.head(path),
         })?;
@@ -200,14 +201,23 @@ impl Store {
         });
     }
 
-    /// What of that is about to be put in place up to an end: whoever does so after this has to look whether it was begun.
-    fn take_own(&self, end: Position) -> Option<Range<Position>> {
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = own.take()?;
-        if end < taken.end {
-            *own = Some(end.max(taken.start)..taken.end);
+    /// Records are about to be put in place up to an end: which of them this process has journalled itself and nobody has begun
+    /// to put in place. Whoever does so after this has to look whether it was begun. Only under the apply lock.
+    fn begin(&self, records: &[Journalled], end: Position, known: &Known) -> Result<Option<Range<Position>>> {
+        let taken = {
+            let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            let taken = own.take();
+            *own = taken.clone().filter(|taken| end < taken.end).map(|taken| end.max(taken.start)..taken.end);
+            taken
+        };
+        // Where no one knows how far files are in place, others may have written them.
+        let taken = taken
+            .filter(|_| known.applied.is_some())
+            .map(|taken| known.begun.map_or(taken.start, |begun| begun.max(taken.start))..taken.end);
+        if !records.iter().all(|j| taken.as_ref().is_some_and(|own| own.contains(&j.at))) {
+            self.live()?.set_begun(&self.disk, end)?;
         }
-        Some(taken)
+        Ok(taken)
     }
 
     /// Brings files to their newest state. What one file alone is in the way of is returned when the others are in place.
@@ -255,7 +265,7 @@ impl Store {
             if records.is_empty() {
                 return Ok(true); // another thread has done it
             }
-            let own = self.take_own(records.last().map_or(end, |j| j.end.at));
+            let own = self.begin(&records, records.last().map_or(end, |j| j.end.at), &known)?;
             let mut pending = gather(&records, own.as_ref(), &|path| self.head_in_place(path))?;
             let seq = records.last().map_or(0, |j| j.record.seq);
             if self.put_all_in_place(seq, &mut pending, &mut asides)?.is_some() {

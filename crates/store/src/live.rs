@@ -1,6 +1,6 @@
 //! Where the journal ends and how far it is synced, as the running processes know it.
 //!
-//! Four small text lines in one file. They hold for one boot only: after a crash of the machine the
+//! Five small text lines in one file. They hold for one boot only: after a crash of the machine the
 //! journal itself is read. A line that is damaged or of another boot counts as absent.
 
 use std::fs::File;
@@ -32,15 +32,18 @@ pub(crate) struct Known {
     pub doubt: bool,
     /// How far the files are written. The index of heads may be behind that.
     pub applied: Option<Position>,
+    /// Someone has begun to write files of others' records up to here, and may be gone.
+    pub begun: Option<Position>,
 }
 
 const LINE: usize = 256;
-const LINES: usize = 4;
+const LINES: usize = 5;
 /// Which line says what.
 const TAIL: usize = 0;
 const SYNCED: usize = 1;
 const DOUBT: usize = 2;
 const APPLIED: usize = 3;
+const BEGUN: usize = 4;
 /// Hexadecimal digits of a line's checksum.
 const CHECK: usize = 8;
 
@@ -100,7 +103,8 @@ impl Live {
             TAIL => seen.known.tail = line.and_then(parse_tail),
             SYNCED => seen.known.synced = line.and_then(parse_position),
             DOUBT => seen.known.doubt = line == Some("doubt"),
-            _ => seen.known.applied = line.and_then(parse_position),
+            APPLIED => seen.known.applied = line.and_then(parse_position),
+            _ => seen.known.begun = line.and_then(parse_position),
         }
     }
 
@@ -134,6 +138,11 @@ impl Live {
     /// Written only under the apply lock.
     pub fn set_applied(&self, disk: &Disk, at: Position) -> Result<()> {
         self.write(disk, APPLIED, format_args!("{} {}", at.segment, at.offset), |known| known.applied = Some(at))
+    }
+
+    /// Written only under the apply lock.
+    pub fn set_begun(&self, disk: &Disk, at: Position) -> Result<()> {
+        self.write(disk, BEGUN, format_args!("{} {}", at.segment, at.offset), |known| known.begun = Some(at))
     }
 
     pub fn set_doubt(&self, disk: &Disk, doubt: bool) -> Result<()> {

@@ -356,6 +356,36 @@ fn a_commit_that_is_redone_behind_an_edit_is_there_once() {
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\nby hand\n");
 }
 
+/// One program has journalled its text, another is killed while it puts it in place, and the first goes on.
+#[test]
+fn what_another_had_begun_to_put_in_place_is_there_once() {
+    let settled_by_another = |step: usize, failure: Failure| {
+        let play = PLAIN.set();
+        let store = play.open_with(PLAIN.options(FailingDisk::counting(), "first"));
+        // The first commit puts the files in place; from then on the store knows what it has written.
+        commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
+        store.judge(person().append(&at("meta/a.md"), "three\n").append(&at("meta/b.md"), "b\n")).unwrap().publish_behind().unwrap();
+        assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
+        let disk = Arc::new(FailingDisk::at(step, failure));
+        let other = play.open_with(Options { watch: Some(disk.clone()), ..PLAIN.options(FailingDisk::counting(), "first") });
+        let settled = other.settle();
+        drop(other);
+        commit(&store, person().append(&at("meta/b.md"), "c\n")).unwrap();
+        let texts = ["meta/a.md", "meta/b.md"].map(|path| play.text(path).unwrap());
+        assert_eq!(texts, ["one\ntwo\nthree\nthree\n", "b\nc\n"], "step {step} {failure:?}: {:?}", disk.steps().get(step));
+        assert_eq!(store.verify().unwrap().problems, []);
+        (settled, disk.steps())
+    };
+    let (settled, steps) = settled_by_another(usize::MAX, Failure::Stop);
+    settled.unwrap();
+    assert!(steps.contains(&Step::Append), "{steps:?}");
+    for step in 0..steps.len() {
+        for failure in [Failure::Stop, Failure::Torn] {
+            let _ = settled_by_another(step, failure);
+        }
+    }
+}
+
 /// Operations that change no memory file: the same before and after, and never in the way.
 #[test]
 fn leasing_and_doctoring() {

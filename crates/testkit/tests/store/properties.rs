@@ -120,6 +120,8 @@ fn known_sequences() {
         Act::ByHand(0, line("a\n")),
         Act::Append(2, 1, line("a\n")),
     ]);
+    // The same, and the store that looks next had written one of the records itself.
+    run(&[Act::Several(0, line("a\n")), Act::Several(2, line("a\n")), Act::Write(0, 2, line("a\n")), Act::LoseLive, Act::Remove(2, 2)]);
     // A removed file was made again by hand, and then the index was lost.
     run(&[Act::Append(0, 2, line("ca\n")), Act::Remove(0, 2), Act::ByHand(2, line("ca\n")), Act::LoseHeads]);
 }
