@@ -126,6 +126,10 @@ impl Playground {
         Playground { folder, contract: Arc::clone(&self.contract) }
     }
 
+    pub fn is_shared(&self) -> bool {
+        quipu_shared::Attachment::load(self.root()).unwrap().is_some()
+    }
+
     /// What this working copy belongs to.
     pub fn attachment(&self) -> quipu_shared::Attachment {
         quipu_shared::Attachment::load(self.root()).unwrap().unwrap()
