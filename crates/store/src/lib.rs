@@ -31,6 +31,7 @@ mod list;
 mod live;
 mod lock;
 mod merge;
+mod names;
 mod order;
 mod publish;
 mod record;

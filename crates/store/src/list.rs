@@ -6,9 +6,9 @@ use quipu_contract::ProjectPath;
 use rustix::fs::{OFlags, RawDir};
 
 use crate::error::{Result, StoreError};
+use crate::names::AT_ONCE;
 use crate::store::Store;
 use crate::tree::is_absent;
-use crate::walk::AT_ONCE;
 
 impl Store {
     /// Every file whose name the contract can hold, in order. Looks at names only: nothing is adopted or flagged.

@@ -15,6 +15,7 @@ use crate::heads::{Head, Heads};
 use crate::journal::{Journal, Position};
 use crate::live::Live;
 use crate::lock::KernelLock;
+use crate::names::FolderNames;
 use crate::order::Order;
 use crate::restore::Kept;
 use crate::rulebook::RuleBook;
@@ -83,6 +84,7 @@ pub struct Store {
     pub(crate) warm: Mutex<Option<Warm>>,
     pub(crate) stamps: OnceLock<std::fs::File>,
     pub(crate) surveyed: Mutex<Option<Surveyed>>,
+    pub(crate) folder_names: FolderNames,
     read_only: bool,
     /// The files are known to have been compared with the journal since the heads were made.
     pub(crate) redone: AtomicBool,
@@ -186,6 +188,7 @@ impl Store {
             warm: Mutex::new(None),
             stamps: OnceLock::new(),
             surveyed: Mutex::new(None),
+            folder_names: FolderNames::default(),
             read_only,
             redone: AtomicBool::new(false),
             asides_sought: AtomicBool::new(false),

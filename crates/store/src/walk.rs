@@ -4,22 +4,17 @@
 //! or the journal knows something there: then only that is seen. So no file that has a history is ever taken for gone because
 //! nobody looked. A pass is made before each answer of recall, so a file costs one call of the kernel and no memory.
 
-use std::ffi::CStr;
 use std::io::{self, Read};
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use quipu_contract::{CACHE_MARKS, ProjectPath, RESERVED};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
 use crate::error::{Result, StoreError};
 use crate::live::Tail;
 use crate::store::Store;
 use crate::tree::{Stamp, is_absent, stamp_of};
-
-/// Names that are read from a folder at once, in bytes.
-pub(crate) const AT_ONCE: usize = 32 << 10;
 
 /// What all files and the journal look like, in one number. As long as it stays, a survey would find the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,47 +180,6 @@ impl Drop for Held<'_> {
     }
 }
 
-/// The entries of one folder. Kept from folder to folder, so that no name costs an allocation.
-#[derive(Default)]
-struct Names {
-    /// All names, each with the zero that the kernel wants behind it.
-    text: String,
-    /// Where each begins and ends, and what it is.
-    entries: Vec<(usize, usize, FileType)>,
-}
-
-impl Names {
-    fn read(&mut self, folder: &OwnedFd, buffer: &mut [MaybeUninit<u8>]) -> io::Result<()> {
-        self.text.clear();
-        self.entries.clear();
-        let mut entries = RawDir::new(folder, buffer);
-        while let Some(entry) = entries.next() {
-            let entry = entry?;
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            if name != "." && name != ".." {
-                let start = self.text.len();
-                self.text.push_str(name);
-                self.entries.push((start, self.text.len(), entry.file_type()));
-                self.text.push('\0');
-            }
-        }
-        Ok(())
-    }
-
-    /// Each name as text.
-    fn texts(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|(start, end, _)| &self.text[*start..*end])
-    }
-
-    /// Each name, as the kernel wants it and as text.
-    fn iter(&self) -> impl Iterator<Item = (&CStr, &str, FileType)> {
-        self.entries.iter().filter_map(|(start, end, kind)| {
-            let name = CStr::from_bytes_with_nul(&self.text.as_bytes()[*start..=*end]).ok()?;
-            Some((name, &self.text[*start..*end], *kind))
-        })
-    }
-}
-
 impl Store {
     /// What all files look like now. Nothing is adopted or flagged.
     pub fn sight(&self) -> Result<Sight> {
@@ -285,8 +239,7 @@ impl Store {
 
     /// Looks at folders until there are no more, here or in another thread that takes from the same.
     fn pass(&self, folders: &Folders, visit: &mut impl Visit) -> Result<()> {
-        let mut buffer = vec![MaybeUninit::uninit(); AT_ONCE];
-        let mut names = Names::default();
+        let mut reader = self.folder_names.reader();
         let names_files = !self.contract.ignore.is_empty();
         while let Some((folder, mut only_known, _held)) = folders.take() {
             let opened = if folder.is_empty() { "." } else { &folder };
@@ -294,7 +247,7 @@ impl Store {
                 Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::PermissionDenied => continue,
                 other => other.map_err(StoreError::io("cannot walk the project"))?,
             };
-            names.read(&fd, &mut buffer).map_err(StoreError::io("cannot walk the project"))?;
+            let names = reader.names(&folder, &fd).map_err(StoreError::io("cannot walk the project"))?;
             if !only_known && !folder.is_empty() && names.texts().any(|name| marks_cache(&fd, name)) {
                 if !self.knows_below(&folder)? {
                     continue;

@@ -21,8 +21,8 @@ use super::wide::{Width, Work, most, wide};
 const COMPARED: u32 = if cfg!(test) { 120 } else { 60_000 };
 /// Sections that a scan over signs leaves to be compared.
 const SCANNED: usize = if cfg!(test) { 40 } else { 1_000 };
-/// Sections taken up for their meaning alone.
-const SEEDS: usize = 60;
+/// Sections taken up for their meaning alone, at least.
+const SEEDS: usize = 40;
 /// Directions are rounded to whole numbers of at most this size. With codes of at most 127, no sum of products overflows 32 bits.
 const FINEST: f32 = 32_767.0;
 /// Vectors that are compared at a time.
@@ -132,20 +132,21 @@ impl<'i> Direction<'i> {
     }
 
     /// The best sections by meaning alone.
-    pub fn seeds(&self, scope: &Scope) -> Result<Vec<Slot>, Damage> {
+    pub fn seeds(&self, scope: &Scope, wanted: usize) -> Result<Vec<Slot>, Damage> {
+        let count = SEEDS.max(wanted.min(scope.sections() as usize));
         let near = if scope.sections() <= COMPARED {
-            self.nearest_of_all(scope)?
+            self.nearest_of_all(scope, count)?
         } else {
             let slots = self.scan(scope)?;
             let nearest = self.meanings(&self.side_by_side(scope, &slots)?).nearest;
             slots.into_iter().zip(nearest).filter_map(|(slot, near)| Some((near?, slot))).collect()
         };
-        Ok(top(scope, near, SEEDS).into_iter().map(|(_, slot)| slot).collect())
+        Ok(top(scope, near, count).into_iter().map(|(_, slot)| slot).collect())
     }
 
     /// The best of all sections, and some that are not.
-    fn nearest_of_all(&self, scope: &Scope) -> Result<Vec<(f32, Slot)>, Damage> {
-        let mut best = Best::new(SEEDS);
+    fn nearest_of_all(&self, scope: &Scope, count: usize) -> Result<Vec<(f32, Slot)>, Damage> {
+        let mut best = Best::new(count);
         for (at, first, count, slot) in scope.stretches() {
             if let Some(vectors) = self.vectors[at] {
                 wide(Seek { direction: self, vectors, whole: vectors.whole()?, first, count, slot, best: &mut best });

@@ -222,9 +222,9 @@ impl Index {
             None => own.insert(Reader::new()),
         };
         let asked = Question::read(question, &scope, reader)?;
-        let first = asked.first_scores(&scope);
+        let first = asked.first_scores(&scope, options.k);
         let direction = self.direction(overlay, question, options, again);
-        let ranked = rank::rank(&scope, &asked, first, reader, direction.as_ref())?;
+        let ranked = rank::rank(&scope, &asked, first, reader, direction.as_ref(), options.k)?;
         let weights = if direction.is_some() { &weights::MEANING } else { &weights::WORDS };
         let mut said = TermSet::default();
         reader.read(question, |term, _| {
@@ -259,9 +259,9 @@ impl Index {
             let scope = self.scope(&overlay, options)?;
             let mut reader = Reader::new();
             let asked = Question::read(question, &scope, &mut reader)?;
-            let first = asked.first_scores(&scope);
+            let first = asked.first_scores(&scope, options.k);
             let direction = self.direction(&overlay, question, options, false);
-            let Ranked { candidates } = rank::rank(&scope, &asked, first, &mut reader, direction.as_ref())?;
+            let Ranked { candidates } = rank::rank(&scope, &asked, first, &mut reader, direction.as_ref(), options.k)?;
             let mut out = Vec::new();
             for (slot, features) in candidates {
                 let file = scope.file(slot).ok_or(Damage::Short)?;

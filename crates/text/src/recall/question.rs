@@ -15,8 +15,8 @@ use super::wide::most;
 /// How fast repetition stops to count, and how much long sections are held back (BM25).
 const SATURATION: f32 = 0.9;
 const LENGTH: f32 = 0.3;
-/// How many sections are taken up for their words.
-const SEEDS: usize = 120;
+/// How many sections are taken up for their words, at least.
+const SEEDS: usize = 60;
 /// Scores that are added up at a time; in a test of this crate, few.
 const WINDOW: usize = if cfg!(test) { 64 } else { 4096 };
 
@@ -75,9 +75,10 @@ impl Question {
     ///
     /// Scores are added up window by window, in memory that stays in the nearest cache. Each section's are added in the
     /// order of the question, so the windows show in no bit.
-    pub fn first_scores(&self, scope: &Scope) -> FirstScores {
+    pub fn first_scores(&self, scope: &Scope, wanted: usize) -> FirstScores {
+        let seeds = SEEDS.max(wanted.min(scope.sections() as usize));
         let mean = scope.mean_length();
-        let mut best = Best::new(SEEDS);
+        let mut best = Best::new(seeds);
         let mut files = vec![0.0f32; scope.files()];
         let mut scores = vec![0.0f32; WINDOW.min(scope.slots())];
         let mut rests: Vec<(f32, &[Posting])> = self.terms.iter().map(|term| (term.weight, &term.postings[..])).collect();
@@ -109,7 +110,7 @@ impl Question {
                 }
             }
         }
-        FirstScores { seeds: top(scope, best.found, SEEDS).into_iter().map(|(_, slot)| slot).collect(), files }
+        FirstScores { seeds: top(scope, best.found, seeds).into_iter().map(|(_, slot)| slot).collect(), files }
     }
 }
 

@@ -53,17 +53,18 @@ impl Ranked {
     }
 }
 
-/// Finds and describes the candidates for a question.
+/// Finds and describes the candidates for a question, of which so many sections are wanted.
 pub fn rank(
     scope: &Scope,
     question: &Question,
     first: FirstScores,
     reader: &mut Reader,
     direction: Option<&Direction>,
+    wanted: usize,
 ) -> Result<Ranked, Damage> {
     let FirstScores { seeds: mut starts, files } = first;
     if let Some(direction) = direction {
-        starts.extend(direction.seeds(scope)?);
+        starts.extend(direction.seeds(scope, wanted)?);
     }
     let pool = Pool::new(scope, &starts);
     let mut rows: Vec<Row> = Vec::with_capacity(pool.slots.len());
