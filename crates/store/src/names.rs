@@ -104,9 +104,14 @@ impl FolderNames {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A pass is done: from the next one on, names are kept.
+    pub fn looked(&self) {
+        self.again.store(true, Ordering::Relaxed);
+    }
+
     /// For one pass over folders.
     pub fn reader(&self) -> Reader<'_> {
-        let keeps = self.again.swap(true, Ordering::Relaxed);
+        let keeps = self.again.load(Ordering::Relaxed);
         Reader { all: keeps.then_some(self), buffer: vec![MaybeUninit::uninit(); AT_ONCE], names: Arc::default() }
     }
 }
@@ -190,6 +195,7 @@ mod tests {
         let keeps = keeps_times(&fd);
         let rest = || std::thread::sleep(Duration::from_millis(80));
         let all = FolderNames::default();
+        all.looked();
         type Change = fn(&Path);
         let changes: [(Change, &[(&str, FileType)]); 4] = [
             (|folder| std::fs::write(folder.join("a.md"), "").unwrap(), &[("a.md", FileType::RegularFile)]),

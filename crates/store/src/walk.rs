@@ -281,6 +281,7 @@ impl Store {
                 }
             }
         }
+        self.folder_names.looked();
         Ok(())
     }
 
