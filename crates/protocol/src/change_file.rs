@@ -79,7 +79,7 @@ pub fn parse_change(file: &str, text: &str, actor: &Actor) -> Result<Change, Cha
             return Err(bad("`value` goes with `merge`, and only with it".into()));
         }
         change.ops.push(match entry.op {
-            OpName::Append => Op::Append { path, bytes },
+            OpName::Append => Op::Append { path, bytes, apart: false },
             OpName::Write => Op::Write { path, bytes, expect },
             OpName::Create => Op::Create { path, bytes },
             OpName::Remove => Op::Remove { path, expect },

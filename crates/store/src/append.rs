@@ -14,6 +14,11 @@ use crate::tree::Appended;
 /// How often an append is tried again while someone else keeps writing to the file.
 const TRIES: usize = 16;
 
+/// A write that is cut short ends where a page of the file does.
+const PAGE: usize = 4096;
+/// Nobody writes so many bytes by hand that happen to be those of the journal.
+const SURELY: usize = 256;
+
 /// Whether the text to append stands in the file already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
@@ -41,6 +46,10 @@ impl Store {
             if !rest.is_empty() && rest.iter().all(|b| *b == 0) {
                 break; // what a power cut leaves
             }
+            if let Some(torn) = torn_at(base.len(), text, rest).filter(|_| standing == Standing::Perhaps && written_behind.is_none()) {
+                let (there, missing) = text.split_at(torn);
+                return self.append_beside(path, &[base, there].concat(), missing, standing);
+            }
             // A beginning of the text, as a crash leaves it, is completed.
             let missing = text.strip_prefix(rest).filter(|_| !is_new || rest.is_empty());
             let place = match written_behind {
@@ -65,6 +74,13 @@ impl Store {
         Ok(Appended::Other)
     }
 
+    /// Whether something stands behind `base` that is neither the beginning of `text` nor begins with it.
+    pub(crate) fn is_mingled(&self, path: &ProjectPath, base: &[u8], text: &[u8]) -> io::Result<bool> {
+        let found = self.tree.read(path)?;
+        let rest = found.as_ref().and_then(|(bytes, _)| bytes.strip_prefix(base));
+        Ok(rest.is_some_and(|rest| !rest.starts_with(text) && !text.starts_with(rest)))
+    }
+
     /// Exchanges two neighbours in a file: what was written by hand and the text behind it.
     fn move_behind(&self, path: &ProjectPath, at: u64, by_hand: &[u8], text: &[u8]) -> io::Result<()> {
         // A power cut may tear the write: then this copy is journalled.
@@ -72,6 +88,14 @@ impl Store {
         self.tree.rewrite(path, at, &[by_hand, text].concat(), &[text, by_hand].concat())?;
         forget(&copy)
     }
+}
+
+/// How much of a text stands there as a full disk or a kill in the middle of its write leaves it, with something else behind it. Such a
+/// write ends with a page of the file.
+fn torn_at(base: usize, text: &[u8], rest: &[u8]) -> Option<usize> {
+    let alike = text.iter().zip(rest).take_while(|(a, b)| a == b).count();
+    let torn = ((base + alike) / PAGE * PAGE).checked_sub(base)?;
+    (torn >= SURELY && torn < text.len() && torn < rest.len()).then_some(torn)
 }
 
 fn forget(copy: &Path) -> io::Result<()> {

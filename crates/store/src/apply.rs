@@ -54,6 +54,8 @@ struct Pending<'r> {
     tail: Vec<u8>,
     /// So much of it is an outside edit: on disk already, perhaps with more behind it.
     tail_on_disk: usize,
+    /// Where what each record appends ends in it.
+    ends: Vec<usize>,
     gone: bool,
     /// Only outside edits: the file is on disk already.
     adopted: bool,
@@ -62,6 +64,21 @@ struct Pending<'r> {
     /// Every version that the journal holds from here on: none of them would be lost.
     versions: Vec<&'r Version>,
     head: Head,
+}
+
+impl Pending<'_> {
+    fn forget_tail(&mut self) {
+        self.tail.clear();
+        self.tail_on_disk = 0;
+        self.ends.clear();
+    }
+
+    /// What each record appends, but for what is on disk already.
+    fn pieces(&self) -> Vec<&[u8]> {
+        let mut start = self.tail_on_disk;
+        let ends = self.ends.iter().filter(|end| **end > self.tail_on_disk);
+        ends.map(|end| &self.tail[std::mem::replace(&mut start, *end)..*end]).collect()
+    }
 }
 
 impl Store {
@@ -332,11 +349,19 @@ impl Store {
             (false, true) => Standing::Nowhere,
             (false, false) => Standing::Perhaps,
         };
-        if let Appended::Done(stamp) = self.append_beside(path, &base, text, standing)? {
-            return Ok(stamp);
+        // A program that is gone may have written what some of the records append, behind what came by hand.
+        let pieces = if standing == Standing::Perhaps && self.is_mingled(path, &base, text)? { pending.pieces() } else { vec![text] };
+        let (mut stamp, mut done) = (None, true);
+        for piece in pieces {
+            if done {
+                match self.append_beside(path, &base, piece, standing)? {
+                    Appended::Done(found) => stamp = found,
+                    Appended::Other | Appended::Linked => done = false,
+                }
+            }
+            base.extend_from_slice(piece);
         }
-        base.extend_from_slice(text);
-        self.replace(path, &base, &pending.versions, before, asides)
+        if done { Ok(stamp) } else { self.replace(path, &base, &pending.versions, before, asides) }
     }
 
     fn is_whole(&self, pending: &Pending<'_>, bytes: &[u8]) -> bool {
@@ -418,6 +443,7 @@ fn gather<'r>(
                         whole_on_disk: false,
                         tail: Vec::new(),
                         tail_on_disk: 0,
+                        ends: Vec::new(),
                         gone: false,
                         adopted: true,
                         fresh: true,
@@ -432,13 +458,13 @@ fn gather<'r>(
                 OpKind::Write => {
                     entry.whole = Some(op.content());
                     entry.whole_on_disk = adopted;
-                    entry.tail.clear();
-                    entry.tail_on_disk = 0;
+                    entry.forget_tail();
                     entry.gone = false;
                 }
                 OpKind::Append => {
                     let seen_on_disk = adopted && entry.tail.len() == entry.tail_on_disk;
                     entry.tail.extend_from_slice(&op.content());
+                    entry.ends.push(entry.tail.len());
                     if seen_on_disk {
                         entry.tail_on_disk = entry.tail.len();
                     }
@@ -446,8 +472,7 @@ fn gather<'r>(
                 }
                 OpKind::Remove => {
                     entry.whole = None;
-                    entry.tail.clear();
-                    entry.tail_on_disk = 0;
+                    entry.forget_tail();
                     entry.gone = true;
                 }
                 OpKind::Keep => {}

@@ -21,6 +21,8 @@ pub enum Op {
     Append {
         path: ProjectPath,
         bytes: Vec<u8>,
+        /// It begins a line of its own: a last line that was left open is closed first.
+        apart: bool,
     },
     Write {
         path: ProjectPath,
@@ -154,7 +156,7 @@ impl Change {
     }
 
     pub fn append(self, path: &ProjectPath, bytes: impl Into<Vec<u8>>) -> Change {
-        self.op(Op::Append { path: path.clone(), bytes: bytes.into() })
+        self.op(Op::Append { path: path.clone(), bytes: bytes.into(), apart: false })
     }
 
     pub fn write(self, path: &ProjectPath, bytes: impl Into<Vec<u8>>, expect: Expect) -> Change {

@@ -342,7 +342,10 @@ impl Store {
         }
 
         let (bytes, appends) = match op {
-            Op::Append { bytes, .. } => (bytes.clone(), true),
+            Op::Append { bytes, apart, .. } => {
+                let closes = *apart && now.exists() && !bytes.is_empty() && bytes[0] != b'\n' && !self.last_line_of(path, now)?.is_empty();
+                (if closes { [b"\n", &bytes[..]].concat() } else { bytes.clone() }, true)
+            }
             Op::Write { bytes, .. } | Op::Create { bytes, .. } | Op::Derive { bytes, .. } => (bytes.clone(), false),
             Op::Restore { bytes, older, .. } => (self.restored(path, now, bytes, *older)?, false),
             Op::Merge { value, .. } => (self.merged(path, now, value)?, false),
@@ -430,14 +433,17 @@ impl Store {
 
     /// The last line of a file, if a text that is appended may go on with it.
     fn line_before(&self, path: &ProjectPath, now: &Now, bytes: &[u8]) -> Result<Vec<u8>> {
+        // What this change has written is at hand; for what it found, someone has to look at the disk.
+        let is_at_hand = now.content.is_some() || !now.appended.is_empty();
+        if is_at_hand || may_continue_credential(bytes) { self.last_line_of(path, now) } else { Ok(Vec::new()) }
+    }
+
+    /// The last line of a file, if it was left open: what stands behind its last newline, as far as it matters.
+    fn last_line_of(&self, path: &ProjectPath, now: &Now) -> Result<Vec<u8>> {
         let written = now.content.as_deref().unwrap_or(&now.appended);
         let line = last_line(written);
         let is_whole = now.content.is_some() || line.len() < written.len();
-        // What this change has written is at hand; for what it found, someone has to look at the disk.
-        let Some(head) = now.journalled.as_ref().filter(|h| !is_whole && !h.gone && (!line.is_empty() || may_continue_credential(bytes)))
-        else {
-            return Ok(line.to_vec());
-        };
+        let Some(head) = now.journalled.as_ref().filter(|h| !is_whole && !h.gone) else { return Ok(line.to_vec()) };
         let found = self.tree.read_before(path, head.len, LAST_LINE).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
         // A file that is not that long yet is still to be put in place.
         let before = found.unwrap_or_else(|| self.line_in_journal(path, head));

@@ -96,7 +96,11 @@ impl Store {
     pub(crate) fn journal_asides(&self) -> Result<usize> {
         let folder = self.quipu().join("aside");
         let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(0) };
-        let names: Vec<_> = entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_none()).collect();
+        let (names, parts): (Vec<_>, Vec<_>) = entries.flatten().map(|e| e.path()).partition(|p| p.extension().is_none());
+        // A copy that a program did not finish: what it was to be a copy of is where it was.
+        for part in parts.iter().filter(|part| !self.is_read_only() && is_old(part)) {
+            let _ = std::fs::remove_file(part);
+        }
         if names.is_empty() {
             return Ok(0);
         }
@@ -157,4 +161,10 @@ impl Store {
         })?;
         Ok(found)
     }
+}
+
+/// Whether nobody has written to a file for longer than a copy takes.
+fn is_old(path: &std::path::Path) -> bool {
+    let age = path.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|time| time.elapsed().ok());
+    age.is_some_and(|age| age.as_secs() > 600)
 }

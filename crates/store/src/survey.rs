@@ -41,6 +41,9 @@ pub struct Survey {
     pub adopted: Vec<Adopted>,
     /// Files that no rule names.
     pub free: Vec<String>,
+    /// Those of them that have a history and stand as recorded.
+    #[serde(skip)]
+    pub free_journalled: Vec<Standing>,
     /// Files whose names the contract cannot hold, with the reason.
     pub strange: Vec<(String, String)>,
     /// Edits that are allowed and wait for the shared store: it does not answer, or someone holds a lease.
@@ -282,7 +285,8 @@ impl Store {
                 survey.files.push(standing(text, class, Some(head), head.flag.as_ref().map(|(flag, _)| flag.clone())));
             }
         }
-        survey.files.retain(|f| f.class != Class::Free || f.flag.is_some());
+        let (files, free): (Vec<_>, Vec<_>) = survey.files.into_iter().partition(|f| f.class != Class::Free || f.flag.is_some());
+        (survey.files, survey.free_journalled) = (files, free);
         survey.free.sort_unstable();
         survey.free.dedup();
         Ok(survey)

@@ -2,7 +2,7 @@
 //!
 //! Reads everything and believes nothing: no stamp, no heads. Writes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_contract::{Class, Outside, ProjectPath, judge_outside};
 use serde::Serialize;
@@ -52,8 +52,8 @@ impl Store {
             other => other?,
         }
         let mut newest: BTreeMap<String, Head> = BTreeMap::new();
-        self.verify_chain(&mut verification, &mut newest)?;
-        self.verify_files(&mut verification, &newest)?;
+        let bound = self.verify_chain(&mut verification, &mut newest)?;
+        self.verify_files(&mut verification, &mut newest, bound)?;
         self.verify_leases(&mut verification)?;
         self.find_torn(&mut verification)?;
         for name in self.unrescued()? {
@@ -66,13 +66,16 @@ impl Store {
         Ok(verification)
     }
 
-    fn verify_chain(&self, verification: &mut Verification, newest: &mut BTreeMap<String, Head>) -> Result<()> {
+    /// Returns how far the journal was read.
+    fn verify_chain(&self, verification: &mut Verification, newest: &mut BTreeMap<String, Head>) -> Result<Position> {
         let mut sum = ROOT_SUM.to_owned();
         let mut seq = 0;
         let mut after_damage = false;
         let mut problems = Vec::new();
         let mut records = 0;
-        let bound = self.bound()?;
+        // One look at both: the journal grows while it is read.
+        let tail = self.live().ok().and_then(|live| live.tail());
+        let bound = tail.as_ref().map_or_else(|| self.bound(), |tail| Ok(tail.at))?;
         self.journal.scan(Position::START, Some(bound), &mut |Seen { at, number, line, .. }| {
             let counted = if number > 0 { format!(":{number}") } else { String::new() };
             let place = format!(".quipu/journal/{:08}.jsonl{counted}", at.segment);
@@ -108,7 +111,7 @@ impl Store {
         })?;
         verification.records = records;
         verification.problems.extend(problems);
-        if let Some(tail) = self.live().ok().and_then(|live| live.tail())
+        if let Some(tail) = tail
             && tail.seq != seq
             && !after_damage
         {
@@ -118,65 +121,109 @@ impl Store {
                 mend: "quipu doctor".into(),
             });
         }
-        Ok(())
+        Ok(bound)
     }
 
-    fn verify_files(&self, verification: &mut Verification, newest: &BTreeMap<String, Head>) -> Result<()> {
-        for (text, head) in newest {
-            let Ok(path) = ProjectPath::parse(text) else { continue };
-            let found = self.tree.read(&path);
-            let mut off = |what: String, mend: String| verification.problems.push(Problem { place: text.clone(), what, mend });
-            let found = match found {
-                Ok(found) => found.map(|(bytes, _)| bytes),
-                Err(error) => {
-                    off(format!("cannot be read: {error}"), "look at its permissions".into());
-                    continue;
-                }
-            };
-            let class = if self.unruled { head.class } else { self.contract.class(&path) };
-            if head.gone {
-                if found.is_some() && class != Class::Free {
-                    off("was removed, but is there again".into(), "quipu status".into());
-                }
-                continue;
-            }
-            verification.files += 1;
-            let before = match self.content_from_journal(&path, head) {
-                Ok(before) => before,
-                Err(StoreError::Damaged { .. }) => {
-                    // The damage itself is reported above; the file on disk is the only copy.
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            if found.as_deref() == Some(&before) {
-                continue;
-            }
-            match judge_outside(class, text, Some(&before), found.as_deref()) {
-                Outside::Flagged { what, line } => {
-                    let line = line.map(|l| format!(", line {l}")).unwrap_or_default();
-                    off(format!("{what}{line}"), format!("quipu diff {text}; then quipu restore {text}"));
-                }
-                // Whether it is allowed, only a contract could tell.
-                _ if self.unruled => off("differs from the journal".into(), format!("mend it, or: quipu restore {text}")),
-                Outside::Grew { .. } | Outside::Replaced | Outside::Removed => {
-                    off("differs from the journal; the contract allows the edit".into(), "quipu status     (adopts it)".into());
-                }
-            }
-        }
-        self.verify_new_files(verification, newest)?;
-        // What the heads say must be what the journal says.
+    fn verify_files(&self, verification: &mut Verification, newest: &mut BTreeMap<String, Head>, bound: Position) -> Result<()> {
         let heads: BTreeMap<String, Head> = self.heads()?.all()?.into_iter().collect();
-        for (text, head) in newest {
-            if heads.get(text).is_none_or(|h| h.version != head.version || h.gone != head.gone) {
-                verification.problems.push(Problem {
-                    place: ".quipu/heads.db".into(),
-                    what: format!("disagrees with the journal on `{text}`"),
-                    mend: "quipu doctor".into(),
-                });
+        let mut suspects = BTreeSet::new();
+        let mut problems = Vec::new();
+        for (text, head) in &*newest {
+            verification.files += u64::from(!head.gone);
+            let found = self.verify_file(text, head, heads.get(text))?;
+            if !found.is_empty() {
+                suspects.insert(text.clone());
+                problems.extend(found);
             }
         }
-        Ok(())
+        if !suspects.is_empty() && !self.is_read_only() && !self.is_unruled() {
+            // Others may write meanwhile. What is really off is still so while nobody can.
+            match self.verify_at_rest(&suspects, newest, bound) {
+                Ok((lasting, asides)) => {
+                    problems = lasting;
+                    if asides {
+                        self.journal_asides()?;
+                    }
+                }
+                // What is missing of the journal is named above.
+                Err(StoreError::Damaged { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        verification.problems.extend(problems);
+        self.verify_new_files(verification, newest)
+    }
+
+    /// Looks at some files while nobody can commit. True if outside edits were set aside and are to be journalled.
+    fn verify_at_rest(
+        &self,
+        suspects: &BTreeSet<String>,
+        newest: &mut BTreeMap<String, Head>,
+        bound: Position,
+    ) -> Result<(Vec<Problem>, bool)> {
+        let _held = self.append_lock.acquire()?;
+        let tail = self.look()?.tail;
+        self.sync_to(tail.at)?;
+        let asides = self.apply_files(tail.at)?;
+        self.journal.scan(bound, Some(tail.at), &mut |seen| {
+            if let Line::Record(record) = seen.line {
+                let ops = record.ops.iter().filter(|o| o.op != OpKind::Keep);
+                newest.extend(ops.map(|op| (op.path.clone(), Head::after(op, seen.at, record.seq))));
+            }
+        })?;
+        let mut problems = Vec::new();
+        for text in suspects {
+            if let Some(head) = newest.get(text) {
+                let told = self.heads()?.head(text)?;
+                problems.extend(self.verify_file(text, head, told.as_ref())?);
+            }
+        }
+        Ok((problems, asides))
+    }
+
+    /// What is off with one file: on disk, and in the heads, which must say what the journal says.
+    fn verify_file(&self, text: &str, head: &Head, told: Option<&Head>) -> Result<Vec<Problem>> {
+        let mut problems = Vec::new();
+        if told.is_none_or(|h| h.version != head.version || h.gone != head.gone) {
+            let what = format!("disagrees with the journal on `{text}`");
+            problems.push(Problem { place: ".quipu/heads.db".into(), what, mend: "quipu doctor".into() });
+        }
+        let Ok(path) = ProjectPath::parse(text) else { return Ok(problems) };
+        let mut off = |what: String, mend: String| problems.push(Problem { place: text.to_owned(), what, mend });
+        let found = match self.tree.read(&path) {
+            Ok(found) => found.map(|(bytes, _)| bytes),
+            Err(error) => {
+                off(format!("cannot be read: {error}"), "look at its permissions".into());
+                return Ok(problems);
+            }
+        };
+        let class = if self.unruled { head.class } else { self.contract.class(&path) };
+        if head.gone {
+            if found.is_some() && class != Class::Free {
+                off("was removed, but is there again".into(), "quipu status".into());
+            }
+            return Ok(problems);
+        }
+        let before = match self.content_from_journal(&path, head) {
+            // The damage itself is reported above; the file on disk is the only copy.
+            Err(StoreError::Damaged { .. }) => return Ok(problems),
+            other => other?,
+        };
+        if found.as_deref() == Some(&before) {
+            return Ok(problems);
+        }
+        match judge_outside(class, text, Some(&before), found.as_deref()) {
+            Outside::Flagged { what, line } => {
+                let line = line.map(|l| format!(", line {l}")).unwrap_or_default();
+                off(format!("{what}{line}"), format!("quipu diff {text}; then quipu restore {text}"));
+            }
+            // Whether it is allowed, only a contract could tell.
+            _ if self.unruled => off("differs from the journal".into(), format!("mend it, or: quipu restore {text}")),
+            Outside::Grew { .. } | Outside::Replaced | Outside::Removed => {
+                off("differs from the journal; the contract allows the edit".into(), "quipu status     (adopts it)".into());
+            }
+        }
+        Ok(problems)
     }
 
     /// Files that a rule names and no record does: they may be such that they are never taken over.

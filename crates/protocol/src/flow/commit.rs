@@ -54,7 +54,7 @@ fn plan_ops(project: &Project, files: &[(Output, Vec<u8>)]) -> Result<Asked, Sto
             }
             (Class::Append, Some((old, _))) => {
                 let added = bytes.strip_prefix(old.as_slice()).unwrap_or(&bytes).to_vec();
-                Op::Append { path, bytes: apart(&old, added) }
+                Op::Append { path, bytes: added, apart: true }
             }
             (Class::Derived, _) => {
                 // Only a press hands these in, and it is Quipu's own.
@@ -127,21 +127,11 @@ pub fn commit(project: &Project, memory: &Memory, wanted: &Wanted<'_>) -> Result
     Err(FlowError::Busy)
 }
 
-/// Appended text begins on a line of its own.
-fn apart(old: &[u8], added: Vec<u8>) -> Vec<u8> {
-    if old.is_empty() || old.ends_with(b"\n") || added.starts_with(b"\n") || added.is_empty() {
-        added
-    } else {
-        [b"\n".to_vec(), added].concat()
-    }
-}
-
 /// The growth of the audit log, where the contract has one.
 pub fn audit_op(project: &Project, sections: &[String]) -> Result<Option<Op>, StoreError> {
     let log = project.contract.of_form(Form::Audit).find_map(|r| ProjectPath::parse(r.path.as_literal()?).ok());
     let (Some(path), false) = (log, sections.is_empty()) else { return Ok(None) };
-    let old = project.store.read(&path)?.map(|(bytes, _)| bytes).unwrap_or_default();
-    Ok(Some(Op::Append { path, bytes: apart(&old, sections.concat().into_bytes()) }))
+    Ok(Some(Op::Append { path, bytes: sections.concat().into_bytes(), apart: true }))
 }
 
 /// The panel's state as it will be with this commit.

@@ -189,7 +189,7 @@ impl Engine<'_> {
             made.audits.extend(growth.audits);
             if !growth.text.is_empty() {
                 grown.push(to.to_string());
-                made.ops.push(Op::Append { path: to, bytes: growth.text.into_bytes() });
+                made.ops.push(Op::Append { path: to, bytes: growth.text.into_bytes(), apart: false });
             }
         }
         let mut left = String::new();

@@ -91,7 +91,7 @@ impl<'s> Judge<'s> {
             Deed::Edit { edits, .. } => edit::edited(&text(), edits),
             Deed::Patch { hunks, .. } => patch::patched(&text(), hunks),
             Deed::Change { .. } => None,
-            Deed::Grow { .. } => return self.ask(project, Op::Append { path: path.clone(), bytes: Vec::new() }),
+            Deed::Grow { .. } => return self.ask(project, Op::Append { path: path.clone(), bytes: Vec::new(), apart: false }),
             Deed::Remove { .. } => return self.ask(project, Op::Remove { path: path.clone(), expect: Expect::Any }),
         };
         let Some(after) = after.map(String::into_bytes) else {
@@ -102,7 +102,7 @@ impl<'s> Judge<'s> {
             };
         };
         if let Some(added) = after.strip_prefix(before.as_slice()).filter(|_| !before.is_empty()) {
-            let grown = self.ask(project, Op::Append { path: path.clone(), bytes: added.to_vec() })?;
+            let grown = self.ask(project, Op::Append { path: path.clone(), bytes: added.to_vec(), apart: false })?;
             if grown.is_none() {
                 return Ok(None);
             }

@@ -251,7 +251,7 @@ impl Memory<'_> {
         let Some(place) = resolve(self.folder, path)? else { return Ok(()) };
         if let Some(added) = after.strip_prefix(before).filter(|added| !added.is_empty()) {
             let bytes = added.as_bytes().to_vec();
-            if self.commit("memory: add", vec![Op::Append { path: place.clone(), bytes }]).is_ok() {
+            if self.commit("memory: add", vec![Op::Append { path: place.clone(), bytes, apart: false }]).is_ok() {
                 return Ok(());
             }
         }

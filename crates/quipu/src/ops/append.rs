@@ -28,12 +28,8 @@ impl Operate for Append {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
-        let mut bytes = self.input.lines(session)?;
-        // A last line that was left open is closed first: what is appended begins a line of its own.
-        if project.store.on_disk(&path).ok().flatten().is_some_and(|text| text.last().is_some_and(|last| *last != b'\n')) {
-            bytes.insert(0, b'\n');
-        }
-        let mut change = Change::by(&session.actor).op(Op::Append { path, bytes });
+        let bytes = self.input.lines(session)?;
+        let mut change = Change::by(&session.actor).op(Op::Append { path, bytes, apart: true });
         (change.key, change.why, change.lease) = (self.key, self.why, session.lease.clone());
         Ok(receipt::answer(&project.judge(change)?.publish()?))
     }

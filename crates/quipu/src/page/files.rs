@@ -1,7 +1,9 @@
 //! Files by class, a window at a time: filtered and ordered here, so that a browser never holds a hundred thousand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use quipu_contract::Class;
+use quipu_store::Standing;
 use quipu_web::axum::extract::{Query, State};
 use quipu_web::axum::response::Response;
 use serde::Deserialize;
@@ -50,7 +52,12 @@ pub async fn list(State(page): Shared, Query(asked): Query<Asked>) -> Response {
             len: f.len,
             flag: f.flag.as_ref().map(|flag| flag.what.as_str()),
         });
-        let free = survey.free.iter().map(|path| Listed { path, class: "free", seq: 0, len: 0, flag: None });
+        let journalled: BTreeMap<&str, &Standing> = survey.free_journalled.iter().map(|f| (f.path.as_str(), f)).collect();
+        let flagged_free: BTreeSet<&str> = survey.files.iter().filter(|f| f.class == Class::Free).map(|f| f.path.as_str()).collect();
+        let free = survey.free.iter().filter(|path| !flagged_free.contains(path.as_str())).map(|path| {
+            let (seq, len) = journalled.get(path.as_str()).map_or((0, 0), |f| (f.seq, f.len));
+            Listed { path, class: "free", seq, len, flag: None }
+        });
         let wanted = asked.q.to_lowercase();
         let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
         let mut flagged = 0;

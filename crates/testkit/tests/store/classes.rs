@@ -339,3 +339,24 @@ fn a_key_is_remembered_where_nothing_changed() {
     assert_eq!(play.text("drafts/ch01.md").unwrap(), "B\n");
     assert_eq!(store.verify().unwrap().problems, []);
 }
+
+/// A text that begins a line of its own closes the line before it, whoever left it open, on disk or still on its way there.
+#[test]
+fn an_append_apart_begins_a_line() {
+    let play = Playground::new();
+    let (one, other) = (play.open(), play.open());
+    let apart = |text: &str, key: Option<&str>| {
+        let change = Change::by(&Actor::Person).op(Op::Append { path: Playground::path("meta/a.md"), bytes: text.into(), apart: true });
+        key.into_iter().fold(change, |change, key| change.key(key))
+    };
+    let first = one.judge(apart("a", Some("k"))).unwrap().publish().unwrap();
+    // The same change again is the first one, though the file ends otherwise now.
+    assert!(one.judge(apart("a", Some("k"))).unwrap().publish().unwrap().repeated);
+    assert!(!first.repeated);
+    one.judge(apart("b", None)).unwrap().publish_behind().unwrap();
+    other.judge(apart("c", None)).unwrap().publish_behind().unwrap();
+    one.judge(apart("d\n", None)).unwrap().publish().unwrap();
+    other.judge(apart("e\n", None)).unwrap().publish().unwrap();
+    other.judge(apart("", None)).unwrap().publish().unwrap();
+    assert_eq!(play.text("meta/a.md").unwrap(), "a\nb\nc\nd\ne\n");
+}

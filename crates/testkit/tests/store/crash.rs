@@ -386,6 +386,41 @@ fn what_another_had_begun_to_put_in_place_is_there_once() {
     }
 }
 
+/// A killed program has written its text behind what came by hand, and more is committed before anyone looks.
+#[test]
+fn what_a_killed_program_wrote_behind_an_edit_is_there_once() {
+    let long = |letter: &str| format!("{}\n", letter.repeat(12_000));
+    let (c, d) = (long("c"), long("d"));
+    let begun = "one\ntwo\n";
+    // The journalled texts, what stands in the file behind the text before them, and what becomes of it.
+    let cases: [(&[&str], String, String); 6] = [
+        (&["three\n"], "by hand\nthree\n".into(), "three\nfour\nby hand\n".into()),
+        (&["three\n", "3b\n"], "by hand\nthree\n".into(), "three\n3b\nfour\nby hand\n".into()),
+        (&["three\n", "3b\n"], "by hand\nthree\n3b\nmore\n".into(), "three\n3b\nfour\nby hand\nmore\n".into()),
+        (&["three\n", "3b\n"], "three\nby hand\n3b\n".into(), "three\n3b\nfour\nby hand\n".into()),
+        (&["three\n", "3b\n"], "by hand\n".into(), "three\n3b\nfour\nby hand\n".into()),
+        // A full disk let only some pages through.
+        (&[&c, &d], format!("{}by hand\n", &c[..8192 - begun.len()]), format!("{c}{d}four\nby hand\n")),
+    ];
+    for (texts, rest, expected) in cases {
+        let play = PLAIN.set();
+        let store = play.open_with(PLAIN.options(FailingDisk::counting(), "first"));
+        // What is known by heart is put in place later.
+        commit(&store, person().append(&at("meta/b.md"), "b\n")).unwrap();
+        for text in texts {
+            store.judge(person().append(&at("meta/a.md"), *text)).unwrap().publish_behind().unwrap();
+        }
+        drop(store);
+        assert_eq!(play.text("meta/a.md").unwrap(), begun);
+        play.edit("meta/a.md", &format!("{begun}{rest}"));
+        let store = play.open_with(PLAIN.options(FailingDisk::counting(), "first"));
+        commit(&store, person().append(&at("meta/a.md"), "four\n")).unwrap();
+        assert_eq!(play.text("meta/a.md").unwrap(), format!("{begun}{expected}"), "{} texts, {} bytes there", texts.len(), rest.len());
+        store.survey().unwrap();
+        assert_eq!(store.verify().unwrap().problems, []);
+    }
+}
+
 /// Operations that change no memory file: the same before and after, and never in the way.
 #[test]
 fn leasing_and_doctoring() {

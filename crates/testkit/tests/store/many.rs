@@ -250,3 +250,27 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
     }
     check(&play, &names);
 }
+
+#[test]
+fn verifying_beside_a_writer_finds_nothing() {
+    let play = Playground::new();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let store = play.open();
+            for number in 0.. {
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+                let change = Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), format!("line {number}\n"));
+                store.judge(change).unwrap().publish().unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let store = play.open();
+        let problems: Vec<_> = (0..30).flat_map(|_| store.verify().unwrap().problems).collect();
+        done.store(true, Ordering::Relaxed);
+        writer.join().unwrap();
+        assert_eq!(problems, []);
+    });
+}

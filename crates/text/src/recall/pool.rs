@@ -23,7 +23,7 @@ pub fn best_first(scope: &Scope, a: (f32, Slot), b: (f32, Slot)) -> Ordering {
 
 /// The first `count` of `slots` by score, in order.
 pub fn top(scope: &Scope, mut slots: Vec<(f32, Slot)>, count: usize) -> Vec<(f32, Slot)> {
-    if slots.len() > 4 * count && count > 0 {
+    if slots.len() / 4 > count && count > 0 {
         // Scores alone rule out nearly all, and are compared much faster than places.
         let mut scores: Vec<f32> = slots.iter().map(|(score, _)| *score).collect();
         let (_, least, _) = scores.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a));

@@ -63,6 +63,21 @@ fn finds_english_chinese_and_mixed() {
 }
 
 #[test]
+fn more_may_be_asked_for_than_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    library(folder.path());
+    let index = Index::open(folder.path()).unwrap();
+    for use_model in [false, true] {
+        let ask = |k| index.recall("red boats in spring", &Options { k, use_model, ..Options::default() }).unwrap();
+        let all = ask(1_000);
+        assert!(!all.hits.is_empty());
+        for k in [1 << 62, 1 << 63, usize::MAX] {
+            assert_eq!(ask(k), all);
+        }
+    }
+}
+
+#[test]
 fn hidden_files_change_nothing() {
     let (all, some) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let files = library(all.path());
