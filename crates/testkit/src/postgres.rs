@@ -73,7 +73,7 @@ impl Cluster {
         run(Command::new("kill").args(["-9", &server.to_string()]));
         // Its children notice by themselves; the next start needs them gone.
         while Path::new(&format!("/proc/{server}")).exists() {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 
@@ -82,7 +82,7 @@ impl Cluster {
         let Some(server) = self.server.lock().unwrap().take() else { return };
         run(Command::new("kill").args(["-INT", &server.to_string()]));
         while Path::new(&format!("/proc/{server}")).exists() {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 

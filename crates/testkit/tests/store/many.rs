@@ -23,6 +23,16 @@ fn options() -> Options {
     Options { segment_bytes: 48 << 10, wait: Duration::from_secs(120), ..Options::default() }
 }
 
+/// A project whose writers wait long for a shared store, too: a whole crowd of them has one server, and few processors.
+fn patient() -> Playground {
+    let play = Playground::new();
+    if play.is_shared() {
+        let own = play.attachment();
+        quipu_shared::Attachment { address: own.address.replace("wait=10", "wait=120"), ..own }.save(play.root()).unwrap();
+    }
+    play
+}
+
 /// What one writer does: appends to a shared and an own file, replaces its own, commits to several.
 /// Each acknowledgement is written down right after it came: `kind seq text`.
 fn write_much(store: &Store, name: &str, acks: &mut dyn Write) {
@@ -140,7 +150,7 @@ impl OrEmpty for Option<(Vec<u8>, quipu_store::Version)> {
 
 #[test]
 fn processes_lose_nothing_though_some_are_killed() {
-    let play = Playground::new();
+    let play = patient();
     let names: Vec<String> = (0..WRITERS).map(|n| format!("w{n}")).collect();
     let mut children: Vec<(String, Child)> = names.iter().map(|name| (name.clone(), start(play.root(), name))).collect();
     // Every third is killed once it has been acknowledged some commits: when exactly is chance.
@@ -161,7 +171,7 @@ fn processes_lose_nothing_though_some_are_killed() {
         if !alive {
             break;
         }
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_micros(500));
     }
     for (index, (name, child)) in children.into_iter().enumerate() {
         let output = child.wait_with_output().unwrap();
@@ -172,7 +182,7 @@ fn processes_lose_nothing_though_some_are_killed() {
 
 #[test]
 fn threads_share_one_store() {
-    let play = Playground::new();
+    let play = patient();
     let store = play.open_with(options());
     let names: Vec<String> = (0..8).map(|n| format!("t{n}")).collect();
     std::thread::scope(|scope| {
@@ -188,7 +198,7 @@ fn threads_share_one_store() {
 
 #[test]
 fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
-    let play = Playground::new();
+    let play = patient();
     let names: Vec<String> = (0..4).map(|n| format!("h{n}")).collect();
     let first = play.open_with(options());
     first.judge(Change::by(&Actor::Person).append(&Playground::path("meta/shared.md"), "begin\n")).unwrap().publish().unwrap();
@@ -215,7 +225,7 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
                 }
                 file.write_all(format!("hand-{count}\n").as_bytes()).unwrap();
                 count += 1;
-                std::thread::yield_now();
+                std::thread::sleep(Duration::from_micros(500));
             }
             count
         });
@@ -226,7 +236,7 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
             while !finished.load(Ordering::SeqCst) {
                 std::fs::write(root.join("notes.txt"), format!("edit {count}\n")).unwrap();
                 count += 1;
-                std::thread::yield_now();
+                std::thread::sleep(Duration::from_micros(500));
             }
         });
         let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
@@ -253,7 +263,7 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
 
 #[test]
 fn verifying_beside_a_writer_finds_nothing() {
-    let play = Playground::new();
+    let play = patient();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {

@@ -43,7 +43,7 @@ fn a_server_that_is_killed_loses_nothing_it_acknowledged() {
             .collect();
         let reach = |count: usize| {
             while acked.load(Ordering::SeqCst) < count && !writers.iter().any(|w| w.is_finished()) {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
         };
         for round in 1..=3 {
