@@ -98,7 +98,8 @@ impl Store {
         let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(0) };
         let (names, parts): (Vec<_>, Vec<_>) = entries.flatten().map(|e| e.path()).partition(|p| p.extension().is_none());
         // A copy that a program did not finish: what it was to be a copy of is where it was.
-        for part in parts.iter().filter(|part| !self.is_read_only() && is_old(part)) {
+        let unfinished = |part: &&PathBuf| part.extension().is_some_and(|ending| ending == "part") && is_old(part);
+        for part in parts.iter().filter(|_| !self.is_read_only()).filter(unfinished) {
             let _ = std::fs::remove_file(part);
         }
         if names.is_empty() {
