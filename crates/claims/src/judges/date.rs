@@ -72,14 +72,21 @@ fn english_dates(text: &str) -> Vec<Date> {
     let words = words(text);
     let number =
         |nth: usize| words.get(nth).and_then(|word| word.lower.trim_end_matches(['s', 't', 'n', 'd', 'r', 'h']).parse::<u64>().ok());
+    // Only blanks and marks part the words of one date: Chinese text between them is no word here, and no part of a date.
+    let beside = |nth: usize, next: usize| {
+        words.get(nth).zip(words.get(next)).is_some_and(|(word, next)| {
+            text[word.range.end..next.range.start].chars().all(|c| c.is_whitespace() || matches!(c, ',' | '.' | '-' | '/'))
+        })
+    };
     let mut found = Vec::new();
     let mut used = 0;
     for (nth, word) in words.iter().enumerate() {
         if let Some(month) = MONTHS.iter().position(|month| *month == word.lower).filter(|_| word.capital) {
-            let day_before = nth.checked_sub(1).filter(|at| *at >= used).and_then(number).filter(|day| (1..=31).contains(day));
-            let day_after = number(nth + 1).filter(|day| day_before.is_none() && (1..=31).contains(day));
+            let day_before =
+                nth.checked_sub(1).filter(|at| *at >= used && beside(*at, nth)).and_then(number).filter(|day| (1..=31).contains(day));
+            let day_after = number(nth + 1).filter(|day| day_before.is_none() && beside(nth, nth + 1) && (1..=31).contains(day));
             let year_at = nth + 1 + usize::from(day_after.is_some());
-            let year = number(year_at).filter(|year| (1000..2200).contains(year));
+            let year = number(year_at).filter(|year| beside(year_at - 1, year_at) && (1000..2200).contains(year));
             let (first, last) =
                 (nth - usize::from(day_before.is_some()), if year.is_some() { year_at } else { nth + usize::from(day_after.is_some()) });
             used = last + 1;
@@ -93,7 +100,12 @@ fn english_dates(text: &str) -> Vec<Date> {
             && let Some(year) = word.lower.parse::<u64>().ok().filter(|year| (1000..2200).contains(year) && word.lower.len() == 4)
         {
             let dashed = text[word.range.end..].starts_with('-');
-            let (month, day) = if dashed { (number(nth + 1), number(nth + 2)) } else { (None, None) };
+            let (month, day) = if dashed {
+                let month = number(nth + 1).filter(|_| beside(nth, nth + 1));
+                (month, number(nth + 2).filter(|_| month.is_some() && beside(nth + 1, nth + 2)))
+            } else {
+                (None, None)
+            };
             let before = nth.checked_sub(1).and_then(|at| words.get(at)).map(|word| word.lower.as_str()).unwrap_or_default();
             let alone = word.range.len() == text.trim().len();
             let chinese = text[word.range.end..].trim_start().starts_with('年');
@@ -207,7 +219,8 @@ fn happened(text: &str, start: usize, end: usize, date: &Date) -> bool {
         let near = near && if has_han(between) { between.chars().count() <= 10 } else { words(between).len() <= 8 };
         return between == "of" || near && says_any(between, &HAPPENED.iter().filter(|sign| **sign != "of").copied().collect::<Vec<_>>());
     }
-    let between = text[date.range.end..start].trim();
+    // A name inside the date (`May`) is no event that it dates.
+    let Some(between) = text.get(date.range.end..start).map(str::trim) else { return false };
     ["that", "that the", "的", "的那场", "的这场", "那场", "的那次"].contains(&between) && !says_any(&text[..date.range.start], &["not"])
 }
 
@@ -239,6 +252,7 @@ mod tests {
         assert_eq!(told("November 3rd"), [(None, Some(11), Some(3))]);
         assert_eq!(told("in 1911 and 1911-11-14"), [(Some(1911), None, None), (Some(1911), Some(11), Some(14))]);
         assert_eq!(told("1911 年 11 月 14 日夜；一九一二年"), [(Some(1911), Some(11), Some(14)), (Some(1912), None, None)]);
+        assert_eq!(told("14 November奥托9，1911-奥托-9"), [(None, Some(11), Some(14))]);
         assert_eq!(told("三年后，she may have 1500 ducks"), []);
     }
 
