@@ -4,6 +4,9 @@
 //! placeholder) or in the contract (credentials). Scanners are tables of words rather than regular
 //! expressions: they run on every write and must cost microseconds.
 
+use std::sync::LazyLock;
+
+use aho_corasick::packed::{Config, MatchKind, Searcher};
 use serde::Serialize;
 
 use crate::pattern::Pattern;
@@ -90,8 +93,9 @@ const SHAPES: [Shape; 22] = [
 /// Text that looks like an API key, a private key or a token.
 pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
     let mut looked_at = 0;
+    let lowered = text.as_bytes().to_ascii_lowercase();
     // One pass over the text finds the few lines that are worth a closer look.
-    while let Some(hit) = find_hint(text.as_bytes(), looked_at) {
+    while let Some(hit) = find_hint(&lowered[looked_at..]).map(|hit| looked_at + hit) {
         let start = text[..hit].rfind('\n').map_or(0, |newline| newline + 1);
         let end = text[hit..].find('\n').map_or(text.len(), |newline| hit + newline);
         looked_at = end;
@@ -121,57 +125,18 @@ const HINTS: [&str; SHAPES.len() + SECRET_NAMES.len() + 1] = {
     words
 };
 
-/// Hints are told apart in so many groups before one is compared in full.
-const GROUPS: usize = 16;
+/// Finds hints in text that was lowered, many bytes at a time; none on a processor that cannot.
+static HINT_SEARCH: LazyLock<Option<Searcher>> = LazyLock::new(|| {
+    let words = HINTS.map(str::to_ascii_lowercase);
+    Config::new().match_kind(MatchKind::LeftmostFirst).builder().extend(words).build()
+});
 
-/// For each byte: which groups have a hint with it as the first, the second and the third byte, each place with its own bits.
-const BEGINNINGS: [u64; 256] = {
-    let mut table = [0; 256];
-    let mut index = 0;
-    while index < HINTS.len() {
-        let mut place = 0;
-        while place < 3 {
-            let byte = HINTS[index].as_bytes()[place];
-            let group = 1 << (index % GROUPS + place * GROUPS);
-            table[byte.to_ascii_lowercase() as usize] |= group;
-            table[byte.to_ascii_uppercase() as usize] |= group;
-            place += 1;
-        }
-        index += 1;
+/// The first place in lowered text where a hint stands.
+fn find_hint(lowered: &[u8]) -> Option<usize> {
+    match &*HINT_SEARCH {
+        Some(search) => search.find(lowered).map(|hit| hit.start()),
+        None => HINTS.iter().filter_map(|word| memchr::memmem::find(lowered, word.to_ascii_lowercase().as_bytes())).min(),
     }
-    table
-};
-
-/// The groups of which a hint may begin with the bytes that were looked up.
-fn beginning(first: u64, second: u64, third: u64) -> u16 {
-    const { assert!(GROUPS == u16::BITS as usize) };
-    (first & second >> GROUPS & third >> (2 * GROUPS)) as u16
-}
-
-/// So many places are looked at before anyone asks whether a hint begins at one of them.
-const AT_ONCE: usize = 16;
-
-/// The next place where a hint stands. Each byte is looked up once, and no step waits for the one before it, as those of an
-/// automaton do.
-fn find_hint(text: &[u8], from: usize) -> Option<usize> {
-    let look_up = |byte: &u8| BEGINNINGS[usize::from(*byte)];
-    let begins = |w: &[u8]| beginning(look_up(&w[0]), look_up(&w[1]), look_up(&w[2])) != 0;
-    let stands =
-        |at: &usize| HINTS.iter().any(|word| text[*at..].get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word.as_bytes())));
-    let mut at = from;
-    while let Some(part) = text.get(at..at + AT_ONCE + 2) {
-        let mut found = [0; AT_ONCE + 2];
-        found.iter_mut().zip(part).for_each(|(slot, byte)| *slot = look_up(byte));
-        let any = (0..AT_ONCE).fold(0, |any, i| any | beginning(found[i], found[i + 1], found[i + 2]));
-        if any != 0
-            && let Some(hit) = (at..at + AT_ONCE).filter(|at| begins(&text[*at..*at + 3])).find(stands)
-        {
-            return Some(hit);
-        }
-        at += AT_ONCE;
-    }
-    let rest = text.get(at..)?.windows(3).enumerate();
-    rest.filter(|(_, window)| begins(window)).map(|(behind, _)| at + behind).find(stands)
 }
 
 fn credential_in(line: &str) -> Option<(&'static str, &str)> {
@@ -317,21 +282,21 @@ mod tests {
 
     #[test]
     fn every_hint_is_found_wherever_it_stands() {
-        assert!(HINTS.iter().all(|word| word.len() >= 3));
+        let find = |text: &str| find_hint(&text.as_bytes().to_ascii_lowercase());
         for word in HINTS {
             let whole = HINTS.iter().all(|other| *other == word || !word.starts_with(other));
             for (case, text) in [word.to_owned(), word.to_uppercase(), word.to_lowercase()].into_iter().enumerate() {
                 for before in 0..25 {
                     let text = format!("{}{text}", "xs".repeat(before));
-                    assert_eq!(find_hint(text.as_bytes(), 0), Some(before * 2), "{text} {case}");
-                    assert_eq!(find_hint(format!("{text} 一 and more behind it").as_bytes(), 0), Some(before * 2), "{text} {case}");
-                    assert!(!whole || find_hint(text.as_bytes(), before * 2 + 1).is_none(), "{text}");
-                    assert!(!whole || find_hint(&text.as_bytes()[..text.len() - 1], 0).is_none(), "{text}");
+                    assert_eq!(find(&text), Some(before * 2), "{text} {case}");
+                    assert_eq!(find(&format!("{text} 一 and more behind it")), Some(before * 2), "{text} {case}");
+                    let cut = text.floor_char_boundary(text.len() - 1);
+                    assert!(!whole || find(&text[..cut]).is_none(), "{text}");
                 }
             }
         }
-        assert_eq!(find_hint("一 passwor and secre, sk, ap".as_bytes(), 0), None);
-        assert_eq!(find_hint(b"", 0), None);
+        assert_eq!(find("一 passwor and secre, sk, ap"), None);
+        assert_eq!(find(""), None);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) fn take_apart(record: &Record) -> (String, Vec<Option<Vec<u8>>>) {
     let op = |o: &RecordOp| BodyOp {
         op: o.op,
         path: o.path.clone(),
-        class: o.class.clone(),
+        class: o.class.to_string(),
         base: o.base.clone(),
         version: o.version.clone(),
         len: o.len,
@@ -80,7 +80,7 @@ pub(crate) fn put_together(
         let record = RecordOp {
             op: o.op,
             path: o.path,
-            class: o.class,
+            class: o.class.into(),
             base: o.base,
             version: o.version,
             len: o.len,

@@ -135,11 +135,11 @@ impl Store {
         let new_op = |op, version, len| RecordOp {
             op,
             path: path.as_str().to_owned(),
-            class: class.as_str().to_owned(),
+            class: class.as_str().into(),
             base: base.clone(),
             version,
             len,
-            last: head.map(|h| h.at.to_string()),
+            last: head.map(|h| h.at.text()),
             text: None,
             base64: None,
         };

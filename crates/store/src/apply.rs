@@ -218,13 +218,19 @@ impl Store {
         });
     }
 
+    /// Whether this process has journalled what stands before a place, and no thread of it is about to sync.
+    pub(crate) fn writes_alone(&self, at: Position) -> bool {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.as_ref().is_some_and(|own| own.end == at) && !self.sync_lock.is_wanted_here()
+    }
+
     /// Records are about to be put in place up to an end: which of them this process has journalled itself and nobody has begun
     /// to put in place. Whoever does so after this has to look whether it was begun. Only under the apply lock.
     fn begin(&self, records: &[Journalled], end: Position, known: &Known) -> Result<Option<Range<Position>>> {
         let taken = {
             let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
             let taken = own.take();
-            *own = taken.clone().filter(|taken| end < taken.end).map(|taken| end.max(taken.start)..taken.end);
+            *own = taken.clone().map(|taken| end.clamp(taken.start, taken.end)..taken.end);
             taken
         };
         // Where no one knows how far files are in place, others may have written them.

@@ -84,11 +84,11 @@ impl Store {
             let op = RecordOp {
                 op: if bytes.is_some() { OpKind::Write } else { OpKind::Remove },
                 path: text,
-                class: head.class.as_str().to_owned(),
+                class: head.class.as_str().into(),
                 base: Some(head.version),
                 version: Version::of(bytes.as_deref().unwrap_or_default()),
                 len: bytes.as_ref().map_or(0, |bytes| bytes.len() as u64),
-                last: Some(head.at.to_string()),
+                last: Some(head.at.text()),
                 text: None,
                 base64: None,
             };

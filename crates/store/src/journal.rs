@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use smol_str::{SmolStr, SmolStrBuilder};
+
 use crate::archive;
 use crate::disk::Disk;
 use crate::error::{Result, StoreError};
@@ -27,11 +29,20 @@ impl Position {
         let (segment, offset) = text.split_once(':')?;
         Some(Position { segment: segment.parse().ok()?, offset: offset.parse().ok()? })
     }
+
+    /// As records tell it.
+    pub fn text(self) -> SmolStr {
+        let mut text = SmolStrBuilder::new();
+        text.push_str(itoa::Buffer::new().format(self.segment));
+        text.push(':');
+        text.push_str(itoa::Buffer::new().format(self.offset));
+        text.finish()
+    }
 }
 
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.segment, self.offset)
+        f.write_str(&self.text())
     }
 }
 
@@ -137,6 +148,14 @@ impl Journal {
         }
         self.with_growing(at.segment, |s| s.write(&self.disk, at.offset, line))?;
         Ok((at, Position { segment: at.segment, offset: at.offset + line.len() as u64 }))
+    }
+
+    /// Lets the disk begin with a record before its sync is asked for.
+    pub fn begin_writing(&self, from: Position, to: Position) {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(segment) = cache.growing.as_ref().filter(|segment| segment.number == from.segment && from.segment == to.segment) {
+            segment.begin_writing(from.offset, to.offset);
+        }
     }
 
     /// Hands a segment to the disk. The handle stays open: an error of the disk is told once to every

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, Listing, ProjectPath, first_line, may_continue_credential, merge_keyed};
+use smol_str::SmolStr;
 
 use crate::adopt::{Adopted, Noticed};
 use crate::change::{Change, Expect, Op};
@@ -541,7 +542,7 @@ fn length(head: Option<&Head>) -> u64 {
 fn above_or_below<'f>(files: &'f BTreeMap<ProjectPath, Now>, path: &ProjectPath) -> Option<&'f ProjectPath> {
     let parents = path.as_str().match_indices('/').map(|(at, _)| &path.as_str()[..at]);
     let above = parents.filter_map(|parent| files.get_key_value(parent)).map(|(other, _)| other).next();
-    let folder = format!("{path}/");
+    let folder = [path.as_str(), "/"].concat();
     let next = || files.range::<str, _>((Bound::Included(folder.as_str()), Bound::Unbounded)).next();
     above.or_else(|| next().map(|(other, _)| other).filter(|other| other.as_str().starts_with(&folder)))
 }
@@ -580,11 +581,11 @@ impl Now {
         let record = RecordOp {
             op,
             path: path.as_str().to_owned(),
-            class: self.class.as_str().to_owned(),
+            class: SmolStr::new_static(self.class.as_str()),
             base: base.map(|b| b.version.clone()),
             version: version.clone(),
             len,
-            last: self.head.as_ref().filter(|h| h.seq > 0).map(|h| h.at.to_string()),
+            last: self.head.as_ref().filter(|h| h.seq > 0).map(|h| h.at.text()),
             text: None,
             base64: None,
         };
@@ -611,7 +612,7 @@ impl Now {
         RecordOp {
             op: OpKind::Keep,
             path: path.as_str().to_owned(),
-            class: self.class.as_str().to_owned(),
+            class: SmolStr::new_static(self.class.as_str()),
             base: self.version().cloned(),
             version: Version::of(&bytes),
             len: bytes.len() as u64,

@@ -113,6 +113,12 @@ impl KernelLock {
         Ok(held.file.is_some().then_some(held))
     }
 
+    /// Whether a thread of this process holds it or waits for it.
+    pub fn is_wanted_here(&self) -> bool {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.taken || queue.waiting > 0
+    }
+
     fn leave(&self) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.taken = false;

@@ -458,19 +458,23 @@ impl Store {
         for mut record in records {
             record.seq = tail.seq + 1;
             record.prev.clone_from(&tail.sum);
-            record.synced = look.synced.map(|at| at.to_string());
+            record.synced = look.synced.map(Position::text);
             for op in &mut record.ops {
                 if let Some(at) = places.get(&op.path) {
-                    op.last = Some(at.to_string());
+                    op.last = Some(at.text());
                 }
             }
-            let (line, sum) = record.encode();
-            let (start, end) = self.journal.append(tail.at, &line)?;
+            let encoded = record.encode();
+            let (start, end) = self.journal.append(tail.at, encoded.line())?;
+            // Where many write, one sync takes the records of all to the disk, and none should begin before it.
+            if self.writes_alone(before.at) {
+                self.journal.begin_writing(start, end);
+            }
             for op in record.ops.iter().filter(|o| several && o.op != OpKind::Keep) {
                 places.insert(op.path.clone(), start);
             }
-            tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: sum.clone() };
-            record.sum = sum;
+            tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: encoded.sum.clone() };
+            record.sum = encoded.sum;
             written.push(Journalled { at: start, end: tail.clone(), record: Arc::new(record) });
         }
         self.live()?.set_tail(&self.disk, &tail)?;

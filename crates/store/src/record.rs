@@ -5,12 +5,12 @@
 //! unknown fields survive.
 
 use std::borrow::Cow;
-use std::io::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use quipu_contract::Actor;
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 
 use crate::version::Version;
 
@@ -135,7 +135,7 @@ impl OpKind {
 pub struct RecordOp {
     pub op: OpKind,
     pub path: String,
-    pub class: String,
+    pub class: SmolStr,
     /// The version it was based on; none for a new file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Version>,
@@ -144,7 +144,7 @@ pub struct RecordOp {
     pub len: u64,
     /// Where the journal's record before this one about this file stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<String>,
+    pub last: Option<SmolStr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Bytes that are not UTF-8.
@@ -179,7 +179,8 @@ impl RecordOp {
         write_field(line, "class", class);
         base.iter().for_each(|base| write_field(line, "base", base.as_str()));
         write_field(line, "version", version.as_str());
-        write!(line, ",\"len\":{len}")?;
+        line.extend_from_slice(b",\"len\":");
+        write_number(line, *len);
         last.iter().for_each(|last| write_field(line, "last", last));
         text.iter().for_each(|text| write_field(line, "text", text));
         base64.iter().for_each(|coded| write_field(line, "base64", coded));
@@ -242,7 +243,7 @@ pub struct Record {
     /// How far the journal was synced when this was written: proof, after a power cut, that damage
     /// before that place is damage and not a tail that was never written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub synced: Option<String>,
+    pub synced: Option<SmolStr>,
     /// It was made in another working copy: what it adopted there is not on this disk.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub elsewhere: bool,
@@ -251,17 +252,33 @@ pub struct Record {
     pub sum: String,
 }
 
+/// A record as it stands in the journal.
+pub(crate) struct Encoded {
+    bytes: Vec<u8>,
+    begin: usize,
+    pub sum: String,
+}
+
+impl Encoded {
+    pub fn line(&self) -> &[u8] {
+        &self.bytes[self.begin..]
+    }
+}
+
 impl Record {
     /// The line, newline included, and its sum.
-    pub(crate) fn encode(&self) -> (Vec<u8>, String) {
+    pub(crate) fn encode(&self) -> Encoded {
         let payload: usize = self.ops.iter().map(|op| 256 + op.text.as_ref().or(op.base64.as_ref()).map_or(0, String::len)).sum();
-        let mut line = Vec::with_capacity(512 + payload + payload / 8);
-        self.write_fields(&mut line).expect("a record has only strings and numbers");
-        let sum = checksum(&self.prev, &line);
-        line.extend_from_slice(b",\"sum\":\"");
-        line.extend_from_slice(sum.as_bytes());
-        line.extend_from_slice(b"\"}\n");
-        (line, sum)
+        let mut bytes = Vec::with_capacity(512 + payload + payload / 8);
+        // The sum is made of the sum before it and the line. Where they stand in one piece, several parts of them are hashed at once.
+        bytes.extend_from_slice(self.prev.as_bytes());
+        let begin = bytes.len();
+        self.write_fields(&mut bytes).expect("a record has only strings and numbers");
+        let sum = as_sum(&blake3::hash(&bytes));
+        bytes.extend_from_slice(b",\"sum\":\"");
+        bytes.extend_from_slice(sum.as_bytes());
+        bytes.extend_from_slice(b"\"}\n");
+        Encoded { bytes, begin, sum }
     }
 
     /// Everything but the sum and the closing brace, as serde would write it. Each commit waits for this, and what is
@@ -269,7 +286,10 @@ impl Record {
     fn write_fields(&self, line: &mut Vec<u8>) -> std::io::Result<()> {
         // Every field by name: one that is added and not written does not compile.
         let Record { v, seq, id, at, kind, who, why, key, asked, note, ops, lease, synced, elsewhere, prev, sum: _ } = self;
-        write!(line, "{{\"v\":{v},\"seq\":{seq}")?;
+        line.extend_from_slice(b"{\"v\":");
+        write_number(line, u64::from(*v));
+        line.extend_from_slice(b",\"seq\":");
+        write_number(line, *seq);
         write_field(line, "id", id);
         write_field(line, "at", at);
         write_field(line, "kind", kind.as_str());
@@ -322,6 +342,10 @@ impl Record {
     }
 }
 
+fn write_number(line: &mut Vec<u8>, number: u64) {
+    line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
 fn write_field(line: &mut Vec<u8>, name: &str, value: &str) {
     line.extend_from_slice(b",\"");
     line.extend_from_slice(name.as_bytes());
@@ -332,31 +356,37 @@ fn write_field(line: &mut Vec<u8>, name: &str, value: &str) {
 
 /// The inside of a JSON string. Stretches without anything to escape, which is nearly all of a text, are copied whole.
 fn write_escaped(line: &mut Vec<u8>, text: &[u8]) {
-    const STRETCH: usize = 32;
-    let special = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
-    for stretch in text.chunks(STRETCH) {
-        if !stretch.iter().fold(false, |any, byte| any | special(*byte)) {
-            line.extend_from_slice(stretch);
-            continue;
-        }
-        for byte in stretch {
-            match byte {
-                b'"' => line.extend_from_slice(b"\\\""),
-                b'\\' => line.extend_from_slice(b"\\\\"),
-                b'\n' => line.extend_from_slice(b"\\n"),
-                b'\t' => line.extend_from_slice(b"\\t"),
-                b'\r' => line.extend_from_slice(b"\\r"),
-                0x08 => line.extend_from_slice(b"\\b"),
-                0x0c => line.extend_from_slice(b"\\f"),
-                byte if *byte < b' ' => {
-                    let digits = b"0123456789abcdef";
-                    line.extend_from_slice(b"\\u00");
-                    line.extend([digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]);
-                }
-                byte => line.push(*byte),
+    let mut rest = text;
+    loop {
+        let (plain, behind) = rest.split_at(plain_length(rest));
+        line.extend_from_slice(plain);
+        let Some((byte, behind)) = behind.split_first() else { return };
+        match byte {
+            b'"' => line.extend_from_slice(b"\\\""),
+            b'\\' => line.extend_from_slice(b"\\\\"),
+            b'\n' => line.extend_from_slice(b"\\n"),
+            b'\t' => line.extend_from_slice(b"\\t"),
+            b'\r' => line.extend_from_slice(b"\\r"),
+            0x08 => line.extend_from_slice(b"\\b"),
+            0x0c => line.extend_from_slice(b"\\f"),
+            byte => {
+                let digits = b"0123456789abcdef";
+                line.extend_from_slice(b"\\u00");
+                line.extend([digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]);
             }
         }
+        rest = behind;
     }
+}
+
+/// How many bytes a text begins with that JSON takes as they are.
+fn plain_length(text: &[u8]) -> usize {
+    const STRETCH: usize = 32;
+    let special = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
+    // Asked of many bytes at once, it needs no step for each.
+    let stretches = text.chunks(STRETCH).take_while(|stretch| !stretch.iter().fold(false, |any, byte| any | special(byte)));
+    let plain = stretches.map(<[u8]>::len).sum();
+    plain + text[plain..].iter().take(STRETCH).position(special).unwrap_or(0)
 }
 
 /// Why a line is not a record for this Quipu.
@@ -409,7 +439,11 @@ fn checksum(prev: &str, body: &[u8]) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(prev.as_bytes());
     hasher.update(body);
-    hasher.finalize().to_hex()[..ROOT_SUM.len()].to_owned()
+    as_sum(&hasher.finalize())
+}
+
+fn as_sum(hash: &blake3::Hash) -> String {
+    hash.to_hex()[..ROOT_SUM.len()].to_owned()
 }
 
 #[cfg(test)]
@@ -450,9 +484,9 @@ mod tests {
 
     #[test]
     fn a_record_survives_its_line() {
-        let (line, sum) = record().encode();
-        let read = Record::decode(line.strip_suffix(b"\n").unwrap()).unwrap();
-        assert_eq!(read, Record { sum, ..record() });
+        let encoded = record().encode();
+        let read = Record::decode(encoded.line().strip_suffix(b"\n").unwrap()).unwrap();
+        assert_eq!(read, Record { sum: encoded.sum, ..record() });
         assert_eq!(read.ops[0].bytes(), "行一\n\"quoted\"".as_bytes());
         assert_eq!(read.ops[1].bytes(), [0xff, 0]);
     }
@@ -484,15 +518,16 @@ mod tests {
         for record in [record(), odd, bare] {
             let mut whole = serde_json::to_vec(&record).unwrap();
             whole.pop();
-            let (line, sum) = record.encode();
-            assert_eq!(String::from_utf8(line).unwrap(), format!("{},\"sum\":\"{sum}\"}}\n", String::from_utf8(whole).unwrap()));
+            let sum = checksum(&record.prev, &whole);
+            let written = String::from_utf8(record.encode().line().to_vec()).unwrap();
+            assert_eq!(written, format!("{},\"sum\":\"{sum}\"}}\n", String::from_utf8(whole).unwrap()));
         }
     }
 
     #[test]
     fn every_flipped_byte_is_noticed() {
-        let (line, _) = record().encode();
-        let line = line.strip_suffix(b"\n").unwrap();
+        let encoded = record().encode();
+        let line = encoded.line().strip_suffix(b"\n").unwrap();
         for index in 0..line.len() {
             let mut flipped = line.to_vec();
             flipped[index] ^= 1;

@@ -317,7 +317,7 @@ impl Store {
             for op in record.ops.iter_mut().filter(|o| o.op != OpKind::Keep) {
                 let path = ProjectPath::parse(&op.path)
                     .map_err(|e| StoreError::refused(format!("the shared log names a file that may not be: {e}"), "quipu doctor"))?;
-                op.last = look.head(self, &path)?.0.filter(|h| h.seq > 0).map(|h| h.at.to_string());
+                op.last = look.head(self, &path)?.0.filter(|h| h.seq > 0).map(|h| h.at.text());
             }
             replicated.push(record);
         }

@@ -117,7 +117,7 @@ impl Store {
                 RecordOp {
                     op: OpKind::Keep,
                     path,
-                    class: String::new(),
+                    class: "".into(),
                     base: None,
                     version: Version::of(&kept),
                     len: kept.len() as u64,

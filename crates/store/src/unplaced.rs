@@ -338,9 +338,10 @@ mod tests {
             (Vec::new(), Tail { at: Position { segment: 3, offset: 70 }, seq: 9, wall_us: 0, sum: ROOT_SUM.into() });
         for mut record in records {
             (record.seq, record.prev) = (tail.seq + 1, tail.sum);
-            let (line, sum) = record.encode();
-            lines.extend(&line);
-            tail = Tail { at: Position { segment: 3, offset: tail.at.offset + line.len() as u64 }, seq: record.seq, wall_us: 0, sum };
+            let encoded = record.encode();
+            lines.extend(encoded.line());
+            let at = Position { segment: 3, offset: tail.at.offset + encoded.line().len() as u64 };
+            tail = Tail { at, seq: record.seq, wall_us: 0, sum: encoded.sum };
         }
         (lines, tail)
     }

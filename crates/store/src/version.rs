@@ -6,11 +6,12 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 
-/// Names one state of one file.
+/// Names one state of one file. It is copied about with every head and record, which costs nothing while it is short.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Version(String);
+pub struct Version(SmolStr);
 
 impl Version {
     pub fn of(bytes: &[u8]) -> Version {
@@ -27,12 +28,12 @@ impl Version {
 
     /// Any text: a version that never existed simply matches nothing.
     pub fn parse(text: &str) -> Version {
-        Version(text.trim().to_owned())
+        Version(text.trim().into())
     }
 
     /// What a file has that is not there. A writer who expects it makes the file.
     pub fn none() -> Version {
-        Version("none".to_owned())
+        Version(SmolStr::new_static("none"))
     }
 
     /// The version, if it is one of a file that is there.
@@ -46,8 +47,8 @@ impl Version {
 }
 
 /// 64 bits tell versions of one file apart; the journal's chain has the full hash.
-fn short(hash: &blake3::Hash) -> String {
-    hash.to_hex()[..16].to_owned()
+fn short(hash: &blake3::Hash) -> SmolStr {
+    SmolStr::new(&hash.to_hex()[..16])
 }
 
 impl fmt::Display for Version {

@@ -114,7 +114,7 @@ impl Work for Meet<'_> {
     type Out = ();
 
     #[inline(always)]
-    fn work<W: Width>(self, lanes: W) {
+    fn work<W: Width>(self, _: W) {
         let Self { network, fresh, met } = self;
         let [project, first @ ..] = &network.matrices[..] else { unreachable!("the shapes were checked") };
         let [bias, gain, shift, ..] = &network.vectors[..] else { unreachable!("the lengths were checked") };
@@ -122,7 +122,7 @@ impl Work for Meet<'_> {
         for (piece, row) in fresh.iter().zip(pieces.chunks_exact_mut(WIDTH)) {
             network.unpack(*piece, row);
         }
-        let mut projected = project.apply(lanes, &pieces);
+        let mut projected = project.apply(&pieces);
         for row in projected.chunks_exact_mut(BRANCHES) {
             add(row, bias);
             layer_norm(row, gain, shift);
@@ -137,7 +137,7 @@ impl Work for Meet<'_> {
         for (branch, (width, _)) in WINDOWS.iter().enumerate() {
             let from = branch * BRANCH;
             let whole = Whole::round(BRANCH, projected.chunks_exact(BRANCHES).map(|row| &row[from..from + BRANCH]));
-            first[branch].each_tile(lanes, &whole, |step, row, column, tile| {
+            first[branch].each_tile(&whole, &mut |step, row, column, tile| {
                 kept[row * KEPT + start + step * BRANCH + column..][..TILE].copy_from_slice(tile);
             });
             start += width * BRANCH;
@@ -158,7 +158,7 @@ impl Work for Encode<'_> {
     type Out = Vec<f32>;
 
     #[inline(always)]
-    fn work<W: Width>(self, lanes: W) -> Vec<f32> {
+    fn work<W: Width>(self, _: W) -> Vec<f32> {
         let Self { network, texts, met } = self;
         let [_, first @ .., into, d0, p1, d1, d2, p3, d3, rotation] = &network.matrices[..] else {
             unreachable!("the shapes were checked")
@@ -199,7 +199,7 @@ impl Work for Encode<'_> {
         for (branch, (_, left)) in WINDOWS.iter().enumerate() {
             let from = branch * BRANCH;
             let whole = Whole::round(BRANCH, once.chunks_exact(BRANCHES).map(|row| &row[from..from + BRANCH]));
-            first[3 + branch].each_tile(lanes, &whole, |step, row, column, tile| {
+            first[3 + branch].each_tile(&whole, &mut |step, row, column, tile| {
                 let (begin, end) = ends[row];
                 if let Some(there) = (row + left).checked_sub(step).filter(|there| (begin..end).contains(there)) {
                     add(&mut features[there * FEATURES + WIDTH + from + column..][..TILE], tile);
@@ -220,21 +220,21 @@ impl Work for Encode<'_> {
                 add(sum, row);
             }
         }
-        let mut mean = into.apply(lanes, &sums);
+        let mut mean = into.apply(&sums);
         for (text, mean) in texts.iter().zip(mean.chunks_exact_mut(WIDTH)) {
             let pieces = text.len() as f32;
             let root = pieces.sqrt();
             mean.iter_mut().zip(into_bias).for_each(|(value, bias)| *value = (*value + pieces * bias) / root);
         }
-        let y0 = positive(d0.apply(lanes, &mean));
-        let mut y1 = p1.apply(lanes, &mean);
-        d1.multiply(lanes, &y0, &mut y1);
+        let y0 = positive(d0.apply(&mean));
+        let mut y1 = p1.apply(&mean);
+        d1.multiply(&y0, &mut y1);
         let y1 = positive(y1);
-        let y2 = positive(d2.apply(lanes, &y1));
-        let mut last = p3.apply(lanes, &y1);
-        d3.multiply(lanes, &y2, &mut last);
+        let y2 = positive(d2.apply(&y1));
+        let mut last = p3.apply(&y1);
+        d3.multiply(&y2, &mut last);
         last.iter_mut().for_each(|value| *value = value.tanh());
-        rotation.apply(lanes, &last)
+        rotation.apply(&last)
     }
 }
 

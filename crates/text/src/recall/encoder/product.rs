@@ -4,7 +4,7 @@
 //! so that both stay in the nearest cache and every result is written in whole lines. A few rows meet the columns
 //! where they lie, each widened in a register.
 
-use super::super::wide::{Width, most};
+use super::super::wide::{Width, Work, most, wide};
 use super::{floats, take, take_numbers};
 
 /// Activations are rounded to whole numbers of at most this size. With weights of at most 127 and
@@ -68,20 +68,10 @@ impl<'b> Matrix<'b> {
 
     /// The product of each row of `input` with each part of the columns that is as long as it, in tiles:
     /// `each(part, row, first column, values)`. Whole numbers: which way is taken shows in no bit.
-    #[inline(always)]
-    pub fn each_tile<W: Width>(&self, width: W, input: &Whole, mut each: impl FnMut(usize, usize, usize, &[f32; TILE])) {
-        let depth = input.depth;
-        let parts = self.rows / depth;
-        if input.steps.len() <= FEW {
-            self.few_rows(width, input, parts, &mut each);
-        } else {
-            let mut wide = vec![0i16; TILE * depth];
-            for part in 0..parts {
-                for first in (0..self.columns).step_by(TILE) {
-                    self.many_rows(width, input, first, part, &mut wide, &mut each);
-                }
-            }
-        }
+    ///
+    /// It is compiled once for each kind of processor, whoever asks: the compiler takes longer for it than for all the rest.
+    pub fn each_tile(&self, input: &Whole, each: &mut Each<'_>) {
+        wide(Tiles { matrix: self, input, each });
     }
 
     /// A part of a column.
@@ -93,7 +83,7 @@ impl<'b> Matrix<'b> {
     /// One question: its rows meet the columns where those lie, in the order of memory. What comes next is fetched meanwhile: the weights of
     /// all layers are more than the near caches hold.
     #[inline(always)]
-    fn few_rows<W: Width>(&self, width: W, input: &Whole, parts: usize, each: &mut impl FnMut(usize, usize, usize, &[f32; TILE])) {
+    fn few_rows<W: Width>(&self, width: W, input: &Whole, parts: usize, each: &mut Each<'_>) {
         let count = input.steps.len();
         // Rows that meet a column together: groups about as large as each other.
         let group = count.div_ceil(count.div_ceil(W::ROWS).max(1));
@@ -137,15 +127,7 @@ impl<'b> Matrix<'b> {
     }
 
     #[inline(always)]
-    fn many_rows<W: Width>(
-        &self,
-        width: W,
-        input: &Whole,
-        first: usize,
-        part: usize,
-        wide: &mut [i16],
-        each: &mut impl FnMut(usize, usize, usize, &[f32; TILE]),
-    ) {
+    fn many_rows<W: Width>(&self, width: W, input: &Whole, first: usize, part: usize, wide: &mut [i16], each: &mut Each<'_>) {
         let depth = input.depth;
         for (at, wide) in wide.chunks_exact_mut(depth).enumerate() {
             let start = (first + at) * self.rows + part * depth;
@@ -185,19 +167,48 @@ impl<'b> Matrix<'b> {
 
     /// `input × self`, added to `out`; both are row after row.
     #[inline(always)]
-    pub fn multiply<W: Width>(&self, width: W, input: &[f32], out: &mut [f32]) {
+    pub fn multiply(&self, input: &[f32], out: &mut [f32]) {
         let whole = Whole::round(self.rows, input.chunks_exact(self.rows));
-        self.each_tile(width, &whole, |_, row, column, tile| {
+        self.each_tile(&whole, &mut |_, row, column, tile| {
             let out = &mut out[row * self.columns + column..][..TILE];
             out.iter_mut().zip(tile).for_each(|(out, value)| *out += value);
         });
     }
 
     #[inline(always)]
-    pub fn apply<W: Width>(&self, width: W, input: &[f32]) -> Vec<f32> {
+    pub fn apply(&self, input: &[f32]) -> Vec<f32> {
         let mut out = vec![0.0; input.len() / self.rows * self.columns];
-        self.multiply(width, input, &mut out);
+        self.multiply(input, &mut out);
         out
+    }
+}
+
+/// Takes a tile of products: the part of the columns, the row, the first column, the values.
+pub type Each<'e> = dyn FnMut(usize, usize, usize, &[f32; TILE]) + 'e;
+
+struct Tiles<'t, 'b, 'e> {
+    matrix: &'t Matrix<'b>,
+    input: &'t Whole,
+    each: &'t mut Each<'e>,
+}
+
+impl Work for Tiles<'_, '_, '_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn work<W: Width>(self, width: W) {
+        let Self { matrix, input, each } = self;
+        let depth = input.depth;
+        let parts = matrix.rows / depth;
+        if input.steps.len() <= FEW {
+            return matrix.few_rows(width, input, parts, each);
+        }
+        let mut wide = vec![0i16; TILE * depth];
+        for part in 0..parts {
+            for first in (0..matrix.columns).step_by(TILE) {
+                matrix.many_rows(width, input, first, part, &mut wide, each);
+            }
+        }
     }
 }
 
