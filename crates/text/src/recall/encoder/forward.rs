@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::super::wide::{Width, Work, dot, sum, wide};
-use super::product::{Matrix, TILE, Whole};
+use super::product::{Matrix, NOWHERE, Whole};
 use super::{floats, take, take_numbers};
 
 const WIDTH: usize = 512;
@@ -137,9 +137,9 @@ impl Work for Meet<'_> {
         for (branch, (width, _)) in WINDOWS.iter().enumerate() {
             let from = branch * BRANCH;
             let whole = Whole::round(BRANCH, projected.chunks_exact(BRANCHES).map(|row| &row[from..from + BRANCH]));
-            first[branch].each_tile(&whole, &mut |step, row, column, tile| {
-                kept[row * KEPT + start + step * BRANCH + column..][..TILE].copy_from_slice(tile);
-            });
+            let starts: Vec<usize> =
+                (0..*width).flat_map(|step| (0..fresh.len()).map(move |row| row * KEPT + start + step * BRANCH)).collect();
+            first[branch].add_products(&whole, &starts, kept);
             start += width * BRANCH;
         }
         let place = before / KEPT;
@@ -196,15 +196,16 @@ impl Work for Encode<'_> {
             end += text.len();
             ends.extend((begin..end).map(|_| (begin, end)));
         }
-        for (branch, (_, left)) in WINDOWS.iter().enumerate() {
+        for (branch, (width, left)) in WINDOWS.iter().enumerate() {
             let from = branch * BRANCH;
             let whole = Whole::round(BRANCH, once.chunks_exact(BRANCHES).map(|row| &row[from..from + BRANCH]));
-            first[3 + branch].each_tile(&whole, &mut |step, row, column, tile| {
+            let start = |step: usize, row: usize| {
                 let (begin, end) = ends[row];
-                if let Some(there) = (row + left).checked_sub(step).filter(|there| (begin..end).contains(there)) {
-                    add(&mut features[there * FEATURES + WIDTH + from + column..][..TILE], tile);
-                }
-            });
+                let there = (row + left).checked_sub(step).filter(|there| (begin..end).contains(there));
+                there.map_or(NOWHERE, |there| there * FEATURES + WIDTH + from)
+            };
+            let starts: Vec<usize> = (0..*width).flat_map(|step| (0..places).map(move |row| start(step, row))).collect();
+            first[3 + branch].add_products(&whole, &starts, &mut features);
             for (row, once) in features.chunks_exact_mut(FEATURES).zip(once.chunks_exact(BRANCHES)) {
                 let row = &mut row[WIDTH + from..][..BRANCH];
                 add(row, &biases[3 + branch]);

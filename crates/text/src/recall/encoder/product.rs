@@ -66,12 +66,13 @@ impl<'b> Matrix<'b> {
         Some(Self { rows, columns, scales, codes })
     }
 
-    /// The product of each row of `input` with each part of the columns that is as long as it, in tiles:
-    /// `each(part, row, first column, values)`. Whole numbers: which way is taken shows in no bit.
+    /// Adds to `out` the product of each row of `input` with each part of the columns that is as long as it. `starts` says for each part and
+    /// each row where its columns begin there; [`NOWHERE`] leaves it out. Parts are added in their order, and a product is a whole
+    /// number: which way is taken shows in no bit.
     ///
     /// It is compiled once for each kind of processor, whoever asks: the compiler takes longer for it than for all the rest.
-    pub fn each_tile(&self, input: &Whole, each: &mut Each<'_>) {
-        wide(Tiles { matrix: self, input, each });
+    pub fn add_products(&self, input: &Whole, starts: &[usize], out: &mut [f32]) {
+        wide(Products { matrix: self, input, sink: Sink { starts, out } });
     }
 
     /// A part of a column.
@@ -83,7 +84,7 @@ impl<'b> Matrix<'b> {
     /// One question: its rows meet the columns where those lie, in the order of memory. What comes next is fetched meanwhile: the weights of
     /// all layers are more than the near caches hold.
     #[inline(always)]
-    fn few_rows<W: Width>(&self, width: W, input: &Whole, parts: usize, each: &mut Each<'_>) {
+    fn few_rows<W: Width>(&self, width: W, input: &Whole, parts: usize, sink: &mut Sink<'_>) {
         let count = input.steps.len();
         // Rows that meet a column together: groups about as large as each other.
         let group = count.div_ceil(count.div_ceil(W::ROWS).max(1));
@@ -120,14 +121,14 @@ impl<'b> Matrix<'b> {
             for (part, tiles) in tiles[..parts].iter_mut().enumerate() {
                 for (at, tile) in tiles[..count].iter_mut().enumerate() {
                     scale(tile, input.steps[at], &self.scales[first..first + TILE]);
-                    each(part, at, first, tile);
+                    sink.add(part * count + at, first, tile);
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn many_rows<W: Width>(&self, width: W, input: &Whole, first: usize, part: usize, wide: &mut [i16], each: &mut Each<'_>) {
+    fn many_rows<W: Width>(&self, width: W, input: &Whole, first: usize, part: usize, wide: &mut [i16], sink: &mut Sink<'_>) {
         let depth = input.depth;
         for (at, wide) in wide.chunks_exact_mut(depth).enumerate() {
             let start = (first + at) * self.rows + part * depth;
@@ -138,7 +139,8 @@ impl<'b> Matrix<'b> {
         let column = |at: usize| &wide[at * depth..(at + 1) * depth];
         let row = |at: usize| &input.codes[at * depth..(at + 1) * depth];
         let scales = &self.scales[first..first + TILE];
-        let many = input.steps.len() / ROWS * ROWS;
+        let count = input.steps.len();
+        let many = count / ROWS * ROWS;
         for at in (0..many).step_by(ROWS) {
             let mut tiles = [[0.0f32; TILE]; ROWS];
             for pair in (0..TILE).step_by(2) {
@@ -150,10 +152,10 @@ impl<'b> Matrix<'b> {
             }
             for (place, tile) in tiles.iter_mut().enumerate() {
                 scale(tile, input.steps[at + place], scales);
-                each(part, at + place, first, tile);
+                sink.add(part * count + at + place, first, tile);
             }
         }
-        for at in many..input.steps.len() {
+        for at in many..count {
             let mut tile = [0.0f32; TILE];
             for four in (0..TILE).step_by(4) {
                 let columns = [column(four), column(four + 1), column(four + 2), column(four + 3)];
@@ -161,7 +163,7 @@ impl<'b> Matrix<'b> {
                 tile[four..four + 4].copy_from_slice(&sums.map(|sum| sum as f32));
             }
             scale(&mut tile, input.steps[at], scales);
-            each(part, at, first, &tile);
+            sink.add(part * count + at, first, &tile);
         }
     }
 
@@ -169,10 +171,8 @@ impl<'b> Matrix<'b> {
     #[inline(always)]
     pub fn multiply(&self, input: &[f32], out: &mut [f32]) {
         let whole = Whole::round(self.rows, input.chunks_exact(self.rows));
-        self.each_tile(&whole, &mut |_, row, column, tile| {
-            let out = &mut out[row * self.columns + column..][..TILE];
-            out.iter_mut().zip(tile).for_each(|(out, value)| *out += value);
-        });
+        let starts: Vec<usize> = (0..whole.steps.len()).map(|row| row * self.columns).collect();
+        self.add_products(&whole, &starts, out);
     }
 
     #[inline(always)]
@@ -183,30 +183,47 @@ impl<'b> Matrix<'b> {
     }
 }
 
-/// Takes a tile of products: the part of the columns, the row, the first column, the values.
-pub type Each<'e> = dyn FnMut(usize, usize, usize, &[f32; TILE]) + 'e;
+/// Where a product goes that no one wants.
+pub const NOWHERE: usize = usize::MAX;
 
-struct Tiles<'t, 'b, 'e> {
-    matrix: &'t Matrix<'b>,
-    input: &'t Whole,
-    each: &'t mut Each<'e>,
+/// What takes products.
+struct Sink<'s> {
+    starts: &'s [usize],
+    out: &'s mut [f32],
 }
 
-impl Work for Tiles<'_, '_, '_> {
+impl Sink<'_> {
+    #[inline(always)]
+    fn add(&mut self, which: usize, first: usize, tile: &[f32; TILE]) {
+        let start = self.starts[which];
+        if start != NOWHERE {
+            let out = &mut self.out[start + first..][..TILE];
+            out.iter_mut().zip(tile).for_each(|(out, value)| *out += value);
+        }
+    }
+}
+
+struct Products<'t, 'b> {
+    matrix: &'t Matrix<'b>,
+    input: &'t Whole,
+    sink: Sink<'t>,
+}
+
+impl Work for Products<'_, '_> {
     type Out = ();
 
     #[inline(always)]
     fn work<W: Width>(self, width: W) {
-        let Self { matrix, input, each } = self;
+        let Self { matrix, input, mut sink } = self;
         let depth = input.depth;
         let parts = matrix.rows / depth;
         if input.steps.len() <= FEW {
-            return matrix.few_rows(width, input, parts, each);
+            return matrix.few_rows(width, input, parts, &mut sink);
         }
         let mut wide = vec![0i16; TILE * depth];
         for part in 0..parts {
             for first in (0..matrix.columns).step_by(TILE) {
-                matrix.many_rows(width, input, first, part, &mut wide, each);
+                matrix.many_rows(width, input, first, part, &mut wide, &mut sink);
             }
         }
     }
