@@ -6,7 +6,8 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::packed::{Config, MatchKind, Searcher};
+use aho_corasick::AhoCorasick;
+use aho_corasick::packed::{Config, Searcher};
 use serde::Serialize;
 
 use crate::pattern::Pattern;
@@ -125,10 +126,19 @@ const HINTS: [&str; SHAPES.len() + SECRET_NAMES.len() + 1] = {
     words
 };
 
-/// Finds hints in text that was lowered, many bytes at a time; none on a processor that cannot.
-static HINT_SEARCH: LazyLock<Option<Searcher>> = LazyLock::new(|| {
+/// What finds hints in text that was lowered.
+enum HintSearch {
+    /// Many bytes at a time, on processors that can.
+    Packed(Searcher),
+    Automaton(AhoCorasick),
+}
+
+static HINT_SEARCH: LazyLock<HintSearch> = LazyLock::new(|| {
     let words = HINTS.map(str::to_ascii_lowercase);
-    Config::new().match_kind(MatchKind::LeftmostFirst).builder().extend(words).build()
+    match Config::new().builder().extend(&words).build() {
+        Some(packed) => HintSearch::Packed(packed),
+        None => HintSearch::Automaton(AhoCorasick::new(&words).expect("a few short words")),
+    }
 });
 
 /// The letters of ASCII lowered, eight bytes at a time: this crate is compiled to be small, and byte by byte this alone would take longer than
@@ -152,10 +162,11 @@ fn lowered(text: &[u8]) -> Vec<u8> {
 
 /// The first place in lowered text where a hint stands.
 fn find_hint(lowered: &[u8]) -> Option<usize> {
-    match &*HINT_SEARCH {
-        Some(search) => search.find(lowered).map(|hit| hit.start()),
-        None => HINTS.iter().filter_map(|word| memchr::memmem::find(lowered, word.to_ascii_lowercase().as_bytes())).min(),
-    }
+    let hit = match &*HINT_SEARCH {
+        HintSearch::Packed(search) => search.find(lowered),
+        HintSearch::Automaton(search) => search.find(lowered),
+    };
+    hit.map(|hit| hit.start())
 }
 
 fn credential_in(line: &str) -> Option<(&'static str, &str)> {
