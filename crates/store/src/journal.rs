@@ -244,6 +244,9 @@ impl Journal {
 
     /// The raw lines between two places.
     pub fn read_between(&self, from: Position, to: Position) -> Result<Vec<u8>> {
+        if from.segment == to.segment && from.offset < to.offset {
+            return self.with_growing(to.segment, |s| s.read_range(from.offset, to.offset));
+        }
         let mut bytes = Vec::new();
         for number in from.segment..=to.segment {
             let start = if number == from.segment { from.offset } else { 0 };

@@ -76,7 +76,8 @@ impl Store {
     /// The same by what this copy knows.
     pub(crate) fn judge_here(&self, change: &Change) -> Result<Judged<'_>> {
         let judge = || {
-            let held = self.append_lock.acquire()?;
+            self.open_heads_early()?;
+            let held = self.append_lock.acquire_doing(&|| self.catch_up_early(change))?;
             let look = self.look()?;
             self.judge_held(held, look, change)
         };

@@ -71,11 +71,38 @@ impl KernelLock {
     }
 
     pub fn acquire(&self) -> Result<Held<'_>> {
+        self.acquire_doing(&|| ())
+    }
+
+    /// Waits for the lock, and does something between two tries: what is done there need not be done while others wait.
+    pub fn acquire_doing(&self, meanwhile: &dyn Fn()) -> Result<Held<'_>> {
+        let done = || {
+            meanwhile();
+            false
+        };
         loop {
-            if let Some(held) = self.acquire_unless(&|| false)? {
+            if let Some(held) = self.acquire_unless(&done)? {
                 return Ok(held);
             }
         }
+    }
+
+    /// Whether somebody has the lock, for who would rather do without than wait.
+    pub fn is_taken(&self) -> Result<bool> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.taken {
+            return Ok(true);
+        }
+        queue.taken = true;
+        drop(queue);
+        let mut held = Held { lock: self, file: None };
+        let file = self.file()?;
+        match file.try_lock() {
+            Ok(()) => held.file = Some(file),
+            Err(TryLockError::WouldBlock) => return Ok(true),
+            Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock")(error)),
+        }
+        Ok(false)
     }
 
     /// Waits for the lock, or until it is no longer needed: another holder may do the work of all who wait.
@@ -89,28 +116,31 @@ impl KernelLock {
             return Err(self.busy("this process itself".into()));
         }
         queue.taken = true;
-        let known = queue.file.clone();
         drop(queue);
         // From here on the place in the queue is given up again, however this ends.
         let mut held = Held { lock: self, file: None };
         if !alone && done() {
             return Ok(None);
         }
-        let file = match known {
-            // A lock on a file that no one else can find any more excludes no one.
-            Some(file) if !is_deleted(&file) => file,
-            _ => {
-                let opened = Arc::new(open(&self.path)?);
-                self.queue.lock().unwrap_or_else(PoisonError::into_inner).file = Some(Arc::clone(&opened));
-                opened
-            }
-        };
+        let file = self.file()?;
         held.file = match try_soon(&file, self.yields, done)? {
             Tried::Locked => Some(file),
             Tried::Done => None,
             Tried::Taken => self.wait_for_it(&file, done)?.map(Arc::new),
         };
         Ok(held.file.is_some().then_some(held))
+    }
+
+    /// The file that is locked, for whoever has the place in the queue.
+    fn file(&self) -> Result<Arc<File>> {
+        let known = self.queue.lock().unwrap_or_else(PoisonError::into_inner).file.clone();
+        // A lock on a file that no one else can find any more excludes no one.
+        if let Some(file) = known.filter(|file| !is_deleted(file)) {
+            return Ok(file);
+        }
+        let opened = Arc::new(open(&self.path)?);
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).file = Some(Arc::clone(&opened));
+        Ok(opened)
     }
 
     /// Whether a thread of this process holds it or waits for it.

@@ -147,8 +147,8 @@ impl<'s> Judged<'s> {
     pub fn publish_behind(self) -> Result<Receipt> {
         let store = self.store;
         let (receipt, end) = self.publish_durably()?;
-        if let Some(end) = end.filter(|_| store.behind().is_none_or(|bytes| bytes > BEHIND_BYTES)) {
-            store.put_in_place_to(&end)?;
+        if let Some(end) = end {
+            store.put_in_place_if_far(&end)?;
         }
         Ok(receipt)
     }
@@ -218,6 +218,8 @@ pub(crate) enum Published {
 
 /// How much of the journal may wait for its files to be put in place: whoever else looks reads it all.
 const BEHIND_BYTES: u64 = 512 << 10;
+/// How much may wait while someone is putting files in place, before others wait for that.
+const FAR_BEHIND_BYTES: u64 = 4 * BEHIND_BYTES;
 
 /// One look at the end of the journal, under the append lock.
 pub(crate) struct Look {
@@ -433,6 +435,34 @@ impl Store {
             unfinished @ StoreError::Unfinished { .. } => unfinished,
             other => StoreError::Unfinished { seq: end.seq, path: ".quipu".into(), source: std::io::Error::other(other) },
         })
+    }
+
+    /// Step 4, if much waits for it and nobody else is at it.
+    fn put_in_place_if_far(&self, end: &Tail) -> Result<()> {
+        match self.behind() {
+            Some(bytes) if bytes <= BEHIND_BYTES => return Ok(()),
+            Some(bytes) if bytes <= FAR_BEHIND_BYTES && self.apply_lock.is_taken()? => return Ok(()),
+            Some(_) => {}
+            None if self.is_told_near(end)? => return Ok(()),
+            None => {
+                // Whoever is putting files in place may be about to tell the index.
+                drop(self.apply_lock.acquire()?);
+                if self.is_told_near(end)? {
+                    return Ok(());
+                }
+            }
+        }
+        self.put_in_place_to(end)
+    }
+
+    /// Whether the index knows of all files that are in place, and they are not far behind a place: then the next look knows
+    /// everything by heart again.
+    fn is_told_near(&self, end: &Tail) -> Result<bool> {
+        let applied = self.live()?.known().applied.filter(|applied| applied.segment == end.at.segment);
+        let Some(applied) = applied.filter(|applied| end.at.offset.saturating_sub(applied.offset) <= BEHIND_BYTES) else {
+            return Ok(false);
+        };
+        Ok(self.heads()?.applied()?.at == applied)
     }
 
     /// Steps 1 and 2: the journal grows, the lock is given up. Returns the new end.

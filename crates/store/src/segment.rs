@@ -11,6 +11,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::buffer::spare_capacity;
+use rustix::io::{pread, retry_on_intr};
+
 use crate::archive::{self, Text};
 use crate::disk::{Disk, Step};
 
@@ -126,8 +129,16 @@ impl Segment {
     }
 
     pub fn read_range(&self, from: u64, to: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).map_err(io::Error::other)?];
-        self.file.read_exact_at(&mut bytes, from)?;
+        let length = usize::try_from(to.saturating_sub(from)).map_err(io::Error::other)?;
+        // Not zeroed before: many processes read what the others wrote, again and again.
+        let mut bytes = Vec::with_capacity(length);
+        while bytes.len() < length {
+            let at = from + bytes.len() as u64;
+            if retry_on_intr(|| pread(&self.file, spare_capacity(&mut bytes), at))? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        bytes.truncate(length);
         Ok(bytes)
     }
 

@@ -71,8 +71,16 @@ impl Entry {
 /// What is known of one file.
 struct Newest {
     head: Option<Head>,
+    /// Lines behind that which seem to name it and have not been read, oldest first.
+    unread: Vec<Lines>,
     /// Lines before this place need not be searched for it.
     searched: Position,
+}
+
+impl Default for Newest {
+    fn default() -> Newest {
+        Newest { head: None, unread: Vec::new(), searched: Position::START }
+    }
 }
 
 /// The records behind the files, oldest first, and the newest head that they make of each file asked about.
@@ -93,7 +101,7 @@ impl Unplaced {
     fn note(&mut self, journalled: &Journalled) {
         let searched = journalled.end.at;
         for op in journalled.record.ops.iter().filter(|o| o.op != OpKind::Keep) {
-            let newest = |op| Newest { head: Some(Head::after(op, journalled.at, journalled.record.seq)), searched };
+            let newest = |op| Newest { head: Some(Head::after(op, journalled.at, journalled.record.seq)), unread: Vec::new(), searched };
             match self.newest.get_mut(&op.path) {
                 Some(known) if known.searched >= searched && known.head.as_ref().is_some_and(|h| h.at > journalled.at) => {}
                 Some(known) => *known = newest(op),
@@ -128,30 +136,41 @@ impl Unplaced {
         true
     }
 
+    /// Searches the lines that were not yet searched for a file, and reads none.
+    pub fn search(&mut self, path: &str) {
+        let Some(end) = self.entries.back().map(Entry::end) else { return };
+        if !self.newest.contains_key(path) {
+            self.newest.insert(path.to_owned(), Newest::default());
+        }
+        let Some(newest) = self.newest.get_mut(path).filter(|newest| newest.searched < end) else { return };
+        let from = self.entries.partition_point(|entry| entry.end() <= newest.searched);
+        let mut finder = None;
+        for entry in self.entries.range(from..) {
+            // Records are in the head already.
+            let Entry::Lines(lines) = entry else { continue };
+            let finder = finder.get_or_insert_with(|| Finder::new(&format!("\"path\":{}", serde_json::Value::from(path))).into_owned());
+            lines.collect_naming(finder, newest.searched, &mut newest.unread);
+        }
+        newest.searched = end;
+    }
+
     /// The newest head of a file, if any of these records touches it.
     pub fn head(&mut self, path: &str) -> Result<Option<Head>> {
-        let Some(end) = self.entries.back().map(Entry::end) else { return Ok(None) };
-        let known = self.newest.get(path);
-        let searched = known.map_or(Position::START, |known| known.searched);
-        let mut head = known.and_then(|known| known.head.clone());
-        let unsearched = || self.entries.iter().rev().take_while(|entry| entry.end() > searched);
-        if unsearched().any(|entry| matches!(entry, Entry::Lines(_))) {
-            let needle = format!("\"path\":{}", serde_json::Value::from(path));
-            let finder = Finder::new(&needle);
-            for entry in unsearched() {
-                let Entry::Lines(lines) = entry else { continue };
-                if let Some(found) = lines.newest_head(&finder, path, searched)? {
-                    head = head.filter(|known| known.at > found.at).or(Some(found));
-                    break;
-                }
+        self.search(path);
+        let Some(newest) = self.newest.get_mut(path) else { return Ok(None) };
+        while let Some(line) = newest.unread.last() {
+            // Records of this process may stand behind it.
+            if newest.head.as_ref().is_some_and(|head| head.at > line.at) {
+                newest.unread.clear();
+            } else if let Some(head) = line.read()?.head(path) {
+                newest.head = Some(head);
+                newest.unread.clear();
+            } else {
+                // The words stand in a note or tell of bytes that are not current.
+                newest.unread.pop();
             }
         }
-        match self.newest.get_mut(path) {
-            Some(known) if known.searched >= end => {}
-            Some(known) => *known = Newest { head: head.clone(), searched: end },
-            None => drop(self.newest.insert(path.to_owned(), Newest { head: head.clone(), searched: end })),
-        }
-        Ok(head)
+        Ok(newest.head.clone())
     }
 
     /// Where the commit with a key stands, if it is one of these.
@@ -202,13 +221,13 @@ impl Unplaced {
         self.entries.front().is_some_and(|first| first.at() == at)
     }
 
-    /// The files of the records up to a place are in place, with these heads.
-    pub fn forget(&mut self, end: Position, heads: &[(String, Head)]) {
-        for (path, head) in heads {
-            if self.newest.get(path).is_some_and(|newest| newest.head.as_ref().is_some_and(|newest| newest.at == head.at)) {
-                self.newest.remove(path);
-            }
-        }
+    /// The files of the records up to a place are in place.
+    pub fn forget(&mut self, end: Position) {
+        self.newest.retain(|_, newest| {
+            newest.unread.retain(|line| line.at >= end);
+            newest.head = newest.head.take().filter(|head| head.at >= end);
+            newest.head.is_some() || !newest.unread.is_empty()
+        });
         while self.entries.front().is_some_and(|entry| entry.at() < end) {
             if let Some(Entry::Lines(lines)) = self.entries.pop_front()
                 && let (_, Some(rest)) = lines.split(end)
@@ -263,22 +282,15 @@ impl Lines {
         self.part(start..end)
     }
 
-    /// The head that the last of these lines makes of a path which names it, behind a place.
-    fn newest_head(&self, finder: &Finder<'_>, path: &str, behind: Position) -> Result<Option<Head>> {
-        let hits: Vec<usize> = finder.find_iter(self.bytes()).collect();
-        let mut passed = self.range.len();
-        for hit in hits.into_iter().rev().filter(|hit| self.at.offset + *hit as u64 >= behind.offset) {
-            if hit >= passed {
-                continue; // in a line that was read
-            }
-            let line = self.line_around(hit);
-            passed = line.range.start - self.range.start;
-            // The words may stand in a note or tell of bytes that are not current.
-            if let Some(head) = line.read()?.head(path) {
-                return Ok(Some(head));
-            }
+    /// Those of these lines, behind a place, in which something stands.
+    fn collect_naming(&self, finder: &Finder<'_>, behind: Position, found: &mut Vec<Lines>) {
+        let searched = if self.at.segment == behind.segment { behind.offset.saturating_sub(self.at.offset) } else { 0 };
+        let mut start = usize::try_from(searched).unwrap_or(usize::MAX).min(self.range.len());
+        while let Some(hit) = finder.find(&self.bytes()[start..]) {
+            let line = self.line_around(start + hit);
+            start = line.range.end - self.range.start;
+            found.push(line);
         }
-        Ok(None)
     }
 
     /// Reads a single line.
@@ -374,7 +386,7 @@ mod tests {
         assert_eq!(all.iter().map(|j| j.record.seq).collect::<Vec<_>>(), [10, 11]);
         assert_eq!(unplaced.records_to(all[0].end.at).unwrap().len(), 1);
         assert!(unplaced.begins_at(all[0].at));
-        unplaced.forget(all[0].end.at, &[("a.md".into(), all[0].head("a.md").unwrap()), ("b.md".into(), all[0].head("b.md").unwrap())]);
+        unplaced.forget(all[0].end.at);
         assert_eq!(unplaced.head("a.md").unwrap(), None);
         assert_eq!(unplaced.head("b.md").unwrap().unwrap().seq, 11);
     }
@@ -449,18 +461,40 @@ mod tests {
         for (path, seq) in [("a.md", 13), ("0.md", 10), ("1.md", 11), ("2.md", 12), ("3.md", 13)] {
             assert_eq!(unplaced.head(path).unwrap().unwrap().seq, seq, "{path}");
         }
-        let heads = [("a.md".into(), first[1].head("a.md").unwrap()), ("0.md".into(), first[0].head("0.md").unwrap())];
-        unplaced.forget(first[1].end.at, &heads);
+        unplaced.forget(first[1].end.at);
         assert!(unplaced.begins_at(place(ends[1])));
         assert_eq!(unplaced.head("0.md").unwrap(), None);
         assert_eq!(unplaced.head("a.md").unwrap().unwrap().seq, 13);
         // Begun anew meanwhile: then what is forgotten is a part of lines that were never read.
         let mut anew = Unplaced::default();
         assert!(anew.follow(&Arc::new(whole), &start(), &end, Care::Sums));
-        anew.forget(place(ends[1]), &heads);
+        anew.forget(place(ends[1]));
         assert!(anew.begins_at(place(ends[1])));
         assert_eq!(anew.head("1.md").unwrap(), None);
         assert_eq!(anew.records_to(end.at).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn lines_that_were_searched_and_not_read_are_forgotten_with_their_files() {
+        let each = |number: usize| record(vec![op(OpKind::Append, "a.md"), op(OpKind::Write, &format!("{number}.md"))]);
+        let (whole, end) = lines((0..3).map(each).collect());
+        let second = start().at.offset + memchr::memchr(b'\n', &whole).unwrap() as u64 + 1;
+        let searched = |forgotten: u64| {
+            let mut unplaced = Unplaced::default();
+            assert!(unplaced.follow(&Arc::new(whole.clone()), &start(), &end, Care::Links));
+            ["a.md", "0.md", "2.md", "no.md"].into_iter().for_each(|path| unplaced.search(path));
+            unplaced.forget(Position { segment: 3, offset: forgotten });
+            unplaced
+        };
+        let mut some = searched(second);
+        assert_eq!(some.head("a.md").unwrap().unwrap().seq, 12);
+        assert_eq!(some.head("2.md").unwrap().unwrap().seq, 12);
+        assert_eq!(some.head("0.md").unwrap(), None);
+        assert_eq!(some.head("no.md").unwrap(), None);
+        let mut none = searched(end.at.offset);
+        for path in ["a.md", "0.md", "2.md", "no.md"] {
+            assert_eq!(none.head(path).unwrap(), None, "{path}");
+        }
     }
 
     #[test]

@@ -5,12 +5,14 @@
 //! just written, nor tell it each time: it tells it every few commits, before anyone in this process
 //! asks it, and at the end. Until then the index is behind, as after a crash, and whoever looks
 //! reads the rest from the journal, and from `.quipu/stamps` what the files looked like. Records of
-//! other processes are followed as long as none of them has put files in place.
+//! other processes are followed, while this one waits for its turn if it has to; so are files that others
+//! put in place, as long as they tell the index.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use crate::change::Change;
 use crate::disk::Step;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
@@ -61,23 +63,66 @@ impl Store {
     /// Whether this process knows everything up to the end of the journal, having read what others
     /// wrote meanwhile. Only under the append lock.
     pub(crate) fn catch_up(&self, known: &Known) -> Result<bool> {
+        match &known.tail {
+            Some(tail) => Ok(self.follow_others(known, tail)? && self.journal.is_end(tail.at)?),
+            None => Ok(false),
+        }
+    }
+
+    /// Follows the journal from what this process knows to a place where it ended a moment ago.
+    fn follow_others(&self, known: &Known, tail: &Tail) -> Result<bool> {
         let mut slot = self.by_heart();
-        let (Some(warm), Some(tail)) = (slot.as_mut(), &known.tail) else { return Ok(false) };
-        if known.doubt || !warm.places_alone(known) || !self.journal.is_end(tail.at)? {
-            return Ok(false);
-        }
-        if warm.tail == *tail {
-            return Ok(true);
-        }
-        if warm.tail.at >= tail.at || warm.tail.at.segment != tail.at.segment {
-            return Ok(false);
-        }
-        let lines = Arc::new(self.journal.read_between(warm.tail.at, tail.at)?);
-        let followed = warm.unplaced.follow(&lines, &warm.tail, tail, Care::Links);
-        if followed {
+        let Some(warm) = slot.as_mut().filter(|_| !known.doubt) else { return Ok(false) };
+        if warm.tail != *tail {
+            if warm.tail.at >= tail.at || warm.tail.at.segment != tail.at.segment {
+                return Ok(false);
+            }
+            let lines = Arc::new(self.journal.read_between(warm.tail.at, tail.at)?);
+            if !warm.unplaced.follow(&lines, &warm.tail, tail, Care::Links) {
+                return Ok(false);
+            }
             warm.tail.clone_from(tail);
         }
-        Ok(followed)
+        Ok(warm.places_alone(known) || self.follow_placed(warm, known)?)
+    }
+
+    /// Others have put files in place. Where the index was told of all of them, it is asked about those from now on.
+    fn follow_placed(&self, warm: &mut Warm, known: &Known) -> Result<bool> {
+        let Some(placed) = known.applied.filter(|placed| *placed > warm.placed_to.at && *placed <= warm.tail.at) else { return Ok(false) };
+        // What only this process knows would be lost.
+        if warm.told != warm.placed_to.at {
+            return Ok(false);
+        }
+        let told = self.heads_as_told()?.applied()?;
+        if told.at != placed {
+            return Ok(false);
+        }
+        warm.unplaced.forget(placed);
+        warm.placed.clear();
+        warm.told = placed;
+        warm.placed_to = told;
+        Ok(true)
+    }
+
+    /// For who waits for the append lock: follows what others write meanwhile and searches it for the files of a change, so that
+    /// little of that is left to do under the lock. Without it others may write at any moment: what is learned is checked
+    /// again by the links of the journal when it is this one's turn.
+    pub(crate) fn catch_up_early(&self, change: &Change) {
+        let Ok(known) = self.live().map(|live| live.known()) else { return };
+        if let Some(tail) = &known.tail
+            && self.follow_others(&known, tail).unwrap_or(false)
+            && let Some(warm) = self.by_heart().as_mut()
+        {
+            change.ops.iter().for_each(|op| warm.unplaced.search(op.path().as_str()));
+        }
+    }
+
+    /// The first look needs the index: opened before the append lock is taken, it keeps no one waiting.
+    pub(crate) fn open_heads_early(&self) -> Result<()> {
+        if self.by_heart().is_none() && !self.is_read_only() {
+            drop(self.heads_as_told()?);
+        }
+        Ok(())
     }
 
     /// Begins to know things by heart: the index reaches to `applied`, and these lines stand between
@@ -106,6 +151,10 @@ impl Store {
         {
             let mut slot = self.by_heart();
             let Some(warm) = slot.as_mut() else { return Ok(()) };
+            // Another thread, waiting for its turn, has read them already.
+            if records.last().is_some_and(|last| warm.tail == last.end) {
+                return Ok(());
+            }
             let fits = |journalled: &Journalled| journalled.record.lease.is_none() && journalled.at.segment == before.at.segment;
             if warm.tail == *before && records.iter().all(fits) {
                 for journalled in records {
@@ -211,7 +260,7 @@ impl Store {
             if !warm.unplaced.begins_at(records[0].at) {
                 return Ok(()); // begun anew meanwhile: the journal and the stamps tell
             }
-            warm.unplaced.forget(last.end.at, &heads);
+            warm.unplaced.forget(last.end.at);
             for (path, head) in heads {
                 warm.dirty.insert(path.clone());
                 warm.placed.insert(path, Some(head));
@@ -372,6 +421,98 @@ mod tests {
         let look = store.look()?;
         std::thread::scope(|scope| scope.spawn(|| store.cool().unwrap()).join().unwrap());
         store.judge_held(held, look, change)?.publish()
+    }
+
+    /// The same project as another process has it.
+    fn another(folder: &std::path::Path) -> Store {
+        let source = Source::new("quipu.toml", CONTRACT);
+        let contract = Arc::new(resolve_contract(&source, &|name, _| Err(format!("no profile `{name}`"))).unwrap());
+        Store::open(folder, contract, Options::default()).unwrap()
+    }
+
+    fn append(text: &str) -> Change {
+        Change::by(&Actor::Person).append(&path("log.md"), text)
+    }
+
+    #[test]
+    fn files_that_others_put_in_place_are_followed() {
+        let (folder, store) = behind("others", append("three\n"));
+        store.settle().unwrap();
+        store.tell_heads().unwrap();
+        let placed_to = store.by_heart().as_ref().unwrap().placed_to.at;
+        // Another process commits, puts it in place and tells the index when it ends.
+        let other = another(&folder);
+        other.judge(append("four\n")).unwrap().publish().unwrap();
+        let on_first = |text: &str| Change::by(&Actor::Person).write(&path("state.json"), text, Expect::Version(crate::Version::of(b"1")));
+        other.judge(on_first("2")).unwrap().publish().unwrap();
+        drop(other);
+        store.catch_up_early(&append(""));
+        {
+            let slot = store.by_heart();
+            let warm = slot.as_ref().unwrap();
+            assert!(warm.placed_to.at > placed_to && warm.placed_to == warm.tail && warm.placed.is_empty());
+        }
+        // What came by hand since is noticed, and what the other wrote is the newest.
+        std::fs::write(folder.join("log.md"), "one\ntwo\nthree\nfour\nby hand\n").unwrap();
+        let receipt = store.judge(append("five\n")).unwrap().publish().unwrap();
+        assert_eq!(receipt.adopted.len(), 1);
+        assert_eq!(std::fs::read(folder.join("log.md")).unwrap(), b"one\ntwo\nthree\nfour\nby hand\nfive\n");
+        assert!(matches!(store.judge(on_first("3")).map(drop), Err(StoreError::Stale { .. })));
+        assert!(store.verify().unwrap().problems.is_empty());
+        drop(store);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn files_in_place_that_the_index_was_not_told_of_are_looked_up_the_long_way() {
+        let (folder, store) = behind("untold", append("three\n"));
+        store.settle().unwrap();
+        store.tell_heads().unwrap();
+        let other = another(&folder);
+        other.judge(append("four\n")).unwrap().publish().unwrap();
+        // It is still there and knows more than the index.
+        let known = store.live().unwrap().known();
+        assert!(!store.follow_others(&known, known.tail.as_ref().unwrap()).unwrap());
+        store.judge(append("five\n")).unwrap().publish().unwrap();
+        other.judge(append("six\n")).unwrap().publish_behind().unwrap();
+        store.judge(append("seven\n")).unwrap().publish_behind().unwrap();
+        drop((store, other));
+        let after = another(&folder);
+        assert_eq!(after.read(&path("log.md")).unwrap().unwrap().0, b"one\ntwo\nthree\nfour\nfive\nsix\nseven\n");
+        assert!(after.verify().unwrap().problems.is_empty());
+        drop(after);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn an_end_that_was_taken_back_is_not_believed() {
+        let (folder, store) = behind("withdrawn", append("three\n"));
+        store.settle().unwrap();
+        let other = another(&folder);
+        let look = || other.look().unwrap();
+        let (before, record) = {
+            let _held = other.append_lock.acquire().unwrap();
+            let before = look().tail;
+            let mut record = look().next_record(&other, crate::record::Kind::Note, crate::record::Who::outside());
+            record.note = Some(serde_json::json!({"about": "withdrawn"}));
+            (before, record)
+        };
+        {
+            let _held = other.append_lock.acquire().unwrap();
+            other.grow(look(), vec![record]).unwrap();
+            store.catch_up_early(&append(""));
+            assert!(store.by_heart().as_ref().is_some_and(|warm| warm.tail.at > before.at));
+            // As if the writer had failed right after.
+            other.journal.cut(before.at).unwrap();
+            other.live().unwrap().set_tail(&other.disk, &before).unwrap();
+            other.forget_by_heart();
+        }
+        other.judge(append("four\n")).unwrap().publish_behind().unwrap();
+        store.judge(append("five\n")).unwrap().publish().unwrap();
+        assert_eq!(std::fs::read(folder.join("log.md")).unwrap(), b"one\ntwo\nthree\nfour\nfive\n");
+        assert!(store.verify().unwrap().problems.is_empty());
+        drop((store, other));
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
