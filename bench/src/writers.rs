@@ -111,10 +111,12 @@ pub enum Writer {
 impl Writer {
     pub fn open(rival: Rival, folder: &Path, shared: Option<&Arc<Store>>) -> Writer {
         match rival {
-            Rival::QuipuDurable | Rival::QuipuInPlace => Writer::Quipu {
-                store: shared.cloned().unwrap_or_else(|| Arc::new(Store::open(folder, contract(), Options::default()).unwrap())),
-                behind: rival == Rival::QuipuDurable,
-            },
+            Rival::QuipuDurable | Rival::QuipuInPlace => {
+                let store = shared.cloned().unwrap_or_else(|| Arc::new(Store::open(folder, contract(), Options::default()).unwrap()));
+                // It opens its files when they are first needed; those of the rivals are open before the clock starts.
+                store.settle().unwrap();
+                Writer::Quipu { store, behind: rival == Rival::QuipuDurable }
+            }
             Rival::Sqlite => Writer::Sqlite(sqlite(folder)),
             Rival::RawAppend => Writer::RawAppend(File::options().append(true).open(folder.join("log")).unwrap()),
             Rival::Replace => Writer::Replace(folder.to_owned()),

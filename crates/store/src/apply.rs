@@ -21,7 +21,7 @@ use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
 use crate::live::{Known, Tail};
-use crate::record::{Kind, OpKind, Record, RecordOp, Unread};
+use crate::record::{GlanceOp, Kind, OpKind, Record, RecordOp, Unread};
 use crate::store::Store;
 use crate::tree::{Appended, Stamp, Unexpected};
 use crate::unplaced::Journalled;
@@ -29,16 +29,16 @@ use crate::version::Version;
 
 impl Head {
     pub(crate) fn after(op: &RecordOp, at: Position, seq: u64) -> Head {
-        Head {
-            class: Class::parse(&op.class).unwrap_or(Class::Free),
-            version: op.version.clone(),
-            len: op.len,
-            at,
-            seq,
-            gone: op.op == OpKind::Remove,
-            stamp: None,
-            flag: None,
-        }
+        Head::said(op.op, &op.class, op.version.clone(), op.len, at, seq)
+    }
+
+    pub(crate) fn at_a_glance(op: &GlanceOp<'_>, at: Position, seq: u64) -> Head {
+        Head::said(op.op, &op.class, op.version.clone(), op.len, at, seq)
+    }
+
+    fn said(op: OpKind, class: &str, version: Version, len: u64, at: Position, seq: u64) -> Head {
+        let class = Class::parse(class).unwrap_or(Class::Free);
+        Head { class, version, len, at, seq, gone: op == OpKind::Remove, stamp: None, flag: None }
     }
 }
 

@@ -76,12 +76,8 @@ impl KernelLock {
 
     /// Waits for the lock, and does something between two tries: what is done there need not be done while others wait.
     pub fn acquire_doing(&self, meanwhile: &dyn Fn()) -> Result<Held<'_>> {
-        let done = || {
-            meanwhile();
-            false
-        };
         loop {
-            if let Some(held) = self.acquire_unless(&done)? {
+            if let Some(held) = self.wait_doing(meanwhile, &|| false)? {
                 return Ok(held);
             }
         }
@@ -107,6 +103,10 @@ impl KernelLock {
 
     /// Waits for the lock, or until it is no longer needed: another holder may do the work of all who wait.
     pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held<'_>>> {
+        self.wait_doing(&|| (), done)
+    }
+
+    fn wait_doing(&self, meanwhile: &dyn Fn(), done: &dyn Fn() -> bool) -> Result<Option<Held<'_>>> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let alone = !queue.taken;
         queue.waiting += 1;
@@ -123,7 +123,7 @@ impl KernelLock {
             return Ok(None);
         }
         let file = self.file()?;
-        held.file = match try_soon(&file, self.yields, done)? {
+        held.file = match try_soon(&file, self.yields, meanwhile, done)? {
             Tried::Locked => Some(file),
             Tried::Done => None,
             Tried::Taken => self.wait_for_it(&file, done)?.map(Arc::new),
@@ -205,11 +205,14 @@ enum Tried {
 
 /// Tries for a moment. The lock is held for microseconds, so that most waits end here; one that does not must be able to
 /// end in vain, which costs a thread.
-fn try_soon(file: &File, yields: u32, done: &dyn Fn() -> bool) -> Result<Tried> {
+fn try_soon(file: &File, yields: u32, meanwhile: &dyn Fn(), done: &dyn Fn() -> bool) -> Result<Tried> {
     for tried in 0..yields + NAPS {
-        // Whoever has waited may have been served meanwhile.
-        if tried > 0 && done() {
-            return Ok(Tried::Done);
+        if tried > 0 {
+            meanwhile();
+            // Whoever has waited may have been served by now.
+            if done() {
+                return Ok(Tried::Done);
+            }
         }
         match file.try_lock() {
             Ok(()) => return Ok(Tried::Locked),

@@ -18,7 +18,7 @@ use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::live::Tail;
-use crate::record::{FORMAT, OpKind, Record, Unread, sum_if_linked, sum_if_sound};
+use crate::record::{FORMAT, Glance, OpKind, Record, Unread, sum_if_linked, sum_if_sound};
 
 /// A record of the journal and where it stands.
 #[derive(Clone)]
@@ -57,6 +57,13 @@ impl Entry {
         match self {
             Entry::Record(journalled) => journalled.at,
             Entry::Lines(lines) => lines.at,
+        }
+    }
+
+    fn lines(&self) -> Option<&Lines> {
+        match self {
+            Entry::Record(_) => None,
+            Entry::Lines(lines) => Some(lines),
         }
     }
 
@@ -144,12 +151,12 @@ impl Unplaced {
         }
         let Some(newest) = self.newest.get_mut(path).filter(|newest| newest.searched < end) else { return };
         let from = self.entries.partition_point(|entry| entry.end() <= newest.searched);
-        let mut finder = None;
-        for entry in self.entries.range(from..) {
-            // Records are in the head already.
-            let Entry::Lines(lines) = entry else { continue };
-            let finder = finder.get_or_insert_with(|| Finder::new(&format!("\"path\":{}", serde_json::Value::from(path))).into_owned());
-            lines.collect_naming(finder, newest.searched, &mut newest.unread);
+        // Records are in the head already.
+        let unsearched = || self.entries.range(from..).filter_map(Entry::lines);
+        if unsearched().next().is_some() {
+            let needle = format!("\"path\":{}", serde_json::Value::from(path));
+            let finder = Finder::new(&needle);
+            unsearched().for_each(|lines| lines.collect_naming(&finder, newest.searched, &mut newest.unread));
         }
         newest.searched = end;
     }
@@ -162,7 +169,7 @@ impl Unplaced {
             // Records of this process may stand behind it.
             if newest.head.as_ref().is_some_and(|head| head.at > line.at) {
                 newest.unread.clear();
-            } else if let Some(head) = line.read()?.head(path) {
+            } else if let Some(head) = line.head(path)? {
                 newest.head = Some(head);
                 newest.unread.clear();
             } else {
@@ -293,20 +300,27 @@ impl Lines {
         }
     }
 
+    fn single(&self) -> &[u8] {
+        let line = self.bytes();
+        line.strip_suffix(b"\n").unwrap_or(line)
+    }
+
+    fn damaged(&self, unread: &Unread) -> StoreError {
+        StoreError::Damaged { segment: self.at.segment, line: 0, what: unread.to_string() }
+    }
+
+    /// What a single line makes of a file.
+    fn head(&self, path: &str) -> Result<Option<Head>> {
+        let glance = Glance::at(self.single()).map_err(|unread| self.damaged(&unread))?;
+        let op = glance.ops.iter().rfind(|op| op.path == path && op.op != OpKind::Keep);
+        Ok(op.map(|op| Head::at_a_glance(op, self.at, glance.seq)))
+    }
+
     /// Reads a single line.
     fn read(&self) -> Result<Journalled> {
-        let damaged = |unread: Unread| StoreError::Damaged { segment: self.at.segment, line: 0, what: unread.to_string() };
-        let line = self.bytes();
-        let record = Record::decode(line.strip_suffix(b"\n").unwrap_or(line)).map_err(damaged)?;
+        let record = Record::decode(self.single()).map_err(|unread| self.damaged(&unread))?;
         let end = Tail { at: self.end(), seq: record.seq, wall_us: parse_time(&record.at).unwrap_or_default(), sum: record.sum.clone() };
         Ok(Journalled { at: self.at, end, record: Arc::new(record) })
-    }
-}
-
-impl Journalled {
-    fn head(&self, path: &str) -> Option<Head> {
-        let op = self.record.ops.iter().rfind(|o| o.path == path && o.op != OpKind::Keep)?;
-        Some(Head::after(op, self.at, self.record.seq))
     }
 }
 
