@@ -78,15 +78,17 @@ impl Entry {
 /// What is known of one file.
 struct Newest {
     head: Option<Head>,
-    /// Lines behind that which seem to name it and have not been read, oldest first.
+    /// Lines behind that of which some seem to name it; none has been read. Oldest first.
     unread: Vec<Lines>,
     /// Lines before this place need not be searched for it.
     searched: Position,
+    /// Finds its path as a field; made when lines are first searched for it.
+    finder: Option<Finder<'static>>,
 }
 
-impl Default for Newest {
-    fn default() -> Newest {
-        Newest { head: None, unread: Vec::new(), searched: Position::START }
+impl Newest {
+    fn of(head: Option<Head>, searched: Position) -> Newest {
+        Newest { head, unread: Vec::new(), searched, finder: None }
     }
 }
 
@@ -108,11 +110,11 @@ impl Unplaced {
     fn note(&mut self, journalled: &Journalled) {
         let searched = journalled.end.at;
         for op in journalled.record.ops.iter().filter(|o| o.op != OpKind::Keep) {
-            let newest = |op| Newest { head: Some(Head::after(op, journalled.at, journalled.record.seq)), unread: Vec::new(), searched };
+            let head = Head::after(op, journalled.at, journalled.record.seq);
             match self.newest.get_mut(&op.path) {
                 Some(known) if known.searched >= searched && known.head.as_ref().is_some_and(|h| h.at > journalled.at) => {}
-                Some(known) => *known = newest(op),
-                None => drop(self.newest.insert(op.path.clone(), newest(op))),
+                Some(known) => *known = Newest { finder: known.finder.take(), ..Newest::of(Some(head), searched) },
+                None => drop(self.newest.insert(op.path.clone(), Newest::of(Some(head), searched))),
             }
         }
     }
@@ -147,16 +149,15 @@ impl Unplaced {
     pub fn search(&mut self, path: &str) {
         let Some(end) = self.entries.back().map(Entry::end) else { return };
         if !self.newest.contains_key(path) {
-            self.newest.insert(path.to_owned(), Newest::default());
+            self.newest.insert(path.to_owned(), Newest::of(None, Position::START));
         }
         let Some(newest) = self.newest.get_mut(path).filter(|newest| newest.searched < end) else { return };
         let from = self.entries.partition_point(|entry| entry.end() <= newest.searched);
         // Records are in the head already.
-        let unsearched = || self.entries.range(from..).filter_map(Entry::lines);
-        if unsearched().next().is_some() {
-            let needle = format!("\"path\":{}", serde_json::Value::from(path));
-            let finder = Finder::new(&needle);
-            unsearched().for_each(|lines| lines.collect_naming(&finder, newest.searched, &mut newest.unread));
+        for lines in self.entries.range(from..).filter_map(Entry::lines) {
+            let finder = newest.finder.get_or_insert_with(|| finder_of(path));
+            let (_, unsearched) = lines.split(newest.searched);
+            newest.unread.extend(unsearched.filter(|lines| finder.find(lines.bytes()).is_some()));
         }
         newest.searched = end;
     }
@@ -165,16 +166,13 @@ impl Unplaced {
     pub fn head(&mut self, path: &str) -> Result<Option<Head>> {
         self.search(path);
         let Some(newest) = self.newest.get_mut(path) else { return Ok(None) };
-        while let Some(line) = newest.unread.last() {
-            // Records of this process may stand behind it.
-            if newest.head.as_ref().is_some_and(|head| head.at > line.at) {
+        while let Some(lines) = newest.unread.last() {
+            let finder = newest.finder.get_or_insert_with(|| finder_of(path));
+            let found = lines.newest_head(finder, path)?;
+            newest.unread.pop();
+            if found.is_some() {
+                newest.head = found;
                 newest.unread.clear();
-            } else if let Some(head) = line.head(path)? {
-                newest.head = Some(head);
-                newest.unread.clear();
-            } else {
-                // The words stand in a note or tell of bytes that are not current.
-                newest.unread.pop();
             }
         }
         Ok(newest.head.clone())
@@ -231,7 +229,7 @@ impl Unplaced {
     /// The files of the records up to a place are in place.
     pub fn forget(&mut self, end: Position) {
         self.newest.retain(|_, newest| {
-            newest.unread.retain(|line| line.at >= end);
+            newest.unread = newest.unread.drain(..).filter_map(|lines| lines.split(end).1).collect();
             newest.head = newest.head.take().filter(|head| head.at >= end);
             newest.head.is_some() || !newest.unread.is_empty()
         });
@@ -244,6 +242,11 @@ impl Unplaced {
             }
         }
     }
+}
+
+/// A quote inside a JSON string is escaped: what is found with its quotes is a field and no text.
+fn finder_of(path: &str) -> Finder<'static> {
+    Finder::new(&format!("\"path\":{}", serde_json::Value::from(path))).into_owned()
 }
 
 impl Lines {
@@ -269,6 +272,9 @@ impl Lines {
         if self.end() <= end {
             return (self.clone(), None);
         }
+        if end <= self.at {
+            return (self.part(0..0), Some(self.clone()));
+        }
         let before = usize::try_from(end.offset.saturating_sub(self.at.offset)).unwrap_or(usize::MAX).min(self.range.len());
         let before = memchr::memrchr(b'\n', &self.bytes()[..before]).map_or(0, |newline| newline + 1);
         (self.part(0..before), Some(self.part(before..self.range.len())))
@@ -289,15 +295,22 @@ impl Lines {
         self.part(start..end)
     }
 
-    /// Those of these lines, behind a place, in which something stands.
-    fn collect_naming(&self, finder: &Finder<'_>, behind: Position, found: &mut Vec<Lines>) {
-        let searched = if self.at.segment == behind.segment { behind.offset.saturating_sub(self.at.offset) } else { 0 };
-        let mut start = usize::try_from(searched).unwrap_or(usize::MAX).min(self.range.len());
-        while let Some(hit) = finder.find(&self.bytes()[start..]) {
-            let line = self.line_around(start + hit);
-            start = line.range.end - self.range.start;
-            found.push(line);
+    /// The head that the last of these lines makes of a path which names it.
+    fn newest_head(&self, finder: &Finder<'_>, path: &str) -> Result<Option<Head>> {
+        let hits: Vec<usize> = finder.find_iter(self.bytes()).collect();
+        let mut passed = self.range.len();
+        for hit in hits.into_iter().rev() {
+            if hit >= passed {
+                continue; // in a line that was read
+            }
+            let line = self.line_around(hit);
+            passed = line.range.start - self.range.start;
+            // The words may stand in a note or tell of bytes that are not current.
+            if let Some(head) = line.head(path)? {
+                return Ok(Some(head));
+            }
         }
+        Ok(None)
     }
 
     fn single(&self) -> &[u8] {
