@@ -17,10 +17,28 @@ const WRITERS: usize = 32;
 const COMMITS: usize = 30;
 const ROOT: &str = "QUIPU_TEST_ROOT";
 const NAME: &str = "QUIPU_TEST_NAME";
+const FILES: &str = "QUIPU_TEST_FILES";
+
+/// When a writer has its files put in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Files {
+    /// With most commits, and each of them small: in small segments.
+    Soon,
+    /// When much has been journalled: each commit has a reason of some length.
+    Late,
+}
 
 fn options() -> Options {
-    // Small segments: the writers meet rotation. A long wait: the machine may be busy with other things.
-    Options { segment_bytes: 48 << 10, wait: Duration::from_secs(120), ..Options::default() }
+    // Small segments: the writers meet rotation.
+    Options { segment_bytes: 48 << 10, ..options_of(Files::Late) }
+}
+
+fn options_of(files: Files) -> Options {
+    match files {
+        Files::Soon => options(),
+        // A long wait: the machine may be busy with other things.
+        Files::Late => Options { wait: Duration::from_secs(120), ..Options::default() },
+    }
 }
 
 /// A project whose writers wait long for a shared store, too: a whole crowd of them has one server, and few processors.
@@ -35,7 +53,7 @@ fn patient() -> Playground {
 
 /// What one writer does: appends to a shared and an own file, replaces its own, commits to several.
 /// Each acknowledgement is written down right after it came: `kind seq text`.
-fn write_much(store: &Store, name: &str, acks: &mut dyn Write) {
+fn write_much(store: &Store, name: &str, files: Files, acks: &mut dyn Write) {
     let own = Playground::path(&format!("meta/own-{name}.md"));
     let shared = Playground::path("meta/shared.md");
     let draft = Playground::path(&format!("drafts/{name}.md"));
@@ -44,6 +62,7 @@ fn write_much(store: &Store, name: &str, acks: &mut dyn Write) {
         let line = format!("{name}-{number}");
         let append = format!("{line}\n");
         let change = Change::by(&Actor::Person);
+        let change = if files == Files::Late { change.why("because ".repeat(1000)) } else { change };
         let (kind, change) = match number % 4 {
             0 => ("append", change.append(&shared, append.as_bytes())),
             1 => ("draft", change.write(&draft, append.as_bytes(), Expect::Any)),
@@ -51,7 +70,8 @@ fn write_much(store: &Store, name: &str, acks: &mut dyn Write) {
             _ => ("merge", change.append(&own, append.as_bytes()).op(Op::Merge { path: state.clone(), value: json!({name: number}) })),
         };
         let judged = store.judge(change.key(line.clone())).unwrap_or_else(|e| panic!("{line}: {e}"));
-        let receipt = if number % 5 == 4 { judged.publish_behind() } else { judged.publish() }.unwrap_or_else(|e| panic!("{line}: {e}"));
+        let receipt = if files == Files::Late || number % 5 == 4 { judged.publish_behind() } else { judged.publish() }
+            .unwrap_or_else(|e| panic!("{line}: {e}"));
         // One write, so that a kill leaves the whole line or none of it.
         acks.write_all(format!("{kind} {} {line}\n", receipt.seq).as_bytes()).unwrap();
     }
@@ -62,20 +82,22 @@ fn write_much(store: &Store, name: &str, acks: &mut dyn Write) {
 fn writer_process() {
     let (Ok(root), Ok(name)) = (std::env::var(ROOT), std::env::var(NAME)) else { return };
     let root = PathBuf::from(root);
-    let store = open_store(&root, contract(CONTRACT), options());
+    let files = if std::env::var(FILES).is_ok_and(|files| files == "late") { Files::Late } else { Files::Soon };
+    let store = open_store(&root, contract(CONTRACT), options_of(files));
     let mut acks = std::fs::File::options().append(true).create(true).open(ack_file(&root, &name)).unwrap();
-    write_much(&store, &name, &mut acks);
+    write_much(&store, &name, files, &mut acks);
 }
 
 fn ack_file(root: &Path, name: &str) -> PathBuf {
     root.join(".quipu").join(format!("acks-{name}"))
 }
 
-fn start(root: &Path, name: &str) -> Child {
+fn start(root: &Path, name: &str, files: Files) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "many::writer_process", "--nocapture"])
         .env(ROOT, root)
         .env(NAME, name)
+        .env(FILES, if files == Files::Late { "late" } else { "soon" })
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -150,9 +172,18 @@ impl OrEmpty for Option<(Vec<u8>, quipu_store::Version)> {
 
 #[test]
 fn processes_lose_nothing_though_some_are_killed() {
+    crowd(Files::Soon);
+}
+
+#[test]
+fn processes_whose_files_follow_late_lose_nothing_though_some_are_killed() {
+    crowd(Files::Late);
+}
+
+fn crowd(files: Files) {
     let play = patient();
     let names: Vec<String> = (0..WRITERS).map(|n| format!("w{n}")).collect();
-    let mut children: Vec<(String, Child)> = names.iter().map(|name| (name.clone(), start(play.root(), name))).collect();
+    let mut children: Vec<(String, Child)> = names.iter().map(|name| (name.clone(), start(play.root(), name, files))).collect();
     // Every third is killed once it has been acknowledged some commits: when exactly is chance.
     let mut killed = 0;
     while killed < WRITERS / 3 {
@@ -189,7 +220,7 @@ fn threads_share_one_store() {
         for name in &names {
             let mut acks = std::fs::File::create(ack_file(play.root(), name)).unwrap();
             let store = &store;
-            scope.spawn(move || write_much(store, name, &mut acks));
+            scope.spawn(move || write_much(store, name, Files::Soon, &mut acks));
         }
     });
     drop(store);
@@ -210,7 +241,7 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
             .map(|name| {
                 let store = play.open_with(options());
                 let mut acks = std::fs::File::create(ack_file(play.root(), name)).unwrap();
-                scope.spawn(move || write_much(&store, name, &mut acks))
+                scope.spawn(move || write_much(&store, name, Files::Soon, &mut acks))
             })
             .collect();
         // One appends to the very file that Quipu appends to, as `echo … >>` does.
