@@ -83,7 +83,8 @@ impl KernelLock {
         }
     }
 
-    /// Whether somebody has the lock, for who would rather do without than wait.
+    /// Whether somebody has the lock, for who would rather do without than wait. It is taken for a moment to find out: of two who ask
+    /// at once, one may take the other for its holder.
     pub fn is_taken(&self) -> Result<bool> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.taken {

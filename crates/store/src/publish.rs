@@ -146,9 +146,10 @@ impl<'s> Judged<'s> {
     /// command. For writers that commit faster than anyone looks at the files.
     pub fn publish_behind(self) -> Result<Receipt> {
         let store = self.store;
+        let untold = matches!(&self.state, State::Fresh { look, .. } if look.untold);
         let (receipt, end) = self.publish_durably()?;
         if let Some(end) = end {
-            store.put_in_place_if_far(&end)?;
+            store.put_in_place_if_far(&end, untold)?;
         }
         Ok(receipt)
     }
@@ -216,9 +217,9 @@ pub(crate) enum Published {
     Overtaken,
 }
 
-/// How much of the journal may wait for its files to be put in place: whoever else looks reads it all.
+/// How much of the journal waits for its files to be put in place, before someone does it: whoever else looks reads it all.
 const BEHIND_BYTES: u64 = 512 << 10;
-/// How much may wait while someone is putting files in place, before others wait for that.
+/// How much waits while someone is doing it, before others wait for that.
 const FAR_BEHIND_BYTES: u64 = 4 * BEHIND_BYTES;
 
 /// One look at the end of the journal, under the append lock.
@@ -230,6 +231,8 @@ pub(crate) struct Look {
     synced: Option<Position>,
     /// The pending line that was read last: one change often touches several files of one record.
     read: RefCell<Option<(usize, Record)>>,
+    /// The index was not told of all files that others had put in place.
+    untold: bool,
 }
 
 /// Raw lines of the journal, and where they begin.
@@ -240,11 +243,11 @@ struct Pending {
 
 impl Look {
     fn by_heart(tail: Tail, synced: Option<Position>) -> Look {
-        Look { tail, pending: OnceCell::new(), synced, read: RefCell::new(None) }
+        Look { tail, pending: OnceCell::new(), synced, read: RefCell::new(None), untold: false }
     }
 
     fn at(tail: Tail, pending: Pending, synced: Option<Position>) -> Look {
-        Look { tail, pending: OnceCell::from(pending), synced, read: RefCell::new(None) }
+        Look { tail, pending: OnceCell::from(pending), synced, read: RefCell::new(None), untold: false }
     }
 
     /// Whether to ask by heart first.
@@ -405,10 +408,11 @@ impl Store {
             return Ok(Look::at(tail, pending, Some(end)));
         }
         // Only where the index knows exactly what the files show; otherwise it has to be told first.
+        let untold = known.applied.is_some_and(|placed| placed > told.at);
         if !known.doubt && known.applied == Some(told.at) && self.learn(told, &tail, &pending.lines) {
             return Ok(Look::by_heart(tail, known.synced));
         }
-        Ok(Look::at(tail, pending, known.synced))
+        Ok(Look { untold, ..Look::at(tail, pending, known.synced) })
     }
 
     /// Appends records, makes them durable and applies them. Whoever shares an order and was overtaken has to look again.
@@ -430,29 +434,38 @@ impl Store {
 
     /// Step 4, for whoever made the records.
     fn put_in_place_to(&self, end: &Tail) -> Result<()> {
-        let apply = || if self.place_by_heart(end.at)? { Ok(()) } else { self.apply_to(end.at) };
-        self.with_sound_heads(apply).map_err(|error| match error {
+        self.after_sync(end, || self.place_to(end))
+    }
+
+    fn place_to(&self, end: &Tail) -> Result<()> {
+        if self.place_by_heart(end.at)? { Ok(()) } else { self.apply_to(end.at) }
+    }
+
+    /// What is done when a commit is on the disk: whatever fails now, the commit is made.
+    fn after_sync(&self, end: &Tail, work: impl Fn() -> Result<()>) -> Result<()> {
+        self.with_sound_heads(work).map_err(|error| match error {
             unfinished @ StoreError::Unfinished { .. } => unfinished,
             other => StoreError::Unfinished { seq: end.seq, path: ".quipu".into(), source: std::io::Error::other(other) },
         })
     }
 
-    /// Step 4, if much waits for it and nobody else is at it.
-    fn put_in_place_if_far(&self, end: &Tail) -> Result<()> {
-        match self.behind() {
-            Some(bytes) if bytes <= BEHIND_BYTES => return Ok(()),
-            Some(bytes) if bytes <= FAR_BEHIND_BYTES && self.apply_lock.is_taken()? => return Ok(()),
-            Some(_) => {}
-            None if self.is_told_near(end)? => return Ok(()),
-            None => {
+    /// Step 4, if much waits for it and nobody else is at it. `untold`: when it was looked, others had put files in place and
+    /// not told the index.
+    fn put_in_place_if_far(&self, end: &Tail, untold: bool) -> Result<()> {
+        self.after_sync(end, || match self.behind() {
+            Some(bytes) if bytes <= BEHIND_BYTES => Ok(()),
+            Some(bytes) if bytes <= FAR_BEHIND_BYTES && self.apply_lock.is_taken()? => Ok(()),
+            // Someone has just done it.
+            Some(_) if self.is_told_near(end)? => Ok(()),
+            None if untold && self.is_told_near(end)? => Ok(()),
+            None if untold => {
                 // Whoever is putting files in place may be about to tell the index.
                 drop(self.apply_lock.acquire()?);
-                if self.is_told_near(end)? {
-                    return Ok(());
-                }
+                if self.is_told_near(end)? { Ok(()) } else { self.place_to(end) }
             }
-        }
-        self.put_in_place_to(end)
+            // Nobody knows this by heart, and no one will before it is in place: a lease is in it, or a new segment begins.
+            Some(_) | None => self.place_to(end),
+        })
     }
 
     /// Whether the index knows of all files that are in place, and they are not far behind a place: then the next look knows

@@ -75,7 +75,8 @@ impl Entry {
     }
 }
 
-/// What is known of one file.
+/// What is known of one file. Records of this process are taken into it as they come (`note`), lines of others when someone asks:
+/// so what is not searched, or found and not read, is always of others and behind the head.
 struct Newest {
     head: Option<Head>,
     /// Lines behind that of which some seem to name it; none has been read. Oldest first.

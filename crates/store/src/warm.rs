@@ -7,6 +7,15 @@
 //! reads the rest from the journal, and from `.quipu/stamps` what the files looked like. Records of
 //! other processes are followed, while this one waits for its turn if it has to; so are files that others
 //! put in place, as long as they tell the index.
+//!
+//! How far each thing has come, from the last to the first; each place lies before or at the next:
+//!
+//! | | says | written under |
+//! |---|---|---|
+//! | `told` (`Heads::applied`) | the index knows the heads so far | the apply lock, or by who placed the files, later |
+//! | `placed_to` (`Known::applied`) | the files are in place so far | the apply lock |
+//! | `Known::synced` | the journal is on the disk so far | the sync lock |
+//! | `tail` (`Known::tail`) | the journal ends here | the append lock |
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
@@ -32,6 +41,9 @@ const FILES: usize = 4096;
 pub(crate) struct Warm {
     /// The end of the journal that all this is true of.
     tail: Tail,
+    /// What stands before this was there when the append lock was held. What stands behind it was followed without, and may have been
+    /// taken back since.
+    sure: Position,
     /// The files are in place up to here.
     placed_to: Tail,
     /// How far the index of heads has been told; never beyond the files.
@@ -45,6 +57,8 @@ pub(crate) struct Warm {
     /// What is journalled behind `placed_to`.
     unplaced: Unplaced,
     leases: Option<(Vec<Lease>, u64)>,
+    /// Others had put files in place up to here, and the index was not told of it, when it was last asked.
+    untold_of_others: Option<Position>,
 }
 
 impl Warm {
@@ -53,6 +67,29 @@ impl Warm {
     fn places_alone(&self, known: &Known) -> bool {
         known.applied == Some(self.placed_to.at)
     }
+
+    /// Others have put files in place and told the index, which answers for them from now on.
+    fn leave_to_index(&mut self, told: Tail) {
+        self.unplaced.forget(told.at);
+        self.placed.clear();
+        // Lines up to there need not have been read here.
+        self.leases = None;
+        self.told = told.at;
+        if self.tail.at < told.at {
+            self.tail = told.clone();
+        }
+        self.sure = self.sure.max(told.at);
+        self.placed_to = told;
+    }
+}
+
+/// What others have done about files since this process last knew.
+enum Placed {
+    None,
+    /// They have put them in place up to here, and told the index.
+    To(Tail),
+    /// They have, and the index or this process knows something that the other does not.
+    Unclear,
 }
 
 impl Store {
@@ -63,16 +100,29 @@ impl Store {
     /// Whether this process knows everything up to the end of the journal, having read what others
     /// wrote meanwhile. Only under the append lock.
     pub(crate) fn catch_up(&self, known: &Known) -> Result<bool> {
-        match &known.tail {
-            Some(tail) => Ok(self.follow_others(known, tail)? && self.journal.is_end(tail.at)?),
-            None => Ok(false),
+        let mut slot = self.by_heart();
+        let (Some(warm), Some(tail)) = (slot.as_mut(), &known.tail) else { return Ok(false) };
+        if !self.journal.is_end(tail.at)? {
+            return Ok(false);
         }
+        warm.untold_of_others = None;
+        if !self.catch_up_to(warm, tail, known)? {
+            return Ok(false);
+        }
+        warm.sure = tail.at;
+        Ok(true)
     }
 
     /// Follows the journal from what this process knows to a place where it ended a moment ago.
-    fn follow_others(&self, known: &Known, tail: &Tail) -> Result<bool> {
-        let mut slot = self.by_heart();
-        let Some(warm) = slot.as_mut().filter(|_| !known.doubt) else { return Ok(false) };
+    fn catch_up_to(&self, warm: &mut Warm, tail: &Tail, known: &Known) -> Result<bool> {
+        if known.doubt {
+            return Ok(false);
+        }
+        match self.placed_by_others(warm, tail, known)? {
+            Placed::None => {}
+            Placed::To(told) => warm.leave_to_index(told),
+            Placed::Unclear => return Ok(false),
+        }
         if warm.tail != *tail {
             if warm.tail.at >= tail.at || warm.tail.at.segment != tail.at.segment {
                 return Ok(false);
@@ -83,35 +133,35 @@ impl Store {
             }
             warm.tail.clone_from(tail);
         }
-        Ok(warm.places_alone(known) || self.follow_placed(warm, known)?)
-    }
-
-    /// Others have put files in place. Where the index was told of all of them, it is asked about those from now on.
-    fn follow_placed(&self, warm: &mut Warm, known: &Known) -> Result<bool> {
-        let Some(placed) = known.applied.filter(|placed| *placed > warm.placed_to.at && *placed <= warm.tail.at) else { return Ok(false) };
-        // What only this process knows would be lost.
-        if warm.told != warm.placed_to.at {
-            return Ok(false);
-        }
-        let told = self.heads_as_told()?.applied()?;
-        if told.at != placed {
-            return Ok(false);
-        }
-        warm.unplaced.forget(placed);
-        warm.placed.clear();
-        warm.told = placed;
-        warm.placed_to = told;
         Ok(true)
     }
 
+    /// Whether others have put files in place since.
+    fn placed_by_others(&self, warm: &mut Warm, tail: &Tail, known: &Known) -> Result<Placed> {
+        if warm.places_alone(known) {
+            return Ok(Placed::None);
+        }
+        let followed = known.applied.filter(|placed| *placed > warm.placed_to.at && *placed <= tail.at);
+        // What this process has not told would be lost; what it was told not to be told is not asked for again and again.
+        let followed = followed.filter(|placed| warm.told == warm.placed_to.at && warm.untold_of_others != Some(*placed));
+        let Some(placed) = followed else { return Ok(Placed::Unclear) };
+        let told = self.heads_as_told()?.applied()?;
+        if told.at == placed {
+            return Ok(Placed::To(told));
+        }
+        warm.untold_of_others = Some(placed);
+        Ok(Placed::Unclear)
+    }
+
     /// For who waits for the append lock: follows what others write meanwhile and searches it for the files of a change, so that
-    /// little of that is left to do under the lock. Without it others may write at any moment: what is learned is checked
-    /// again by the links of the journal when it is this one's turn.
+    /// little of that is left to do under the lock. Other processes may write at any moment: what is learned is checked
+    /// again by the links of the journal when it is this one's turn. Other threads of this one do not: whoever waits here is the
+    /// one of them whose turn is next.
     pub(crate) fn catch_up_early(&self, change: &Change) {
         let Ok(known) = self.live().map(|live| live.known()) else { return };
-        if let Some(tail) = &known.tail
-            && self.follow_others(&known, tail).unwrap_or(false)
-            && let Some(warm) = self.by_heart().as_mut()
+        let mut slot = self.by_heart();
+        if let (Some(warm), Some(tail)) = (slot.as_mut(), &known.tail)
+            && self.catch_up_to(warm, tail, &known).unwrap_or(false)
         {
             change.ops.iter().for_each(|op| warm.unplaced.search(op.path().as_str()));
         }
@@ -134,6 +184,7 @@ impl Store {
         }
         *self.by_heart() = Some(Warm {
             tail: tail.clone(),
+            sure: tail.at,
             told: applied.at,
             placed_to: applied,
             placed: HashMap::new(),
@@ -142,6 +193,7 @@ impl Store {
             untold: 0,
             unplaced,
             leases: None,
+            untold_of_others: None,
         });
         true
     }
@@ -151,16 +203,13 @@ impl Store {
         {
             let mut slot = self.by_heart();
             let Some(warm) = slot.as_mut() else { return Ok(()) };
-            // Another thread, waiting for its turn, has read them already.
-            if records.last().is_some_and(|last| warm.tail == last.end) {
-                return Ok(());
-            }
             let fits = |journalled: &Journalled| journalled.record.lease.is_none() && journalled.at.segment == before.at.segment;
             if warm.tail == *before && records.iter().all(fits) {
                 for journalled in records {
                     warm.tail.clone_from(&journalled.end);
                     warm.unplaced.push(journalled);
                 }
+                warm.sure = warm.tail.at;
                 return Ok(());
             }
         }
@@ -246,8 +295,8 @@ impl Store {
     /// the apply lock.
     pub(crate) fn unplaced(&self, known: &Known, end: Position) -> Option<Vec<Journalled>> {
         let mut slot = self.by_heart();
-        let warm = slot.as_mut().filter(|warm| warm.places_alone(known) && warm.tail.at >= end)?;
-        warm.unplaced.records_to(known.synced.map_or(end, |synced| synced.max(end)))
+        let warm = slot.as_mut().filter(|warm| warm.places_alone(known) && warm.sure >= end)?;
+        warm.unplaced.records_to(known.synced.map_or(end, |synced| synced.clamp(end, warm.sure)))
     }
 
     /// Keeps in mind that files are in place. Only under the apply lock.
@@ -425,9 +474,13 @@ mod tests {
 
     /// The same project as another process has it.
     fn another(folder: &std::path::Path) -> Store {
+        another_with(folder, Options::default())
+    }
+
+    fn another_with(folder: &std::path::Path, options: Options) -> Store {
         let source = Source::new("quipu.toml", CONTRACT);
         let contract = Arc::new(resolve_contract(&source, &|name, _| Err(format!("no profile `{name}`"))).unwrap());
-        Store::open(folder, contract, Options::default()).unwrap()
+        Store::open(folder, contract, options).unwrap()
     }
 
     fn append(text: &str) -> Change {
@@ -464,6 +517,22 @@ mod tests {
     }
 
     #[test]
+    fn a_lease_that_the_index_was_told_of_is_not_overlooked() {
+        let (folder, store) = behind("leased", append("three\n"));
+        store.settle().unwrap();
+        store.tell_heads().unwrap();
+        assert!(store.leases_by_heart().unwrap().is_some_and(|(leases, _)| leases.is_empty()));
+        let other = another(&folder);
+        other.take_lease(&Actor::Person, &["log.md".into()], 60).unwrap();
+        drop(other);
+        store.catch_up_early(&append(""));
+        assert!(store.by_heart().as_ref().is_some_and(|warm| warm.placed_to == warm.tail), "this is followed by heart");
+        assert!(matches!(store.judge(append("four\n")).map(drop), Err(StoreError::LeaseLost { .. })));
+        drop(store);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
     fn files_in_place_that_the_index_was_not_told_of_are_looked_up_the_long_way() {
         let (folder, store) = behind("untold", append("three\n"));
         store.settle().unwrap();
@@ -471,8 +540,9 @@ mod tests {
         let other = another(&folder);
         other.judge(append("four\n")).unwrap().publish().unwrap();
         // It is still there and knows more than the index.
-        let known = store.live().unwrap().known();
-        assert!(!store.follow_others(&known, known.tail.as_ref().unwrap()).unwrap());
+        let tail = store.by_heart().as_ref().unwrap().tail.clone();
+        store.catch_up_early(&append(""));
+        assert_eq!(store.by_heart().as_ref().unwrap().tail, tail);
         store.judge(append("five\n")).unwrap().publish().unwrap();
         other.judge(append("six\n")).unwrap().publish_behind().unwrap();
         store.judge(append("seven\n")).unwrap().publish_behind().unwrap();
@@ -485,29 +555,45 @@ mod tests {
     }
 
     #[test]
+    fn a_commit_that_is_on_the_disk_is_not_told_as_failed_when_files_cannot_follow() {
+        let (folder, store) = behind("hurried", append("three\n"));
+        store.settle().unwrap();
+        drop(store);
+        let hurried = another_with(&folder, Options { wait: std::time::Duration::from_millis(20), ..Options::default() });
+        let other = another(&folder);
+        other.judge(append("four\n")).unwrap().publish().unwrap();
+        // It knows more than the index, and goes on putting files in place.
+        let held = other.apply_lock.acquire().unwrap();
+        let told = hurried.judge(append("five\n")).unwrap().publish_behind();
+        assert!(matches!(told, Err(StoreError::Unfinished { .. })), "{told:?}");
+        drop(held);
+        drop((hurried, other));
+        let after = another(&folder);
+        assert_eq!(after.read(&path("log.md")).unwrap().unwrap().0, b"one\ntwo\nthree\nfour\nfive\n");
+        drop(after);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
     fn an_end_that_was_taken_back_is_not_believed() {
         let (folder, store) = behind("withdrawn", append("three\n"));
         store.settle().unwrap();
         let other = another(&folder);
-        let look = || other.look().unwrap();
-        let (before, record) = {
-            let _held = other.append_lock.acquire().unwrap();
-            let before = look().tail;
-            let mut record = look().next_record(&other, crate::record::Kind::Note, crate::record::Who::outside());
-            record.note = Some(serde_json::json!({"about": "withdrawn"}));
-            (before, record)
-        };
         {
-            let _held = other.append_lock.acquire().unwrap();
-            other.grow(look(), vec![record]).unwrap();
+            let Ok((_held, look, records, _)) = other.judge(append("gone\n")).unwrap().into_parts().unwrap() else { panic!("a commit") };
+            let before = look.tail.clone();
+            other.grow(look, records).unwrap();
             store.catch_up_early(&append(""));
-            assert!(store.by_heart().as_ref().is_some_and(|warm| warm.tail.at > before.at));
-            // As if the writer had failed right after.
+            assert!(store.by_heart().as_ref().is_some_and(|warm| warm.tail.at > before.at && warm.sure == before.at));
+            // As if the writer had failed right after. What comes next is just as long.
             other.journal.cut(before.at).unwrap();
             other.live().unwrap().set_tail(&other.disk, &before).unwrap();
             other.forget_by_heart();
         }
         other.judge(append("four\n")).unwrap().publish_behind().unwrap();
+        // Put in place by who has not held the lock since.
+        store.settle().unwrap();
+        assert_eq!(std::fs::read(folder.join("log.md")).unwrap(), b"one\ntwo\nthree\nfour\n");
         store.judge(append("five\n")).unwrap().publish().unwrap();
         assert_eq!(std::fs::read(folder.join("log.md")).unwrap(), b"one\ntwo\nthree\nfour\nfive\n");
         assert!(store.verify().unwrap().problems.is_empty());
