@@ -21,6 +21,8 @@ enum Act {
     ByHand(usize, String),
     /// Several files in one commit by a program that is killed at a step of it.
     Dies(usize, usize, Failure, String),
+    /// A file is leased, or its lease released.
+    Lease(usize, usize),
     LoseHeads,
     LoseLive,
     Reopen(usize),
@@ -38,6 +40,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (0..5usize, "[d-f]{1,3}\n").prop_map(|(f, t)| Act::ByHand(f, t)),
         2 => (0..3usize, 0..16usize, prop_oneof![Just(Failure::Stop), Just(Failure::Torn)], line)
             .prop_map(|(s, step, failure, t)| Act::Dies(s, step, failure, t)),
+        2 => (0..3usize, 0..5usize).prop_map(|(s, f)| Act::Lease(s, f)),
         1 => Just(Act::LoseHeads),
         1 => Just(Act::LoseLive),
         1 => (0..3usize).prop_map(Act::Reopen),
@@ -46,36 +49,57 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 1..30)
 }
 
-fn open(play: &Playground) -> Store {
-    play.open_with(Options { segment_bytes: 2048, ..Options::default() })
-}
+/// Segments that are left all the time, and one that never is: then stores follow each other.
+const SMALL: u64 = 2048;
+const LARGE: u64 = 1 << 20;
 
-fn run(acts: &[Act]) {
+fn run(acts: &[Act], segment_bytes: u64) {
     let play = Playground::new();
+    let options = || Options { segment_bytes, ..Options::default() };
+    let open = |play: &Playground| play.open_with(options());
     let mut stores: Vec<Store> = (0..3).map(|_| open(&play)).collect();
     let mut model: BTreeMap<&str, String> = BTreeMap::new();
+    let mut leases: BTreeMap<&str, String> = BTreeMap::new();
     let person = || Change::by(&Actor::Person);
     let several = |text: &str| FILES[..4].iter().fold(person(), |change, file| change.append(&Playground::path(file), text));
     for act in acts {
         match act {
             Act::Append(store, file, text) => {
-                stores[*store].judge(person().append(&Playground::path(FILES[*file]), text.as_str())).unwrap().publish().unwrap();
-                model.entry(FILES[*file]).or_default().push_str(text);
+                let change = person().append(&Playground::path(FILES[*file]), text.as_str());
+                let done = stores[*store].judge(change).and_then(Judged::publish);
+                assert_eq!(done.is_ok(), !leases.contains_key(FILES[*file]), "{done:?}");
+                if done.is_ok() {
+                    model.entry(FILES[*file]).or_default().push_str(text);
+                }
             }
             Act::Write(store, file, text) => {
                 let change = person().write(&Playground::path(FILES[*file]), text.as_str(), Expect::Any);
-                stores[*store].judge(change).unwrap().publish().unwrap();
-                model.insert(FILES[*file], text.clone());
+                let done = stores[*store].judge(change).and_then(Judged::publish);
+                assert_eq!(done.is_ok(), !leases.contains_key(FILES[*file]), "{done:?}");
+                if done.is_ok() {
+                    model.insert(FILES[*file], text.clone());
+                }
             }
             Act::Remove(store, file) => {
                 let change = person().op(Op::Remove { path: Playground::path(FILES[*file]), expect: Expect::Any });
                 let done = stores[*store].judge(change).and_then(Judged::publish);
-                assert_eq!(done.is_ok(), model.remove(FILES[*file]).is_some(), "{done:?}");
+                let allowed = !leases.contains_key(FILES[*file]) && model.remove(FILES[*file]).is_some();
+                assert_eq!(done.is_ok(), allowed, "{done:?}");
             }
             Act::Several(store, text) => {
-                stores[*store].judge(several(text)).unwrap().publish_behind().unwrap();
-                FILES[..4].iter().for_each(|file| model.entry(file).or_default().push_str(text));
+                let done = stores[*store].judge(several(text)).and_then(Judged::publish_behind);
+                assert_eq!(done.is_ok(), !FILES[..4].iter().any(|file| leases.contains_key(file)), "{done:?}");
+                if done.is_ok() {
+                    FILES[..4].iter().for_each(|file| model.entry(file).or_default().push_str(text));
+                }
             }
+            Act::Lease(store, file) => match leases.remove(FILES[*file]) {
+                Some(id) => drop(stores[*store].release_lease(&Actor::Person, &id, None).unwrap()),
+                None => {
+                    let taken = stores[*store].take_lease(&Actor::Person, &[FILES[*file].into()], 600).unwrap();
+                    leases.insert(FILES[*file], taken.id);
+                }
+            },
             Act::ByHand(file, text) => {
                 // Files that wait for their commit are left alone: `outside` and `many` are about those.
                 stores[0].settle().unwrap();
@@ -87,7 +111,7 @@ fn run(acts: &[Act]) {
             Act::Dies(..) if play.is_shared() => {}
             Act::Dies(store, step, failure, text) => {
                 let disk = Arc::new(FailingDisk::at(*step, *failure));
-                let dying = play.open_with(Options { segment_bytes: 2048, watch: Some(disk), ..Options::default() });
+                let dying = play.open_with(Options { watch: Some(disk), ..options() });
                 let done = dying.judge(several(text)).and_then(Judged::publish);
                 drop(dying);
                 stores[*store] = open(&play);
@@ -131,6 +155,7 @@ fn run(acts: &[Act]) {
 #[test]
 fn known_sequences() {
     let line = |text: &str| text.to_owned();
+    let run = |acts: &[Act]| [SMALL, LARGE].into_iter().for_each(|segment_bytes| run(acts, segment_bytes));
     // Another store had put files in place, and the note of how far was lost.
     run(&[
         Act::Several(0, line("c\n")),
@@ -153,7 +178,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn stores_agree_with_a_map(acts in acts()) {
-        run(&acts);
+    fn stores_agree_with_a_map(acts in acts(), rotates in any::<bool>()) {
+        run(&acts, if rotates { SMALL } else { LARGE });
     }
 }
