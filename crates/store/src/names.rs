@@ -1,4 +1,5 @@
-//! The names in a folder. A running process keeps them for as long as the folder stays as it was.
+//! The names in a folder. They are kept for as long as the folder stays as it was: by a running process, and of a large project
+//! in `.quipu/names` for those that follow.
 //!
 //! A folder's time of change moves with every name that comes, goes or becomes another file's. It is believed where the file
 //! system is known to keep it, and where the folder had been at rest for a while when its names were read: a change within the
@@ -6,14 +7,15 @@
 
 use std::collections::HashMap;
 use std::ffi::CStr;
+use std::fmt::Write as _;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FileType, RawDir, Stat};
+use rustix::fs::{FileType, RawDir, RawMode, Stat};
 
 /// Names that are read from a folder at once, in bytes.
 pub(crate) const AT_ONCE: usize = 32 << 10;
@@ -21,46 +23,88 @@ pub(crate) const AT_ONCE: usize = 32 << 10;
 const AT_REST_NS: i128 = if cfg!(test) { 50_000_000 } else { 3_000_000_000 };
 /// More names than these are not kept.
 const KEPT: usize = 200_000;
+/// Fewer names than these are read as quickly as a note of them.
+const NOTED: usize = if cfg!(test) { 3 } else { 1_000 };
+/// A note is written anew when one in so many names was read from its folder.
+const ANEW: usize = 8;
+/// How a note begins, before its checksum. Raised when the form changes.
+const NOTE: &str = "quipu names 1 ";
 /// File systems that note the time of every change of a folder: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs.
 const KEEP_TIMES: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
 
-/// The entries of one folder.
+/// The entries of one folder, in the order of inodes: the kernel finds what lies side by side sooner.
 #[derive(Default)]
 pub(crate) struct Names {
     /// All names, each with the zero that the kernel wants behind it.
     text: String,
-    /// Where each begins and ends, and what it is.
-    entries: Vec<(usize, usize, FileType)>,
+    entries: Vec<Entry>,
+}
+
+/// Where a name begins and ends, and what it is.
+#[derive(Clone, Copy)]
+struct Entry {
+    start: u32,
+    end: u32,
+    kind: FileType,
 }
 
 impl Names {
-    fn read(&mut self, folder: &OwnedFd, buffer: &mut [MaybeUninit<u8>]) -> io::Result<()> {
+    fn read(&mut self, folder: &OwnedFd, buffer: &mut [MaybeUninit<u8>], found: &mut Vec<(u64, Entry)>) -> io::Result<()> {
         self.text.clear();
-        self.entries.clear();
+        found.clear();
         let mut entries = RawDir::new(folder, buffer);
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let Ok(name) = entry.file_name().to_str() else { continue };
             if name != "." && name != ".." {
-                let start = self.text.len();
+                let start = self.text.len() as u32;
                 self.text.push_str(name);
-                self.entries.push((start, self.text.len(), entry.file_type()));
+                found.push((entry.ino(), Entry { start, end: self.text.len() as u32, kind: entry.file_type() }));
                 self.text.push('\0');
             }
         }
+        found.sort_unstable_by_key(|(inode, _)| *inode);
+        self.entries.clear();
+        self.entries.extend(found.iter().map(|(_, entry)| *entry));
         Ok(())
+    }
+
+    /// Names as they are noted: a letter for what it is, the name, and a zero. None if that is not what it is.
+    fn of_note(noted: &str) -> Option<Names> {
+        let mut names = Names { text: noted.to_owned(), entries: Vec::new() };
+        let mut at = 0;
+        for part in noted.split_terminator('\0') {
+            let (kind, name) = part.split_at_checked(1)?;
+            let kind = FileType::from_raw_mode(RawMode::from(kind.as_bytes()[0].checked_sub(b'A')?) << 12);
+            if name.is_empty() || name.contains('/') || name == "." || name == ".." {
+                return None;
+            }
+            let end = at + part.len();
+            names.entries.push(Entry { start: at as u32 + 1, end: end as u32, kind });
+            at = end + 1;
+        }
+        (at == noted.len()).then_some(names)
+    }
+
+    fn note(&self, out: &mut String) {
+        for Entry { start, end, kind } in &self.entries {
+            out.push(char::from(b'A' + (kind.as_raw_mode() >> 12) as u8));
+            out.push_str(&self.text[*start as usize..*end as usize]);
+            out.push('\0');
+        }
     }
 
     /// Each name as text.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|(start, end, _)| &self.text[*start..*end])
+        self.entries.iter().map(|entry| &self.text[entry.start as usize..entry.end as usize])
     }
 
     /// Each name, as the kernel wants it and as text.
     pub fn iter(&self) -> impl Iterator<Item = (&CStr, &str, FileType)> {
-        self.entries.iter().filter_map(|(start, end, kind)| {
-            let name = CStr::from_bytes_with_nul(&self.text.as_bytes()[*start..=*end]).ok()?;
-            Some((name, &self.text[*start..*end], *kind))
+        self.entries.iter().filter_map(|Entry { start, end, kind }| {
+            let (start, end) = (*start as usize, *end as usize);
+            let name = CStr::from_bytes_with_nul(&self.text.as_bytes()[start..=end]).ok()?;
+            Some((name, &self.text[start..end], *kind))
         })
     }
 }
@@ -84,43 +128,73 @@ impl Mark {
     }
 }
 
-/// The names of folders that a running process has looked at.
-#[derive(Default)]
+/// The names of folders that were looked at.
 pub(crate) struct FolderNames {
     kept: Mutex<Kept>,
-    /// Somebody has looked before: it is a process that stays.
-    again: AtomicBool,
+    /// Where they are noted for other processes. Whoever cannot write there reads the folders.
+    note: PathBuf,
 }
 
 #[derive(Default)]
 struct Kept {
-    folders: HashMap<String, (Mark, Arc<Names>)>,
+    folders: HashMap<String, Folder>,
     /// How many names there are.
     names: usize,
+    /// How many of them the note does not hold.
+    anew: usize,
+    /// The note was read, or is not to be.
+    is_read: bool,
+}
+
+struct Folder {
+    mark: Mark,
+    names: Arc<Names>,
+    /// Somebody has asked for it since the note was read or written.
+    is_asked: bool,
 }
 
 impl FolderNames {
+    pub fn new(note: PathBuf) -> Self {
+        Self { kept: Mutex::default(), note }
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A pass is done: from the next one on, names are kept.
+    /// From now on every folder is read, once.
+    pub fn forget(&self) {
+        *self.kept() = Kept { is_read: true, ..Kept::default() };
+    }
+
+    /// All folders were looked at: what is worth it is noted for the processes that follow.
     pub fn looked(&self) {
-        self.again.store(true, Ordering::Relaxed);
+        let mut kept = self.kept();
+        if kept.anew >= NOTED && kept.anew >= kept.names / ANEW {
+            kept.anew = 0;
+            let note = kept.render();
+            drop(kept);
+            // Half a note, or one that two processes wrote at once, has another checksum and is not believed.
+            let _ = std::fs::write(&self.note, note);
+        }
     }
 
     /// For one pass over folders.
     pub fn reader(&self) -> Reader<'_> {
-        let keeps = self.again.load(Ordering::Relaxed);
-        Reader { all: keeps.then_some(self), buffer: vec![MaybeUninit::uninit(); AT_ONCE], names: Arc::default() }
+        let mut kept = self.kept();
+        if !std::mem::replace(&mut kept.is_read, true) {
+            kept.take_up(&std::fs::read_to_string(&self.note).unwrap_or_default());
+        }
+        Reader { all: self, buffer: vec![MaybeUninit::uninit(); AT_ONCE], found: Vec::new(), names: Arc::default() }
     }
 }
 
 /// Reads the names of one folder after the other.
 pub(crate) struct Reader<'n> {
-    /// Where names are kept, if they are.
-    all: Option<&'n FolderNames>,
+    /// Where names are kept.
+    all: &'n FolderNames,
     buffer: Vec<MaybeUninit<u8>>,
+    found: Vec<(u64, Entry)>,
     /// The names that were read last. If nobody keeps them, the next folder's take their place.
     names: Arc<Names>,
 }
@@ -128,40 +202,84 @@ pub(crate) struct Reader<'n> {
 impl Reader<'_> {
     /// The names in a folder, which is open.
     pub fn names(&mut self, folder: &str, fd: &OwnedFd) -> io::Result<Arc<Names>> {
-        let mark = match self.all {
-            Some(_) => Some(Mark::of(&rustix::fs::fstat(fd)?)),
-            None => None,
-        };
-        if let (Some(all), Some(mark)) = (self.all, mark)
-            && let Some((known, names)) = all.kept().folders.get(folder)
-            && *known == mark
+        let mark = Mark::of(&rustix::fs::fstat(fd)?);
+        if let Some(known) = self.all.kept().folders.get_mut(folder)
+            && known.mark == mark
         {
-            return Ok(Arc::clone(names));
+            known.is_asked = true;
+            return Ok(Arc::clone(&known.names));
         }
         if Arc::get_mut(&mut self.names).is_none() {
             self.names = Arc::default();
         }
         if let Some(names) = Arc::get_mut(&mut self.names) {
-            names.read(fd, &mut self.buffer)?;
+            names.read(fd, &mut self.buffer, &mut self.found)?;
         }
-        if let (Some(all), Some(mark)) = (self.all, mark) {
-            let stays = mark.is_at_rest() && Mark::of(&rustix::fs::fstat(fd)?) == mark && keeps_times(fd);
-            all.kept().put(folder, stays.then(|| (mark, Arc::clone(&self.names))));
-        }
+        let stays = mark.is_at_rest() && Mark::of(&rustix::fs::fstat(fd)?) == mark && keeps_times(fd);
+        self.all.kept().put(folder, stays.then(|| Folder { mark, names: Arc::clone(&self.names), is_asked: true }));
         Ok(Arc::clone(&self.names))
     }
 }
 
 impl Kept {
-    fn put(&mut self, folder: &str, new: Option<(Mark, Arc<Names>)>) {
-        if let Some((_, old)) = self.folders.remove(folder) {
-            self.names -= old.entries.len();
+    fn put(&mut self, folder: &str, new: Option<Folder>) {
+        if let Some(old) = self.folders.remove(folder) {
+            self.names -= old.names.entries.len();
         }
-        if let Some((mark, names)) = new.filter(|(_, names)| self.names + names.entries.len() <= KEPT) {
-            self.names += names.entries.len();
-            self.folders.insert(folder.to_owned(), (mark, names));
+        if let Some(new) = new.filter(|new| self.names + new.names.entries.len() <= KEPT) {
+            self.names += new.names.entries.len();
+            self.anew += new.names.entries.len();
+            self.folders.insert(folder.to_owned(), new);
         }
     }
+
+    /// Everything that is kept, as text: of each folder its path, its mark and the length of its names, and the names. Folders
+    /// that nobody asks for any more are left out.
+    fn render(&mut self) -> String {
+        self.folders.retain(|_, folder| std::mem::take(&mut folder.is_asked));
+        self.names = self.folders.values().map(|folder| folder.names.entries.len()).sum();
+        let (mut body, mut names) = (String::new(), String::new());
+        for (path, folder) in &self.folders {
+            names.clear();
+            folder.names.note(&mut names);
+            let [device, inode, modified, changed] = folder.mark.0;
+            let _ = write!(body, "{path}\0{device} {inode} {modified} {changed} {}\0{names}", names.len());
+        }
+        format!("{NOTE}{}\n{body}", checksum(&body))
+    }
+
+    /// Takes up what another process noted. Nothing, if it is damaged or of another form.
+    fn take_up(&mut self, note: &str) {
+        for (path, mark, names) in parse(note).unwrap_or_default() {
+            self.put(path, Some(Folder { mark, names: Arc::new(names), is_asked: false }));
+        }
+        self.anew = 0;
+    }
+}
+
+fn parse(note: &str) -> Option<Vec<(&str, Mark, Names)>> {
+    let (sum, mut rest) = note.strip_prefix(NOTE)?.split_once('\n')?;
+    if sum != checksum(rest) {
+        return None;
+    }
+    let mut folders = Vec::new();
+    while !rest.is_empty() {
+        let (path, behind) = rest.split_once('\0')?;
+        let (numbers, behind) = behind.split_once('\0')?;
+        let mut numbers = numbers.split(' ');
+        let mut mark = [0; 4];
+        for number in &mut mark {
+            *number = numbers.next()?.parse().ok()?;
+        }
+        let (names, behind) = behind.split_at_checked(numbers.next()?.parse().ok()?)?;
+        folders.push((path, Mark(mark), Names::of_note(names)?));
+        rest = behind;
+    }
+    Some(folders)
+}
+
+fn checksum(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
 fn keeps_times(folder: &OwnedFd) -> bool {
@@ -180,6 +298,18 @@ mod tests {
         all.reader().names("notes", &fd).unwrap()
     }
 
+    /// An empty folder, and where its names may be noted.
+    fn folder_and_note(name: &str) -> (std::path::PathBuf, std::path::PathBuf) {
+        let place = std::env::temp_dir().join(format!("quipu-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&place);
+        std::fs::create_dir_all(place.join("notes")).unwrap();
+        (place.join("notes"), place.join("note"))
+    }
+
+    fn rest() {
+        std::thread::sleep(Duration::from_millis(80));
+    }
+
     fn sorted(names: &Names) -> Vec<(String, FileType)> {
         let mut sorted: Vec<_> = names.iter().map(|(_, name, kind)| (name.to_owned(), kind)).collect();
         sorted.sort_by(|a, b| a.0.cmp(&b.0));
@@ -188,14 +318,9 @@ mod tests {
 
     #[test]
     fn names_are_kept_while_a_folder_rests_and_every_change_is_seen() {
-        let folder = std::env::temp_dir().join(format!("quipu-names-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        let fd = OwnedFd::from(std::fs::File::open(&folder).unwrap());
-        let keeps = keeps_times(&fd);
-        let rest = || std::thread::sleep(Duration::from_millis(80));
-        let all = FolderNames::default();
-        all.looked();
+        let (folder, note) = folder_and_note("names");
+        let keeps = keeps_times(&OwnedFd::from(std::fs::File::open(&folder).unwrap()));
+        let all = FolderNames::new(note);
         type Change = fn(&Path);
         let changes: [(Change, &[(&str, FileType)]); 4] = [
             (|folder| std::fs::write(folder.join("a.md"), "").unwrap(), &[("a.md", FileType::RegularFile)]),
@@ -226,6 +351,82 @@ mod tests {
             assert_eq!(sorted(&first), expected);
             assert_eq!(Arc::ptr_eq(&first, &second), keeps);
         }
-        std::fs::remove_dir_all(&folder).unwrap();
+        std::fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_note_serves_the_next_process_until_the_folder_changes() {
+        let (folder, note) = folder_and_note("noted");
+        for name in ["a.md", "一.md", "line\nbreak.md"] {
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        std::fs::create_dir(folder.join("sub")).unwrap();
+        std::os::unix::fs::symlink("a.md", folder.join("link")).unwrap();
+        let fresh = || FolderNames::new(note.clone());
+        let known = |all: &FolderNames| all.reader().all.kept().folders.contains_key("notes");
+        // Just changed: nothing is noted.
+        let all = fresh();
+        let just_made = sorted(&names(&all, &folder));
+        all.looked();
+        assert!(!note.exists());
+        rest();
+        let all = fresh();
+        assert_eq!(sorted(&names(&all, &folder)), just_made);
+        all.looked();
+        if !keeps_times(&OwnedFd::from(std::fs::File::open(&folder).unwrap())) {
+            return;
+        }
+        let next = fresh();
+        assert!(known(&next));
+        assert_eq!(sorted(&names(&next, &folder)), just_made);
+        // A process that believes nothing reads the folder.
+        let next = fresh();
+        next.forget();
+        assert!(!known(&next));
+        // A name has come and another is gone since: the note is there, and not believed.
+        std::fs::remove_file(folder.join("a.md")).unwrap();
+        std::fs::write(folder.join("c.md"), "").unwrap();
+        let next = fresh();
+        assert!(known(&next));
+        let changed = sorted(&names(&next, &folder));
+        assert!(changed.iter().any(|(name, _)| name == "c.md") && !changed.iter().any(|(name, _)| name == "a.md"));
+        std::fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_note_is_no_note() {
+        let mut kept = Kept::default();
+        for (path, names) in [("", "Ia.md\0Enotes\0"), ("notes", "I一.md\0"), ("empty", "")] {
+            let names = Arc::new(Names::of_note(names).unwrap());
+            kept.put(path, Some(Folder { mark: Mark([66, 7, 1_700_000_000_123_456_789, -1]), names, is_asked: true }));
+        }
+        let note = kept.render();
+        let mut found = parse(&note).unwrap();
+        found.sort_by_key(|(path, ..)| *path);
+        let found: Vec<_> = found.iter().map(|(path, mark, names)| (*path, mark.0[3], sorted(names).len())).collect();
+        assert_eq!(found, [("", -1, 2), ("empty", -1, 0), ("notes", -1, 1)]);
+        for at in 0..note.len() {
+            let mut bytes = note.clone().into_bytes();
+            bytes[at] ^= 1;
+            if let Ok(text) = String::from_utf8(bytes) {
+                assert!(parse(&text).is_none(), "byte {at}");
+            }
+            assert!(note.get(..at).is_none_or(|half| parse(half).is_none()), "the first {at} bytes");
+        }
+        // A sum can be made for anything: what is no name leads nowhere.
+        for names in ["I../a.md\0", "I..\0", "I\0", "Ia.md", "一a.md\0", "!a.md\0"] {
+            assert!(Names::of_note(names).is_none(), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn folders_that_are_gone_leave_the_note() {
+        let mut kept = Kept::default();
+        let folder = |is_asked| Folder { mark: Mark([0; 4]), names: Arc::new(Names::of_note("Ia.md\0").unwrap()), is_asked };
+        kept.put("here", Some(folder(true)));
+        kept.put("gone", Some(folder(false)));
+        let note = kept.render();
+        assert_eq!(parse(&note).unwrap().iter().map(|(path, ..)| *path).collect::<Vec<_>>(), ["here"]);
+        assert_eq!(kept.names, 1);
     }
 }

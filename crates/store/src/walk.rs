@@ -221,6 +221,7 @@ impl Store {
     }
 
     fn sight_of(&self, sum: Sum) -> Result<Sight> {
+        self.folder_names.looked();
         self.forget_deleted_heads();
         let applied = self.heads()?.applied()?;
         Ok(Sight::of(sum, &applied))
@@ -230,6 +231,7 @@ impl Store {
     pub(crate) fn look_through(&self) -> Result<Found> {
         let mut gathering = Gathering::default();
         self.pass(&Folders::from_the_root(), &mut gathering)?;
+        self.folder_names.looked();
         let Gathering { mut found, summing } = gathering;
         found.sum = summing.sum;
         found.odd.sort_unstable();
@@ -281,7 +283,6 @@ impl Store {
                 }
             }
         }
-        self.folder_names.looked();
         Ok(())
     }
 
