@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,24 +49,25 @@ pub(super) fn open_vectors(folder: &Path, id: u64, stamp: u64) -> Option<Vectors
 pub(super) fn load(folder: &Path) -> Result<(Catalogue, Vec<Segment>), Error> {
     let damaged = |damage| Error::Damaged { folder: folder.to_owned(), damage };
     let mut damage = Damage::Short;
-    let mut before = Vec::new();
+    let mut before = None;
     for _ in 0..ATTEMPTS {
-        let bytes = match fs::read(folder.join(MANIFEST)) {
+        let mut file = match File::open(folder.join(MANIFEST)) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(Error::Missing(folder.to_owned()));
             }
-            read => read?,
+            opened => opened?,
         };
+        let len = file.metadata()?.len();
+        let catalogue = Catalogue::read(&mut file, len).map_err(damaged)?;
         // The same manifest twice: nobody replaced anything, so it is damage and not a race.
-        if bytes == before {
+        if before == Some(catalogue.mark()) {
             break;
         }
-        let catalogue = Catalogue::parse(&bytes).map_err(damaged)?;
+        before = Some(catalogue.mark());
         match catalogue.segments.iter().map(|named| open(folder, named)).collect() {
             Ok(segments) => return Ok((catalogue, segments)),
             Err(found) => damage = found,
         }
-        before = bytes;
     }
     Err(damaged(damage))
 }
@@ -105,7 +106,8 @@ impl Overlay {
         }
         let segment = Segment::open(Source::Memory(builder.finish().into()))?;
         manifest.segments.push(Named { id: 0, stamp: segment.stamp() });
-        overlay.catalogue = Catalogue::parse(&manifest.render())?;
+        let rendered = manifest.render();
+        overlay.catalogue = Catalogue::read(&mut &rendered[..], rendered.len() as u64)?;
         overlay.segments.push(segment);
         overlay.vectors.push(None);
         Ok(overlay)

@@ -1,12 +1,26 @@
 //! The table of contents of the index: which files it covers, at which version, and where.
 //!
-//! One small file, replaced whole by a rename. A section is alive exactly if an extent of a file
-//! names it; all else in a segment is dead weight until the next merge.
+//! ```text
+//! header │ segments │ a row for each file │ a row for each extent │ paths and versions
+//! ```
+//! One file, replaced whole by a rename. A section is alive exactly if an extent of a file names it; all else in a segment is
+//! dead weight until the next merge. Rows have one size and are used where they lie: a fresh process reads this file before
+//! it can answer, and there may be many thousand of them.
 
-use super::bytes::{Cursor, fingerprint, open_sealed, put, put_bytes, seal};
+use std::io::Read;
+
+use super::bytes::{SEAL, fingerprint, open_sealed, seal};
 use super::{Damage, Tier};
 
-const MAGIC: &[u8; 8] = b"QUIPUIDX";
+const MAGIC: &[u8; 8] = b"QUIPUID2";
+/// Magic, format, numbers of segments, files and extents, length of the texts, the next segment, the seals of what follows.
+const HEADER: usize = 8 + 4 * 5 + 8 + SEAL * 2 + SEAL;
+/// Id and stamp.
+const SEGMENT: usize = 8 + 8;
+/// Where path, version and extents end, how many terms, which tier.
+const FILE: usize = 4 + 4 + 4 + 8 + 1;
+/// The place of the segment among the segments, the first section there, and how many follow.
+const EXTENT: usize = 4 + 4 + 4;
 
 /// A run of sections of one file inside one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,55 +97,56 @@ impl Manifest {
     /// The bytes of the manifest file.
     #[must_use]
     pub fn render(&self) -> Vec<u8> {
-        let mut out = MAGIC.to_vec();
-        put(&mut out, u64::from(super::segment::FORMAT));
-        put(&mut out, self.next);
-        put(&mut out, self.segments.len() as u64);
-        for segment in &self.segments {
-            put(&mut out, segment.id);
-            out.extend(segment.stamp.to_le_bytes());
+        let (mut rows, mut extents, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+        for Named { id, stamp } in &self.segments {
+            rows.extend(id.to_le_bytes());
+            rows.extend(stamp.to_le_bytes());
         }
-        put(&mut out, self.files.len() as u64);
         for (path, file) in &self.files {
-            put_bytes(&mut out, path.as_bytes());
-            put_bytes(&mut out, file.version.as_bytes());
-            out.push(file.tier.number());
-            put(&mut out, file.terms);
-            put(&mut out, file.extents.len() as u64);
-            for extent in &file.extents {
-                put(&mut out, extent.segment);
-                put(&mut out, u64::from(extent.first));
-                put(&mut out, u64::from(extent.count));
+            for Extent { segment, first, count } in &file.extents {
+                let place = self.segments.iter().position(|named| named.id == *segment);
+                // A segment that is not there makes the file unreadable, and it is built anew.
+                extents.extend(place.map_or(u32::MAX, |place| place as u32).to_le_bytes());
+                extents.extend(first.to_le_bytes());
+                extents.extend(count.to_le_bytes());
             }
+            texts.extend(path.as_bytes());
+            rows.extend((texts.len() as u32).to_le_bytes());
+            texts.extend(file.version.as_bytes());
+            rows.extend((texts.len() as u32).to_le_bytes());
+            rows.extend(((extents.len() / EXTENT) as u32).to_le_bytes());
+            rows.extend(file.terms.to_le_bytes());
+            rows.push(file.tier.number());
         }
+        let counts = [self.segments.len(), self.files.len(), extents.len() / EXTENT, texts.len()];
+        rows.extend(extents);
+        seal(&mut rows, 0);
+        seal(&mut texts, 0);
+        let mut out = MAGIC.to_vec();
+        out.extend(super::segment::FORMAT.to_le_bytes());
+        counts.iter().for_each(|count| out.extend((*count as u32).to_le_bytes()));
+        out.extend(self.next.to_le_bytes());
+        // Both seals are in the header, so that headers of different manifests differ.
+        [&rows, &texts].iter().for_each(|part| out.extend(&part[part.len() - SEAL..]));
         seal(&mut out, 0);
+        out.extend(rows);
+        out.extend(texts);
         out
     }
 }
 
-/// The same as it is read: one text and numbers, without an allocation for each file.
+/// The same as it is read: rows, and one text.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     /// The segments in use.
     pub segments: Vec<Named>,
     next: u64,
+    files: usize,
+    /// Rows of segments, files and extents.
+    rows: Vec<u8>,
     /// Paths and versions, one after the other.
     texts: String,
-    files: Vec<Listed>,
-    extents: Vec<Extent>,
     mark: u64,
-}
-
-/// Where things about one file stand in a catalogue.
-#[derive(Debug, Clone, Copy)]
-struct Listed {
-    path: u32,
-    version: u32,
-    end: u32,
-    tier: Tier,
-    terms: u64,
-    first: u32,
-    count: u32,
 }
 
 /// One file of a catalogue.
@@ -145,68 +160,105 @@ pub struct Entry<'c> {
     pub tier: Tier,
     /// How many terms its sections hold together.
     pub terms: u64,
-    /// Where its sections are, in the order of the file.
-    pub extents: &'c [Extent],
+    extents: &'c [[u8; EXTENT]],
+}
+
+impl Entry<'_> {
+    /// Where its sections are, in the order of the file: the place of the segment among all, the first section there, and how many.
+    pub fn extents(&self) -> impl Iterator<Item = (usize, u32, u32)> {
+        self.extents.iter().map(|row| (four(row, 0) as usize, four(row, 4), four(row, 8)))
+    }
+}
+
+#[inline(always)]
+fn four(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[inline(always)]
+fn eight(bytes: &[u8], at: usize) -> u64 {
+    u64::from(four(bytes, at)) | u64::from(four(bytes, at + 4)) << 32
+}
+
+/// The next bytes, so many.
+fn read(from: &mut impl Read, len: usize) -> Result<Vec<u8>, Damage> {
+    let mut bytes = vec![0; len];
+    from.read_exact(&mut bytes).map_err(|_| Damage::Short)?;
+    Ok(bytes)
 }
 
 impl Catalogue {
-    /// Reads what `render` wrote.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Damage> {
-        let inside = open_sealed(bytes)?.strip_prefix(MAGIC).ok_or(Damage::Format)?;
-        let mut cursor = Cursor(inside);
-        if cursor.number()? != u64::from(super::segment::FORMAT) {
+    /// Reads what `render` wrote, so many bytes in all.
+    pub fn read(from: &mut impl Read, len: u64) -> Result<Self, Damage> {
+        if len < HEADER as u64 {
+            return Err(Damage::Short);
+        }
+        let header = read(from, HEADER)?;
+        let fields = open_sealed(&header)?;
+        if &fields[..8] != MAGIC || four(fields, 8) != super::segment::FORMAT {
             return Err(Damage::Format);
         }
-        let mut catalogue = Self { next: cursor.number()?, mark: fingerprint(bytes), ..Self::default() };
-        for _ in 0..cursor.number()? {
-            let id = cursor.number()?;
-            let stamp = cursor.take(8)?.try_into().map_err(|_| Damage::Short)?;
-            catalogue.segments.push(Named { id, stamp: u64::from_le_bytes(stamp) });
+        let [segments, files, extents, texts] = [12, 16, 20, 24].map(|at| four(fields, at) as usize);
+        let rows = segments * SEGMENT + files * FILE + extents * EXTENT;
+        if (HEADER + rows + texts + 2 * SEAL) as u64 != len {
+            return Err(Damage::Short);
         }
-        let small = |value| u32::try_from(value).map_err(|_| Damage::Short);
-        let mut texts = Vec::with_capacity(inside.len());
-        let count = cursor.size()?;
-        catalogue.files.reserve(count.min(inside.len()));
-        catalogue.extents.reserve(count.min(inside.len()));
-        for _ in 0..count {
-            let path = small(texts.len() as u64)?;
-            texts.extend(cursor.bytes()?);
-            let version = texts.len() as u32;
-            texts.extend(cursor.bytes()?);
-            let end = texts.len() as u32;
-            let tier = Tier::of_number(cursor.take(1)?[0]).ok_or(Damage::Format)?;
-            let terms = cursor.number()?;
-            let first = catalogue.extents.len() as u32;
-            let count = small(cursor.number()?)?;
-            for _ in 0..count {
-                let (segment, first, count) = (cursor.number()?, cursor.number()?, cursor.number()?);
-                catalogue.extents.push(Extent { segment, first: small(first)?, count: small(count)? });
-            }
-            catalogue.files.push(Listed { path, version, end, tier, terms, first, count });
-        }
-        // All of it is checked at once, which is much faster, and then that no text begins or ends within a letter.
-        catalogue.texts = String::from_utf8(texts).map_err(|_| Damage::Short)?;
-        let begins = |at: u32| catalogue.texts.is_char_boundary(at as usize);
-        let whole = catalogue.files.iter().all(|file| begins(file.path) && begins(file.version));
-        if whole { Ok(catalogue) } else { Err(Damage::Short) }
+        // Each part must have the seal that this header names: headers of different manifests differ.
+        let part = |from: &mut _, len: usize, at: usize| {
+            let mut bytes = read(from, len + SEAL)?;
+            let is_whole = open_sealed(&bytes).is_ok() && bytes[len..] == fields[at..at + SEAL];
+            bytes.truncate(len);
+            if is_whole { Ok(bytes) } else { Err(Damage::Checksum) }
+        };
+        let rows = part(from, rows, 36)?;
+        let texts = String::from_utf8(part(from, texts, 36 + SEAL)?).map_err(|_| Damage::Short)?;
+        let named = |row: &[u8; SEGMENT]| Named { id: eight(row, 0), stamp: eight(row, 8) };
+        let segments: Vec<Named> = rows[..segments * SEGMENT].as_chunks().0.iter().map(named).collect();
+        let catalogue = Self { segments, next: eight(fields, 28), files, rows, texts, mark: fingerprint(&header) };
+        if catalogue.is_sound() { Ok(catalogue) } else { Err(Damage::Short) }
+    }
+
+    /// Whether every row leads to where something is.
+    fn is_sound(&self) -> bool {
+        let mut ends = (0, 0);
+        let files = self.rows().iter().all(|row| {
+            let (path, version, extents) = (four(row, 0), four(row, 4), four(row, 8));
+            let ascends = ends.0 <= path && path <= version && ends.1 <= extents;
+            ends = (version, extents);
+            ascends && self.texts.is_char_boundary(path as usize) && self.texts.is_char_boundary(version as usize) && tier(row).is_some()
+        });
+        let extents = self.extents();
+        let places = extents.iter().all(|row| (four(row, 0) as usize) < self.segments.len());
+        files && places && ends.0 as usize == self.texts.len() && ends.1 as usize == extents.len()
+    }
+
+    fn rows(&self) -> &[[u8; FILE]] {
+        &self.rows[self.segments.len() * SEGMENT..].as_chunks().0[..self.files]
+    }
+
+    fn extents(&self) -> &[[u8; EXTENT]] {
+        self.rows[self.segments.len() * SEGMENT + self.files * FILE..].as_chunks().0
     }
 
     /// How many files there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.files.len()
+        self.files
     }
 
     /// A file by its number; numbers follow the order of paths.
     #[must_use]
     pub fn entry(&self, number: usize) -> Entry<'_> {
-        let Listed { path, version, end, tier, terms, first, count } = self.files[number];
+        let rows = self.rows();
+        let row = &rows[number];
+        let (start, first) = number.checked_sub(1).map_or((0, 0), |before| (four(&rows[before], 4), four(&rows[before], 8)));
+        let (path, version) = (four(row, 0) as usize, four(row, 4) as usize);
         Entry {
-            path: &self.texts[path as usize..version as usize],
-            version: &self.texts[version as usize..end as usize],
-            tier,
-            terms,
-            extents: &self.extents[first as usize..(first + count) as usize],
+            path: &self.texts[start as usize..path],
+            version: &self.texts[path..version],
+            tier: tier(row).unwrap_or(Tier::L0),
+            terms: eight(row, 12),
+            extents: &self.extents()[first as usize..four(row, 8) as usize],
         }
     }
 
@@ -235,13 +287,81 @@ impl Catalogue {
     /// The same, to be changed.
     #[must_use]
     pub fn to_manifest(&self) -> Manifest {
+        let extent = |(place, first, count): (usize, u32, u32)| Extent { segment: self.segments[place].id, first, count };
         let covered = |entry: Entry<'_>| Covered {
             version: entry.version.to_owned(),
             tier: entry.tier,
             terms: entry.terms,
-            extents: entry.extents.to_vec(),
+            extents: entry.extents().map(extent).collect(),
         };
         let files = self.entries().map(|entry| (entry.path.to_owned(), covered(entry))).collect();
         Manifest { next: self.next, segments: self.segments.clone(), files }
+    }
+}
+
+fn tier(row: &[u8; FILE]) -> Option<Tier> {
+    Tier::of_number(row[FILE - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        let file = |version: &str, terms, extents: &[(u64, u32, u32)]| Covered {
+            version: version.into(),
+            tier: Tier::L1,
+            terms,
+            extents: extents.iter().map(|(segment, first, count)| Extent { segment: *segment, first: *first, count: *count }).collect(),
+        };
+        let mut manifest = Manifest { next: 9, segments: vec![Named { id: 3, stamp: 77 }, Named { id: 8, stamp: u64::MAX }], files: Vec::new() };
+        manifest.set("notes/一.md", file("v1 2", 400, &[(8, 0, 7), (3, 2, 1)]));
+        manifest.set("empty.md", file("", 0, &[]));
+        manifest.set("last.md", file("v9", u64::from(u32::MAX) + 1, &[(3, 0, 2)]));
+        manifest
+    }
+
+    fn read(bytes: &[u8]) -> Result<Catalogue, Damage> {
+        Catalogue::read(&mut &bytes[..], bytes.len() as u64)
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let manifest = manifest();
+        let catalogue = read(&manifest.render()).unwrap();
+        assert_eq!(catalogue.to_manifest(), manifest);
+        assert_eq!(catalogue.file("last.md").unwrap().version, "v9");
+        assert!(catalogue.file("notes/二.md").is_none());
+        let empty = Manifest::default();
+        assert_eq!(read(&empty.render()).unwrap().to_manifest(), empty);
+        assert_ne!(catalogue.mark(), read(&empty.render()).unwrap().mark());
+    }
+
+    #[test]
+    fn damage_anywhere_is_noticed() {
+        let whole = manifest().render();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 4;
+            assert!(read(&bytes).is_err(), "byte {at}");
+            assert!(read(&whole[..at]).is_err(), "the first {at} bytes");
+        }
+        assert!(read(&[&whole[..], b"more"].concat()).is_err());
+    }
+
+    #[test]
+    fn parts_of_two_manifests_are_none() {
+        let (one, mut other) = (manifest(), manifest());
+        other.files[0].1.version = "2v".into();
+        let (one, other) = (one.render(), other.render());
+        let behind = one.len() - 20;
+        assert!(read(&[&one[..behind], &other[behind..]].concat()).is_err());
+    }
+
+    #[test]
+    fn an_extent_of_a_segment_that_is_not_there_is_damage() {
+        let mut manifest = manifest();
+        manifest.segments.pop();
+        assert!(read(&manifest.render()).is_err());
     }
 }

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::manifest::{Catalogue, Entry, Extent};
+use super::manifest::{Catalogue, Entry};
 use super::segment::Segment;
 use super::terms::Term;
 use super::{Damage, Visible};
@@ -79,6 +79,7 @@ impl Layout {
                 layout.bases.push(end);
                 end += segment.sections();
             }
+            layout.files.reserve(catalogue.len());
             for (at, entry) in (0..).zip(catalogue.entries()) {
                 let seen = visible.is_none_or(|visible| visible(entry.path, entry.tier));
                 if seen && !hidden(number, entry.path) {
@@ -100,13 +101,12 @@ impl Layout {
             layout.starts.push(layout.runs.len() as u32);
             layout.terms += entry.terms;
             let mut ordinal = 0;
-            for Extent { segment, first: number, count } in entry.extents.iter().filter(|extent| extent.count > 0) {
-                let position = catalogue.segments.iter().position(|named| named.id == *segment).ok_or(Damage::Short)?;
-                if number.checked_add(*count).is_none_or(|end| end > segments[position].sections()) {
+            for (place, number, count) in entry.extents().filter(|(.., count)| *count > 0) {
+                if number.checked_add(count).is_none_or(|end| end > segments[place].sections()) {
                     return Err(Damage::Short);
                 }
-                let start = layout.bases[first[usize::from(*layer)] + position] + number;
-                layout.runs.push(Run { start, count: *count, owner, ordinal });
+                let start = layout.bases[first[usize::from(*layer)] + place] + number;
+                layout.runs.push(Run { start, count, owner, ordinal });
                 ordinal += count;
                 layout.sections += count;
             }
