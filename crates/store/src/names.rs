@@ -131,8 +131,9 @@ impl Mark {
 /// The names of folders that were looked at.
 pub(crate) struct FolderNames {
     kept: Mutex<Kept>,
-    /// Where they are noted for other processes. Whoever cannot write there reads the folders.
+    /// Where they are noted for other processes, and whether this one can write there.
     note: PathBuf,
+    writes: bool,
 }
 
 #[derive(Default)]
@@ -154,8 +155,8 @@ struct Folder {
 }
 
 impl FolderNames {
-    pub fn new(note: PathBuf) -> Self {
-        Self { kept: Mutex::default(), note }
+    pub fn new(note: PathBuf, writes: bool) -> Self {
+        Self { kept: Mutex::default(), note, writes }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -170,7 +171,7 @@ impl FolderNames {
     /// All folders were looked at: what is worth it is noted for the processes that follow.
     pub fn looked(&self) {
         let mut kept = self.kept();
-        if kept.anew >= NOTED && kept.anew >= kept.names / ANEW {
+        if self.writes && kept.anew >= NOTED && kept.anew >= kept.names / ANEW {
             kept.anew = 0;
             let note = kept.render();
             drop(kept);
@@ -320,7 +321,7 @@ mod tests {
     fn names_are_kept_while_a_folder_rests_and_every_change_is_seen() {
         let (folder, note) = folder_and_note("names");
         let keeps = keeps_times(&OwnedFd::from(std::fs::File::open(&folder).unwrap()));
-        let all = FolderNames::new(note);
+        let all = FolderNames::new(note, true);
         type Change = fn(&Path);
         let changes: [(Change, &[(&str, FileType)]); 4] = [
             (|folder| std::fs::write(folder.join("a.md"), "").unwrap(), &[("a.md", FileType::RegularFile)]),
@@ -362,7 +363,7 @@ mod tests {
         }
         std::fs::create_dir(folder.join("sub")).unwrap();
         std::os::unix::fs::symlink("a.md", folder.join("link")).unwrap();
-        let fresh = || FolderNames::new(note.clone());
+        let fresh = || FolderNames::new(note.clone(), true);
         let known = |all: &FolderNames| all.reader().all.kept().folders.contains_key("notes");
         // Just changed: nothing is noted.
         let all = fresh();

@@ -188,7 +188,7 @@ impl Store {
             warm: Mutex::new(None),
             stamps: OnceLock::new(),
             surveyed: Mutex::new(None),
-            folder_names: FolderNames::new(quipu.join("names")),
+            folder_names: FolderNames::new(quipu.join("names"), !read_only),
             read_only,
             redone: AtomicBool::new(false),
             asides_sought: AtomicBool::new(false),

@@ -180,3 +180,51 @@ proptest! {
         }
     }
 }
+
+/// Names that an earlier process noted are those of a folder at rest: whatever came, went or was renamed since is seen.
+#[test]
+fn noted_names_hide_nothing_that_changed_since() {
+    let play = Playground::with_contract(CONTRACT);
+    for number in 0..1100 {
+        play.edit(&format!("pile/{:02}/{number}.md", number % 20), "text\n");
+    }
+    let seen = || {
+        let store = play.open();
+        let survey = store.survey().unwrap();
+        let (sight, ()) = store.sight_while(|| ());
+        (format!("{:?} {:?} {:?}", survey.files, survey.free, survey.strange), sight.unwrap())
+    };
+    let first = seen();
+    let note = play.file(".quipu/names");
+    assert!(!note.exists(), "a folder that has just changed is not noted");
+    std::thread::sleep(std::time::Duration::from_millis(3200));
+    assert_eq!(seen(), first);
+    if !note.exists() {
+        return; // a file system that does not keep the times of folders
+    }
+    assert_eq!(seen(), first);
+    let noted = std::fs::read_to_string(&note).unwrap();
+    assert!(noted.contains("1099.md"));
+    let changes: [&dyn Fn(); 5] = [
+        &|| play.edit("pile/03/new.md", "by hand\n"),
+        &|| std::fs::remove_file(play.file("pile/04/4.md")).unwrap(),
+        &|| std::fs::rename(play.file("pile/05"), play.file("pile/moved")).unwrap(),
+        &|| play.edit("pile/06/deep/er.md", "by hand\n"),
+        &|| play.edit("pile/07/7.md", "another text, in its place\n"),
+    ];
+    let mut before = first;
+    for (number, change) in changes.iter().enumerate() {
+        change();
+        let now = seen();
+        assert_ne!(now, before, "change {number}");
+        // As one sees it who has no note.
+        std::fs::remove_file(&note).unwrap();
+        assert_eq!(seen(), now, "change {number}");
+        std::fs::write(&note, &noted).unwrap();
+        before = now;
+    }
+    // Damage costs time and nothing else, and who verifies believes no note.
+    std::fs::write(&note, noted.replacen("1099.md", "1098.md", 1)).unwrap();
+    assert_eq!(seen(), before);
+    assert!(play.open().verify().unwrap().problems.is_empty());
+}
