@@ -99,9 +99,12 @@ fn as_rendered(text: &str) -> Option<i64> {
     jiff::tz::Offset::UTC.to_timestamp(time).ok().map(|time| time.as_microsecond())
 }
 
+/// Stands for a boot where the kernel does not tell which it is.
+pub(crate) const UNKNOWN_BOOT: &str = "unknown";
+
 /// Names this boot of this machine: what was in memory at another boot is gone.
 pub(crate) fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|t| t.trim().replace('-', "")).unwrap_or_else(|_| "unknown".into())
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|t| t.trim().replace('-', "")).unwrap_or_else(|_| UNKNOWN_BOOT.into())
 }
 
 #[cfg(test)]

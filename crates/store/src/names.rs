@@ -2,32 +2,39 @@
 //! in `.quipu/names` for those that follow.
 //!
 //! A folder's time of change moves with every name that comes, goes or becomes another file's. It is believed where the file
-//! system is known to keep it, and where the folder had been at rest for a while when its names were read: a change within the
-//! same tick of the clock would not show.
+//! system is known to keep it, and where the folder had been at rest for a while before its names were read: a change within the
+//! same tick of the clock would not show. A note holds for one boot: after a power cut not every file system has times and names
+//! of the same moment.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::fmt::Write as _;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FileType, RawDir, RawMode, Stat};
+use rustix::fs::{AtFlags, FileType, OFlags, RawDir, RawMode, Stat, StatxAttributes, StatxFlags};
+
+use crate::clock::UNKNOWN_BOOT;
 
 /// Names that are read from a folder at once, in bytes.
 pub(crate) const AT_ONCE: usize = 32 << 10;
 /// A folder is at rest that has not changed for so long: longer than a tick of any clock of a file system.
-const AT_REST_NS: i128 = if cfg!(test) { 50_000_000 } else { 3_000_000_000 };
+const AT_REST_NS: i128 = if cfg!(test) { 250_000_000 } else { 3_000_000_000 };
 /// More names than these are not kept.
 const KEPT: usize = 200_000;
+/// A longer note is none: so many names are not kept.
+const LARGEST: u64 = 64 << 20;
 /// Fewer names than these are read as quickly as a note of them.
 const NOTED: usize = if cfg!(test) { 3 } else { 1_000 };
 /// A note is written anew when one in so many names was read from its folder.
 const ANEW: usize = 8;
-/// How a note begins, before its checksum. Raised when the form changes.
+/// How a note begins, before the boot it holds for and its checksum. Raised when the form changes.
 const NOTE: &str = "quipu names 1 ";
 /// File systems that note the time of every change of a folder: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs.
 const KEEP_TIMES: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
@@ -57,9 +64,9 @@ impl Names {
             let entry = entry?;
             let Ok(name) = entry.file_name().to_str() else { continue };
             if name != "." && name != ".." {
-                let start = self.text.len() as u32;
+                let start = place(&self.text)?;
                 self.text.push_str(name);
-                found.push((entry.ino(), Entry { start, end: self.text.len() as u32, kind: entry.file_type() }));
+                found.push((entry.ino(), Entry { start, end: place(&self.text)?, kind: entry.file_type() }));
                 self.text.push('\0');
             }
         }
@@ -121,8 +128,8 @@ impl Mark {
         Mark([stat.st_dev.into(), stat.st_ino.into(), modified, changed])
     }
 
-    fn is_at_rest(self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as i128);
+    fn was_at_rest(self, now: SystemTime) -> bool {
+        let now = now.duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as i128);
         let [_, _, modified, changed] = self.0;
         modified.max(changed) + AT_REST_NS <= now
     }
@@ -134,12 +141,14 @@ pub(crate) struct FolderNames {
     /// Where they are noted for other processes, and whether this one can write there.
     note: PathBuf,
     writes: bool,
+    /// Which boot it is. A note of another is not believed.
+    boot: String,
 }
 
 #[derive(Default)]
 struct Kept {
     folders: HashMap<String, Folder>,
-    /// How many names there are.
+    /// How many folders and names there are.
     names: usize,
     /// How many of them the note does not hold.
     anew: usize,
@@ -155,8 +164,10 @@ struct Folder {
 }
 
 impl FolderNames {
-    pub fn new(note: PathBuf, writes: bool) -> Self {
-        Self { kept: Mutex::default(), note, writes }
+    pub fn new(note: PathBuf, can_write: bool, boot: String) -> Self {
+        let tells_boots = !boot.starts_with(UNKNOWN_BOOT);
+        let kept = Kept { is_read: !tells_boots, ..Kept::default() };
+        Self { kept: Mutex::new(kept), note, writes: can_write && tells_boots, boot }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -165,7 +176,11 @@ impl FolderNames {
 
     /// From now on every folder is read, once.
     pub fn forget(&self) {
-        *self.kept() = Kept { is_read: true, ..Kept::default() };
+        let mut kept = self.kept();
+        if self.writes {
+            let _ = std::fs::remove_file(&self.note);
+        }
+        *kept = Kept { is_read: true, ..Kept::default() };
     }
 
     /// All folders were looked at: what is worth it is noted for the processes that follow.
@@ -173,18 +188,33 @@ impl FolderNames {
         let mut kept = self.kept();
         if self.writes && kept.anew >= NOTED && kept.anew >= kept.names / ANEW {
             kept.anew = 0;
-            let note = kept.render();
+            let note = kept.render(&self.boot);
             drop(kept);
             // Half a note, or one that two processes wrote at once, has another checksum and is not believed.
-            let _ = std::fs::write(&self.note, note);
+            let opened = self.open(OpenOptions::new().create(true).truncate(true).write(true));
+            let _ = opened.and_then(|mut file| file.write_all(note.as_bytes()));
         }
+    }
+
+    /// The note itself, and nothing that a link or a pipe in its place would lead to.
+    fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
+        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()).open(&self.note)
+    }
+
+    fn read(&self) -> io::Result<String> {
+        let file = self.open(OpenOptions::new().read(true))?;
+        let mut text = String::new();
+        if file.metadata()?.is_file() {
+            file.take(LARGEST).read_to_string(&mut text)?;
+        }
+        Ok(text)
     }
 
     /// For one pass over folders.
     pub fn reader(&self) -> Reader<'_> {
         let mut kept = self.kept();
         if !std::mem::replace(&mut kept.is_read, true) {
-            kept.take_up(&std::fs::read_to_string(&self.note).unwrap_or_default());
+            kept.take_up(&self.read().unwrap_or_default(), &self.boot);
         }
         Reader { all: self, buffer: vec![MaybeUninit::uninit(); AT_ONCE], found: Vec::new(), names: Arc::default() }
     }
@@ -203,6 +233,8 @@ pub(crate) struct Reader<'n> {
 impl Reader<'_> {
     /// The names in a folder, which is open.
     pub fn names(&mut self, folder: &str, fd: &OwnedFd) -> io::Result<Arc<Names>> {
+        // The time is taken first: however long the rest takes, nothing counts as rest that came behind.
+        let now = SystemTime::now();
         let mark = Mark::of(&rustix::fs::fstat(fd)?);
         if let Some(known) = self.all.kept().folders.get_mut(folder)
             && known.mark == mark
@@ -216,29 +248,36 @@ impl Reader<'_> {
         if let Some(names) = Arc::get_mut(&mut self.names) {
             names.read(fd, &mut self.buffer, &mut self.found)?;
         }
-        let stays = mark.is_at_rest() && Mark::of(&rustix::fs::fstat(fd)?) == mark && keeps_times(fd);
+        let stays = mark.was_at_rest(now) && Mark::of(&rustix::fs::fstat(fd)?) == mark && keeps_times(fd);
         self.all.kept().put(folder, stays.then(|| Folder { mark, names: Arc::clone(&self.names), is_asked: true }));
         Ok(Arc::clone(&self.names))
+    }
+}
+
+impl Folder {
+    /// Itself and its names.
+    fn counts(&self) -> usize {
+        1 + self.names.entries.len()
     }
 }
 
 impl Kept {
     fn put(&mut self, folder: &str, new: Option<Folder>) {
         if let Some(old) = self.folders.remove(folder) {
-            self.names -= old.names.entries.len();
+            self.names -= old.counts();
         }
-        if let Some(new) = new.filter(|new| self.names + new.names.entries.len() <= KEPT) {
-            self.names += new.names.entries.len();
-            self.anew += new.names.entries.len();
+        if let Some(new) = new.filter(|new| self.names + new.counts() <= KEPT) {
+            self.names += new.counts();
+            self.anew += new.counts();
             self.folders.insert(folder.to_owned(), new);
         }
     }
 
     /// Everything that is kept, as text: of each folder its path, its mark and the length of its names, and the names. Folders
     /// that nobody asks for any more are left out.
-    fn render(&mut self) -> String {
+    fn render(&mut self, boot: &str) -> String {
         self.folders.retain(|_, folder| std::mem::take(&mut folder.is_asked));
-        self.names = self.folders.values().map(|folder| folder.names.entries.len()).sum();
+        self.names = self.folders.values().map(Folder::counts).sum();
         let (mut body, mut names) = (String::new(), String::new());
         for (path, folder) in &self.folders {
             names.clear();
@@ -246,20 +285,20 @@ impl Kept {
             let [device, inode, modified, changed] = folder.mark.0;
             let _ = write!(body, "{path}\0{device} {inode} {modified} {changed} {}\0{names}", names.len());
         }
-        format!("{NOTE}{}\n{body}", checksum(&body))
+        format!("{NOTE}{boot} {}\n{body}", checksum(&body))
     }
 
-    /// Takes up what another process noted. Nothing, if it is damaged or of another form.
-    fn take_up(&mut self, note: &str) {
-        for (path, mark, names) in parse(note).unwrap_or_default() {
+    /// Takes up what another process noted. Nothing, if it is damaged, of another form, or of another boot.
+    fn take_up(&mut self, note: &str, boot: &str) {
+        for (path, mark, names) in parse(note, boot).unwrap_or_default() {
             self.put(path, Some(Folder { mark, names: Arc::new(names), is_asked: false }));
         }
         self.anew = 0;
     }
 }
 
-fn parse(note: &str) -> Option<Vec<(&str, Mark, Names)>> {
-    let (sum, mut rest) = note.strip_prefix(NOTE)?.split_once('\n')?;
+fn parse<'n>(note: &'n str, boot: &str) -> Option<Vec<(&'n str, Mark, Names)>> {
+    let (sum, mut rest) = note.strip_prefix(NOTE)?.strip_prefix(boot)?.strip_prefix(' ')?.split_once('\n')?;
     if sum != checksum(rest) {
         return None;
     }
@@ -283,8 +322,18 @@ fn checksum(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
+/// Whether the time of change tells all that may become of a folder's names. In an encrypted one they are others when its key comes.
 fn keeps_times(folder: &OwnedFd) -> bool {
-    rustix::fs::fstatfs(folder).is_ok_and(|found| u64::try_from(found.f_type).is_ok_and(|kind| KEEP_TIMES.contains(&kind)))
+    let keeps = rustix::fs::fstatfs(folder).is_ok_and(|found| u64::try_from(found.f_type).is_ok_and(|kind| KEEP_TIMES.contains(&kind)));
+    let is_encrypted = || {
+        let found = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::empty());
+        found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::ENCRYPTED))
+    };
+    keeps && !is_encrypted()
+}
+
+fn place(text: &str) -> io::Result<u32> {
+    u32::try_from(text.len()).map_err(io::Error::other)
 }
 
 #[cfg(test)]
@@ -308,7 +357,7 @@ mod tests {
     }
 
     fn rest() {
-        std::thread::sleep(Duration::from_millis(80));
+        std::thread::sleep(Duration::from_millis(300));
     }
 
     fn sorted(names: &Names) -> Vec<(String, FileType)> {
@@ -321,7 +370,7 @@ mod tests {
     fn names_are_kept_while_a_folder_rests_and_every_change_is_seen() {
         let (folder, note) = folder_and_note("names");
         let keeps = keeps_times(&OwnedFd::from(std::fs::File::open(&folder).unwrap()));
-        let all = FolderNames::new(note, true);
+        let all = FolderNames::new(note, true, "boot".into());
         type Change = fn(&Path);
         let changes: [(Change, &[(&str, FileType)]); 4] = [
             (|folder| std::fs::write(folder.join("a.md"), "").unwrap(), &[("a.md", FileType::RegularFile)]),
@@ -363,7 +412,7 @@ mod tests {
         }
         std::fs::create_dir(folder.join("sub")).unwrap();
         std::os::unix::fs::symlink("a.md", folder.join("link")).unwrap();
-        let fresh = || FolderNames::new(note.clone(), true);
+        let fresh = || FolderNames::new(note.clone(), true, "boot".into());
         let known = |all: &FolderNames| all.reader().all.kept().folders.contains_key("notes");
         // Just changed: nothing is noted.
         let all = fresh();
@@ -379,11 +428,21 @@ mod tests {
         }
         let next = fresh();
         assert!(known(&next));
-        assert_eq!(sorted(&names(&next, &folder)), just_made);
+        let found = names(&next, &folder);
+        assert_eq!(sorted(&found), just_made);
+        assert!(Arc::ptr_eq(&found, &next.kept().folders["notes"].names) && next.kept().anew == 0, "read from the folder");
+        // After a reboot the note is not believed, nor where something else lies in its place.
+        assert!(!known(&FolderNames::new(note.clone(), true, "another".into())));
+        assert!(!known(&FolderNames::new(note.clone(), true, UNKNOWN_BOOT.into())));
+        let linked = note.with_extension("link");
+        std::os::unix::fs::symlink(&note, &linked).unwrap();
+        assert!(!known(&FolderNames::new(linked, true, "boot".into())));
         // A process that believes nothing reads the folder.
+        let note_before = std::fs::read(&note).unwrap();
         let next = fresh();
         next.forget();
-        assert!(!known(&next));
+        assert!(!known(&next) && !note.exists());
+        std::fs::write(&note, note_before).unwrap();
         // A name has come and another is gone since: the note is there, and not believed.
         std::fs::remove_file(folder.join("a.md")).unwrap();
         std::fs::write(folder.join("c.md"), "").unwrap();
@@ -401,8 +460,11 @@ mod tests {
             let names = Arc::new(Names::of_note(names).unwrap());
             kept.put(path, Some(Folder { mark: Mark([66, 7, 1_700_000_000_123_456_789, -1]), names, is_asked: true }));
         }
-        let note = kept.render();
-        let mut found = parse(&note).unwrap();
+        let note = kept.render("boot");
+        fn parse(note: &str) -> Option<usize> {
+            super::parse(note, "boot").map(|found| found.len())
+        }
+        let mut found = super::parse(&note, "boot").unwrap();
         found.sort_by_key(|(path, ..)| *path);
         let found: Vec<_> = found.iter().map(|(path, mark, names)| (*path, mark.0[3], sorted(names).len())).collect();
         assert_eq!(found, [("", -1, 2), ("empty", -1, 0), ("notes", -1, 1)]);
@@ -426,8 +488,8 @@ mod tests {
         let folder = |is_asked| Folder { mark: Mark([0; 4]), names: Arc::new(Names::of_note("Ia.md\0").unwrap()), is_asked };
         kept.put("here", Some(folder(true)));
         kept.put("gone", Some(folder(false)));
-        let note = kept.render();
-        assert_eq!(parse(&note).unwrap().iter().map(|(path, ..)| *path).collect::<Vec<_>>(), ["here"]);
-        assert_eq!(kept.names, 1);
+        let note = kept.render("boot");
+        assert_eq!(parse(&note, "boot").unwrap().iter().map(|(path, ..)| *path).collect::<Vec<_>>(), ["here"]);
+        assert_eq!(kept.names, 2);
     }
 }

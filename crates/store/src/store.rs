@@ -172,6 +172,7 @@ impl Store {
         // takes it for the other finds nothing there, and looks again (see `find_end`).
         let boot = options.boot.unwrap_or_else(boot_id) + if order.is_some() { "s" } else { "" };
         let lock = |name: &str| KernelLock::new(quipu.join(name), wait);
+        let folder_names = FolderNames::new(quipu.join("names"), !read_only, boot.clone());
         Ok(Store {
             contract,
             tree,
@@ -188,7 +189,7 @@ impl Store {
             warm: Mutex::new(None),
             stamps: OnceLock::new(),
             surveyed: Mutex::new(None),
-            folder_names: FolderNames::new(quipu.join("names"), !read_only),
+            folder_names,
             read_only,
             redone: AtomicBool::new(false),
             asides_sought: AtomicBool::new(false),

@@ -1,6 +1,6 @@
 //! Verification: the journal against itself, the files against the journal, the leases.
 //!
-//! Reads everything and believes nothing: no stamp, no heads, no kept names of folders. Writes nothing but what is journalled and not yet in place.
+//! Reads everything and believes nothing: no stamp, no heads, no noted names of folders. Writes nothing but what is journalled and not yet in place.
 
 use std::collections::{BTreeMap, BTreeSet};
 

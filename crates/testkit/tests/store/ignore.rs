@@ -196,7 +196,6 @@ fn noted_names_hide_nothing_that_changed_since() {
     };
     let first = seen();
     let note = play.file(".quipu/names");
-    assert!(!note.exists(), "a folder that has just changed is not noted");
     std::thread::sleep(std::time::Duration::from_millis(3200));
     assert_eq!(seen(), first);
     if !note.exists() {

@@ -13,8 +13,9 @@ use super::bytes::{SEAL, fingerprint, open_sealed, seal};
 use super::{Damage, Tier};
 
 const MAGIC: &[u8; 8] = b"QUIPUID2";
-/// Magic, format, numbers of segments, files and extents, length of the texts, the next segment, the seals of what follows.
-const HEADER: usize = 8 + 4 * 5 + 8 + SEAL * 2 + SEAL;
+/// Magic, format, numbers of segments, files and extents, length of the texts, the next segment, the seals of what follows and
+/// longer sums of it, which make headers of different manifests differ.
+const HEADER: usize = 8 + 4 * 5 + 8 + SEAL * 2 + 8 * 2 + SEAL;
 /// Id and stamp.
 const SEGMENT: usize = 8 + 8;
 /// Where path, version and extents end, how many terms, which tier.
@@ -126,8 +127,8 @@ impl Manifest {
         out.extend(super::segment::FORMAT.to_le_bytes());
         counts.iter().for_each(|count| out.extend((*count as u32).to_le_bytes()));
         out.extend(self.next.to_le_bytes());
-        // Both seals are in the header, so that headers of different manifests differ.
         [&rows, &texts].iter().for_each(|part| out.extend(&part[part.len() - SEAL..]));
+        [&rows, &texts].iter().for_each(|part| out.extend(fingerprint(part).to_le_bytes()));
         seal(&mut out, 0);
         out.extend(rows);
         out.extend(texts);
@@ -194,16 +195,22 @@ impl Catalogue {
             return Err(Damage::Short);
         }
         let header = read(from, HEADER)?;
-        let fields = open_sealed(&header)?;
-        if &fields[..8] != MAGIC || four(fields, 8) != super::segment::FORMAT {
+        if &header[..8] != MAGIC {
             return Err(Damage::Format);
         }
-        let [segments, files, extents, texts] = [12, 16, 20, 24].map(|at| four(fields, at) as usize);
-        let rows = segments * SEGMENT + files * FILE + extents * EXTENT;
-        if (HEADER + rows + texts + 2 * SEAL) as u64 != len {
+        let fields = open_sealed(&header)?;
+        if four(fields, 8) != super::segment::FORMAT {
+            return Err(Damage::Format);
+        }
+        let counts = [12, 16, 20, 24].map(|at| four(fields, at));
+        let [segments, files, extents, texts] = counts.map(u64::from);
+        let rows = segments * SEGMENT as u64 + files * FILE as u64 + extents * EXTENT as u64;
+        if HEADER as u64 + rows + texts + 2 * SEAL as u64 != len {
             return Err(Damage::Short);
         }
-        // Each part must have the seal that this header names: headers of different manifests differ.
+        let rows = usize::try_from(rows).map_err(|_| Damage::Short)?;
+        let [segments, files, _, texts] = counts.map(|count| count as usize);
+        // Each part must have the seal that this header names.
         let part = |from: &mut _, len: usize, at: usize| {
             let mut bytes = read(from, len + SEAL)?;
             let is_whole = open_sealed(&bytes).is_ok() && bytes[len..] == fields[at..at + SEAL];
@@ -314,7 +321,8 @@ mod tests {
             terms,
             extents: extents.iter().map(|(segment, first, count)| Extent { segment: *segment, first: *first, count: *count }).collect(),
         };
-        let mut manifest = Manifest { next: 9, segments: vec![Named { id: 3, stamp: 77 }, Named { id: 8, stamp: u64::MAX }], files: Vec::new() };
+        let mut manifest =
+            Manifest { next: 9, segments: vec![Named { id: 3, stamp: 77 }, Named { id: 8, stamp: u64::MAX }], files: Vec::new() };
         manifest.set("notes/一.md", file("v1 2", 400, &[(8, 0, 7), (3, 2, 1)]));
         manifest.set("empty.md", file("", 0, &[]));
         manifest.set("last.md", file("v9", u64::from(u32::MAX) + 1, &[(3, 0, 2)]));
@@ -352,10 +360,13 @@ mod tests {
     #[test]
     fn parts_of_two_manifests_are_none() {
         let (one, mut other) = (manifest(), manifest());
-        other.files[0].1.version = "2v".into();
+        other.files.iter_mut().find(|(path, _)| path == "last.md").unwrap().1.version = "9v".into();
         let (one, other) = (one.render(), other.render());
-        let behind = one.len() - 20;
-        assert!(read(&[&one[..behind], &other[behind..]].concat()).is_err());
+        assert_eq!(one.len(), other.len());
+        let texts = one.len() - SEAL - "empty.md".len() - "last.mdv9".len() - "notes/一.mdv1 2".len();
+        assert!(read(&[&other[..texts], &other[texts..]].concat()).is_ok());
+        assert!(read(&[&one[..texts], &other[texts..]].concat()).is_err());
+        assert!(read(&[&one[..HEADER], &other[HEADER..]].concat()).is_err());
     }
 
     #[test]

@@ -72,6 +72,11 @@ impl Writer {
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let lock = lock(folder)?;
         let (catalogue, segments) = load(folder)?;
+        let fits =
+            |(place, first, count): (usize, u32, u32)| first.checked_add(count).is_some_and(|end: u32| end <= segments[place].sections());
+        if !catalogue.entries().all(|entry| entry.extents().all(fits)) {
+            return Err(Error::Damaged { folder: folder.to_owned(), damage: Damage::Short });
+        }
         let manifest = catalogue.to_manifest();
         let ids = manifest.segments.iter().map(|named| named.id);
         let segments = ids.zip(segments).collect();
