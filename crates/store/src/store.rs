@@ -117,14 +117,29 @@ impl std::ops::Deref for HeadsGuard<'_> {
     }
 }
 
-/// A journal elsewhere could be written, and no file of the project after it: nothing goes through links.
-fn refuse_link(quipu: &Path) -> Result<()> {
-    match quipu.symlink_metadata() {
-        Ok(found) if found.is_symlink() => {
-            Err(StoreError::refused("`.quipu` is a symbolic link: the journal lies in the project itself", "a folder in its place"))
-        }
-        _ => Ok(()),
+/// Folders in `.quipu` whose files are written in their place.
+const WRITTEN_IN_PLACE: [&str; 4] = ["journal", "recall", "workers", "calls"];
+
+/// Nothing goes through links: what Quipu writes for itself would be written to a file elsewhere, and no file of the project after it.
+fn refuse_links(quipu: &Path) -> Result<()> {
+    let refuse = |place: &Path| {
+        let place = quipu.parent().and_then(|root| place.strip_prefix(root).ok()).unwrap_or(place).display();
+        let mend = "delete the link, or put what it leads to in its place";
+        Err(StoreError::refused(format!("`{place}` is a symbolic link: what Quipu keeps lies in the project itself"), mend))
+    };
+    if quipu.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+        return refuse(quipu);
     }
+    let folders = WRITTEN_IN_PLACE.map(|name| quipu.join(name));
+    for folder in std::iter::once(quipu).chain(folders.iter().map(PathBuf::as_path)) {
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        for entry in entries.flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                return refuse(&entry.path());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What a file holds, and its version.
@@ -134,7 +149,7 @@ impl Store {
     /// Makes the folders of a store where there is none.
     pub fn init(root: &Path) -> Result<()> {
         let quipu = root.join(".quipu");
-        refuse_link(&quipu)?;
+        refuse_links(&quipu)?;
         for folder in ["journal", "tmp", "aside"] {
             std::fs::create_dir_all(quipu.join(folder)).map_err(StoreError::io(format!("cannot make `.quipu/{folder}`")))?;
         }
@@ -152,7 +167,7 @@ impl Store {
         if !quipu.is_dir() {
             return Err(StoreError::NoStore(root.to_owned()));
         }
-        refuse_link(&quipu)?;
+        refuse_links(&quipu)?;
         let disk = Disk::new(options.watch);
         let tree = Tree::open(root, disk.clone()).map_err(StoreError::io(format!("cannot open `{}`", root.display())))?;
         let read_only = rustix::fs::access(&quipu, rustix::fs::Access::WRITE_OK).is_err();

@@ -64,7 +64,7 @@ path = "state.json"
 /// A project in a temporary folder that goes when this is dropped.
 pub struct Playground {
     folder: TempDir,
-    contract: Arc<Contract>,
+    pub contract: Arc<Contract>,
 }
 
 impl Playground {

@@ -180,3 +180,34 @@ fn the_contract_and_the_store_are_not_memory() {
     }
     assert_eq!(play.text("quipu.toml").unwrap(), quipu_testkit::CONTRACT);
 }
+
+/// A project may come from anywhere, unpacked with all that lies in `.quipu`.
+#[test]
+fn a_link_among_quipus_own_files_is_refused_and_not_followed() {
+    let play = Playground::new();
+    let path = Playground::path("outline.md");
+    play.open().judge(Change::by(&Actor::Person).create(&path, "one\n")).unwrap().publish().unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    let precious = outside.path().join("precious");
+    std::fs::write(&precious, "precious\n").unwrap();
+    std::fs::create_dir_all(play.file(".quipu/recall")).unwrap();
+    for place in
+        ["live", "stamps", "names", "append.lock", "heads.db", "journal/00000002.jsonl", "recall/complete", "recall/lock", "tokens"]
+    {
+        let place = format!(".quipu/{place}");
+        let aside = play.file(".quipu-aside");
+        let was_there = std::fs::rename(play.file(&place), &aside).is_ok();
+        symlink(&precious, play.file(&place)).unwrap();
+        let told = match quipu_store::Store::open(play.root(), std::sync::Arc::clone(&play.contract), quipu_store::Options::default()) {
+            Err(error) => error.to_string(),
+            Ok(_) => panic!("{place} was followed"),
+        };
+        assert!(told.contains(&format!("`{place}` is a symbolic link")), "{told}");
+        std::fs::remove_file(play.file(&place)).unwrap();
+        if was_there {
+            std::fs::rename(&aside, play.file(&place)).unwrap();
+        }
+    }
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious\n");
+    assert_eq!(play.open().read(&path).unwrap().unwrap().0, b"one\n");
+}
