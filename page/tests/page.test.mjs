@@ -310,7 +310,8 @@ test('it is reached by keys, and speaks both languages, by day and by night', as
   const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   const day = await ground();
   await page.getByRole('button', { name: '深色或浅色' }).click();
-  assert.notEqual(await ground(), day);
+  // The page turns dark behind the next frame.
+  await page.waitForFunction((day) => getComputedStyle(document.documentElement).backgroundColor !== day, day);
   await page.reload();
   await page.getByRole('heading', { level: 1, name: '工作' }).waitFor();
   assert.notEqual(await ground(), day);
