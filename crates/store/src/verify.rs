@@ -1,6 +1,7 @@
 //! Verification: the journal against itself, the files against the journal, the leases.
 //!
-//! Reads everything and believes nothing: no stamp, no heads, no noted names of folders. Writes nothing but what is journalled and not yet in place.
+//! Reads everything and believes nothing: no stamp, no heads, no noted names of folders. Writes nothing but what is journalled and
+//! not yet in place, and such a note anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 
