@@ -108,8 +108,8 @@ pub(crate) fn put_together(
         lease,
         synced: None,
         elsewhere: true,
-        prev: String::new(),
-        sum: String::new(),
+        prev: quipu_store::Sum::new(),
+        sum: quipu_store::Sum::new(),
     })
 }
 

@@ -159,7 +159,7 @@ impl Store {
                         at: end,
                         seq: record.seq,
                         wall_us: parse_time(&record.at).unwrap_or(applied.wall_us),
-                        sum: record.sum.clone(),
+                        sum: record.sum,
                     };
                     records.push(Journalled { at, end, record: Arc::new(record) });
                 }
@@ -182,7 +182,7 @@ impl Store {
             None => self.heads()?.head(path),
         })?;
         let last = records.last().map_or(&applied, |j| &j.end);
-        let last = Tail { at: target, ..last.clone() };
+        let last = Tail { at: target, ..*last };
         let obstructed = self.put_all_in_place(last.seq, &mut pending, asides)?;
         self.live()?.set_applied(&self.disk, target)?;
         self.disk.step(Step::HeadsCommit).map_err(StoreError::io("cannot write the heads"))?;

@@ -9,7 +9,7 @@ use crate::clock::parse_time;
 use crate::error::{Result, StoreError};
 use crate::journal::{Line, Position, Seen};
 use crate::live::Tail;
-use crate::record::{ROOT_SUM, Record};
+use crate::record::{ROOT_SUM, Record, parse_sum};
 use crate::store::Store;
 
 /// Whether bytes that do not count are kept for a person to look at.
@@ -23,11 +23,11 @@ pub(crate) enum Torn {
 
 impl Tail {
     pub(crate) fn start() -> Tail {
-        Tail { at: Position::START, seq: 0, wall_us: 0, sum: ROOT_SUM.into() }
+        Tail { at: Position::START, seq: 0, wall_us: 0, sum: parse_sum(ROOT_SUM) }
     }
 
     pub(crate) fn after(record: &Record, end: Position, before_us: i64) -> Tail {
-        Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(before_us), sum: record.sum.clone() }
+        Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(before_us), sum: record.sum }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::journal::Position;
 use crate::lease::Lease;
 use crate::live::Tail;
-use crate::record::ROOT_SUM;
+use crate::record::{ROOT_SUM, parse_sum};
 use crate::tree::Stamp;
 use crate::version::Version;
 
@@ -91,7 +91,7 @@ impl Heads {
                 at: Position { segment: row.get(0)?, offset: row.get::<_, i64>(1)?.unsigned_abs() },
                 seq: row.get::<_, i64>(2)?.unsigned_abs(),
                 wall_us: row.get(3)?,
-                sum: row.get(4)?,
+                sum: parse_sum(row.get_ref(4)?.as_str()?),
             })
         })?)
     }
@@ -102,7 +102,7 @@ impl Heads {
             signed(tail.at.offset),
             signed(tail.seq),
             tail.wall_us,
-            tail.sum
+            tail.sum.as_str()
         ])?;
         Ok(())
     }

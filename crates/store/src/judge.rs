@@ -46,6 +46,9 @@ struct Now {
     replaced: bool,
 }
 
+/// The files of a change. Each lies apart: a node of the map has room for eleven.
+type Files = BTreeMap<ProjectPath, Box<Now>>;
+
 impl Now {
     fn of(class: Class, head: Option<Head>) -> Now {
         let len_before = length(head.as_ref());
@@ -120,10 +123,10 @@ impl Store {
         }
 
         let _near = self.tree.stay_near();
-        let mut files: BTreeMap<ProjectPath, Now> = BTreeMap::new();
+        let mut files: Files = BTreeMap::new();
         let mut adoptions: Vec<(RecordOp, Adopted)> = Vec::new();
         let mut touched: Vec<(ProjectPath, Version, Option<Stamp>)> = Vec::new();
-        let mut ops: Vec<RecordOp> = Vec::new();
+        let mut ops: Vec<RecordOp> = Vec::with_capacity(change.ops.len() + change.beside.len());
         let mut kept: Vec<RecordOp> = Vec::new();
         let mut kind = Kind::Commit;
         let mut rules_change = false;
@@ -174,7 +177,7 @@ impl Store {
             if !files.contains_key(path) {
                 let class = rule.map_or(Class::Free, |r| r.class);
                 let now = self.look_at(&mut look, path, class, &mut adoptions, &mut touched)?;
-                files.insert(path.clone(), now);
+                files.insert(path.clone(), Box::new(now));
             }
             let now = files.get_mut(path).expect("inserted above");
             match op {
@@ -204,7 +207,7 @@ impl Store {
                 ops.extend(self.listed(&contract, &path, now, rows, &mut kept)?);
             }
         }
-        let mut records = Vec::new();
+        let mut records = Vec::with_capacity(1);
         let mut adopted = Vec::new();
         if !adoptions.is_empty() {
             let mut record = look.next_record(self, Kind::Adopt, Who::outside());
@@ -540,7 +543,7 @@ fn length(head: Option<&Head>) -> u64 {
 }
 
 /// A file of the change that lies below a path, or that the path lies below.
-fn above_or_below<'f>(files: &'f BTreeMap<ProjectPath, Now>, path: &ProjectPath) -> Option<&'f ProjectPath> {
+fn above_or_below<'f>(files: &'f Files, path: &ProjectPath) -> Option<&'f ProjectPath> {
     let parents = path.as_str().match_indices('/').map(|(at, _)| &path.as_str()[..at]);
     let above = parents.filter_map(|parent| files.get_key_value(parent)).map(|(other, _)| other).next();
     let folder = [path.as_str(), "/"].concat();

@@ -67,7 +67,7 @@ pub use lease::{Lease, LeaseToken};
 pub use merge::merge_object;
 pub use order::{Bid, Described, Mark, Order, Patience, Ruling, SHARED, Said, Verdict, register_orders};
 pub use publish::{Judged, Receipt};
-pub use record::{Kind, LeaseEvent, OpKind, Record, RecordOp, Who};
+pub use record::{Kind, LeaseEvent, OpKind, Record, RecordOp, Sum, Who};
 pub use recover::Mended;
 pub use replica::{Conflict, Synced, conflict_names};
 pub use restore::{Kept, Restored};

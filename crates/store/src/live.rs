@@ -12,18 +12,19 @@ use std::sync::{Mutex, PoisonError};
 use crate::disk::{Disk, Step};
 use crate::error::{Result, StoreError};
 use crate::journal::Position;
+use crate::record::{Sum, parse_sum};
 
 /// The journal's end. Written only under the append lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tail {
     pub at: Position,
     pub seq: u64,
     pub wall_us: i64,
-    pub sum: String,
+    pub sum: Sum,
 }
 
 /// All that the file says.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Known {
     pub tail: Option<Tail>,
     pub synced: Option<Position>,
@@ -88,7 +89,7 @@ impl Live {
         for (index, line) in buffer.chunks_exact(LINE).enumerate() {
             self.take_in(&mut seen, index, line);
         }
-        seen.known.clone()
+        seen.known
     }
 
     /// A line with the bytes that it had before is not parsed again.
@@ -127,7 +128,7 @@ impl Live {
 
     pub fn set_tail(&self, disk: &Disk, tail: &Tail) -> Result<()> {
         let line = format_args!("{} {} {} {} {}", tail.at.segment, tail.at.offset, tail.seq, tail.wall_us, tail.sum);
-        self.write(disk, TAIL, line, |known| known.tail = Some(tail.clone()))
+        self.write(disk, TAIL, line, |known| known.tail = Some(*tail))
     }
 
     /// Written only under the sync lock.
@@ -184,7 +185,7 @@ impl Live {
 fn parse_tail(line: &str) -> Option<Tail> {
     let mut fields = line.split(' ');
     let at = Position { segment: fields.next()?.parse().ok()?, offset: fields.next()?.parse().ok()? };
-    Some(Tail { at, seq: fields.next()?.parse().ok()?, wall_us: fields.next()?.parse().ok()?, sum: fields.next()?.to_owned() })
+    Some(Tail { at, seq: fields.next()?.parse().ok()?, wall_us: fields.next()?.parse().ok()?, sum: parse_sum(fields.next()?) })
 }
 
 fn parse_position(text: &str) -> Option<Position> {

@@ -25,7 +25,7 @@ use crate::lease::Lease;
 use crate::live::Tail;
 use crate::lock::Held;
 use crate::order::Patience;
-use crate::record::{FORMAT, Kind, OpKind, Record, Who};
+use crate::record::{FORMAT, Kind, OpKind, Record, Sum, Who};
 use crate::replica::{Submitted, Terms};
 use crate::store::Store;
 use crate::tree::Stamp;
@@ -98,7 +98,7 @@ impl Told {
 type Parts<'s> = (Held<'s>, Look, Vec<Record>, Told);
 
 enum State<'s> {
-    Fresh { held: Held<'s>, look: Box<Look>, records: Vec<Record> },
+    Fresh { held: Held<'s>, look: Look, records: Vec<Record> },
     Repeated(Receipt),
 }
 
@@ -112,7 +112,7 @@ impl<'s> Judged<'s> {
         merged: Vec<String>,
         touched: Vec<(ProjectPath, Version, Option<Stamp>)>,
     ) -> Judged<'s> {
-        Judged { store, state: State::Fresh { held, look: Box::new(look), records }, adopted, merged, touched, change: None }
+        Judged { store, state: State::Fresh { held, look, records }, adopted, merged, touched, change: None }
     }
 
     pub(crate) fn repeated(store: &'s Store, receipt: Receipt) -> Judged<'s> {
@@ -204,7 +204,7 @@ impl<'s> Judged<'s> {
                 unchanged: true,
             }));
         }
-        Ok(Ok((held, *look, records, Told { adopted: self.adopted, merged: self.merged })))
+        Ok(Ok((held, look, records, Told { adopted: self.adopted, merged: self.merged })))
     }
 }
 
@@ -230,7 +230,7 @@ pub(crate) struct Look {
     pending: OnceCell<Pending>,
     synced: Option<Position>,
     /// The pending line that was read last: one change often touches several files of one record.
-    read: RefCell<Option<(usize, Record)>>,
+    read: RefCell<Option<(usize, Box<Record>)>>,
     /// The index was not told of all files that others had put in place.
     untold: bool,
 }
@@ -292,7 +292,7 @@ impl Look {
         let mut read = self.read.borrow_mut();
         if read.as_ref().is_none_or(|(known, _)| *known != offset) {
             let length = memchr::memchr(b'\n', &lines[offset..]).unwrap_or(lines.len() - offset);
-            *read = Record::decode(&lines[offset..offset + length]).ok().map(|record| (offset, record));
+            *read = Record::decode(&lines[offset..offset + length]).ok().map(|record| (offset, Box::new(record)));
         }
         let (_, record) = read.as_ref()?;
         let at = Position { segment: from.segment, offset: from.offset + offset as u64 };
@@ -354,8 +354,8 @@ impl Look {
             lease: None,
             synced: None,
             elsewhere: false,
-            prev: String::new(),
-            sum: String::new(),
+            prev: Sum::new(),
+            sum: Sum::new(),
         }
     }
 }
@@ -493,14 +493,14 @@ impl Store {
     }
 
     pub(crate) fn grow(&self, look: Look, records: Vec<Record>) -> Result<Tail> {
-        let before = look.tail.clone();
+        let before = look.tail;
         let mut written = Vec::with_capacity(records.len());
         let mut tail = look.tail;
         let mut places: BTreeMap<String, Position> = BTreeMap::new();
         let several = records.len() > 1;
         for mut record in records {
             record.seq = tail.seq + 1;
-            record.prev.clone_from(&tail.sum);
+            record.prev = tail.sum;
             record.synced = look.synced.map(Position::text);
             for op in &mut record.ops {
                 if let Some(at) = places.get(&op.path) {
@@ -516,9 +516,9 @@ impl Store {
             for op in record.ops.iter().filter(|o| several && o.op != OpKind::Keep) {
                 places.insert(op.path.clone(), start);
             }
-            tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: encoded.sum.clone() };
+            tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: encoded.sum };
             record.sum = encoded.sum;
-            written.push(Journalled { at: start, end: tail.clone(), record: Arc::new(record) });
+            written.push(Journalled { at: start, end: tail, record: Arc::new(record) });
         }
         self.live()?.set_tail(&self.disk, &tail)?;
         self.note_own(before.at, tail.at);

@@ -19,6 +19,14 @@ pub(crate) const FORMAT: u32 = 1;
 /// The sum that the first record is chained to.
 pub(crate) const ROOT_SUM: &str = "00000000000000000000000000000000";
 
+/// The sum of a record, in hexadecimal digits. Copied with every end of the journal that someone remembers.
+pub type Sum = arrayvec::ArrayString<{ ROOT_SUM.len() }>;
+
+/// What a text says; one that is no sum matches none.
+pub(crate) fn parse_sum(text: &str) -> Sum {
+    Sum::from(text).unwrap_or_default()
+}
+
 /// Why a record was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -247,16 +255,16 @@ pub struct Record {
     /// It was made in another working copy: what it adopted there is not on this disk.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub elsewhere: bool,
-    pub prev: String,
+    pub prev: Sum,
     #[serde(default, skip_serializing)]
-    pub sum: String,
+    pub sum: Sum,
 }
 
 /// A record as it stands in the journal.
 pub(crate) struct Encoded {
     bytes: Vec<u8>,
     begin: usize,
-    pub sum: String,
+    pub sum: Sum,
 }
 
 impl Encoded {
@@ -451,14 +459,14 @@ struct Envelope {
 const SUM_FIELD: usize = ",\"sum\":\"\"}".len() + ROOT_SUM.len();
 
 fn is_sound(line: &[u8], prev: &str, sum: &str) -> bool {
-    line.len().checked_sub(SUM_FIELD).is_some_and(|end| checksum(prev, &line[..end]) == sum)
+    line.len().checked_sub(SUM_FIELD).is_some_and(|end| checksum(prev, &line[..end]) == *sum)
 }
 
 /// The sum of a line that is whole and follows a record with the sum `prev`. The line need not be read for that.
 pub(crate) fn sum_if_sound<'l>(line: &'l [u8], prev: &str) -> Option<&'l str> {
     let (body, field) = line.split_at_checked(line.len().checked_sub(SUM_FIELD)?)?;
     let sum = std::str::from_utf8(field.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?).ok()?;
-    (checksum(prev, body) == sum).then_some(sum)
+    (checksum(prev, body) == *sum).then_some(sum)
 }
 
 /// The sum of a line that says of itself that it follows a record with the sum `prev`. Whether it is whole is not looked at.
@@ -469,15 +477,15 @@ pub(crate) fn sum_if_linked<'l>(line: &'l [u8], prev: &str) -> Option<&'l str> {
     linked.then_some(sum)
 }
 
-fn checksum(prev: &str, body: &[u8]) -> String {
+fn checksum(prev: &str, body: &[u8]) -> Sum {
     let mut hasher = blake3::Hasher::new();
     hasher.update(prev.as_bytes());
     hasher.update(body);
     as_sum(&hasher.finalize())
 }
 
-fn as_sum(hash: &blake3::Hash) -> String {
-    hash.to_hex()[..ROOT_SUM.len()].to_owned()
+fn as_sum(hash: &blake3::Hash) -> Sum {
+    parse_sum(&hash.to_hex()[..ROOT_SUM.len()])
 }
 
 #[cfg(test)]
@@ -511,8 +519,8 @@ mod tests {
             lease: None,
             synced: None,
             elsewhere: false,
-            prev: ROOT_SUM.into(),
-            sum: String::new(),
+            prev: parse_sum(ROOT_SUM),
+            sum: Sum::new(),
         }
     }
 

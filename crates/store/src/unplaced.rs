@@ -139,7 +139,7 @@ impl Unplaced {
         }
         let lines = Lines { at: from.at, range: 0..bytes.len(), bytes: Arc::clone(bytes) };
         // A quote inside a JSON string is escaped: what is found with its quotes is a field and no text.
-        if lines.end() != to.at || sum != to.sum || LEASE.find(bytes).is_some() {
+        if lines.end() != to.at || *sum != *to.sum || LEASE.find(bytes).is_some() {
             return false;
         }
         self.entries.push_back(Entry::Lines(lines));
@@ -333,7 +333,7 @@ impl Lines {
     /// Reads a single line.
     fn read(&self) -> Result<Journalled> {
         let record = Record::decode(self.single()).map_err(|unread| self.damaged(&unread))?;
-        let end = Tail { at: self.end(), seq: record.seq, wall_us: parse_time(&record.at).unwrap_or_default(), sum: record.sum.clone() };
+        let end = Tail { at: self.end(), seq: record.seq, wall_us: parse_time(&record.at).unwrap_or_default(), sum: record.sum };
         Ok(Journalled { at: self.at, end, record: Arc::new(record) })
     }
 }
@@ -341,7 +341,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Kind, LeaseEvent, ROOT_SUM, RecordOp, Who};
+    use crate::record::{Kind, LeaseEvent, ROOT_SUM, RecordOp, Sum, Who, parse_sum};
     use crate::version::Version;
 
     fn op(op: OpKind, path: &str) -> RecordOp {
@@ -367,15 +367,15 @@ mod tests {
             lease: None,
             synced: None,
             elsewhere: false,
-            prev: String::new(),
-            sum: String::new(),
+            prev: Sum::new(),
+            sum: Sum::new(),
         }
     }
 
     /// The lines of some records, and the place behind them.
     fn lines(records: Vec<Record>) -> (Vec<u8>, Tail) {
         let (mut lines, mut tail) =
-            (Vec::new(), Tail { at: Position { segment: 3, offset: 70 }, seq: 9, wall_us: 0, sum: ROOT_SUM.into() });
+            (Vec::new(), Tail { at: Position { segment: 3, offset: 70 }, seq: 9, wall_us: 0, sum: parse_sum(ROOT_SUM) });
         for mut record in records {
             (record.seq, record.prev) = (tail.seq + 1, tail.sum);
             let encoded = record.encode();
@@ -458,8 +458,8 @@ mod tests {
         };
         for care in [Care::Links, Care::Sums] {
             assert!(follows(whole.clone(), &start(), &end, care).is_some());
-            assert!(follows(whole.clone(), &Tail { sum: end.sum.clone(), ..start() }, &end, care).is_none());
-            assert!(follows(whole.clone(), &start(), &Tail { sum: ROOT_SUM.into(), ..end.clone() }, care).is_none());
+            assert!(follows(whole.clone(), &Tail { sum: end.sum, ..start() }, &end, care).is_none());
+            assert!(follows(whole.clone(), &start(), &Tail { sum: parse_sum(ROOT_SUM), ..end }, care).is_none());
             assert!(follows(whole[..whole.len() - 1].to_vec(), &start(), &end, care).is_none());
         }
         for index in 0..whole.len() {
@@ -530,7 +530,7 @@ mod tests {
         let (whole, end) = lines(vec![record(vec![op(OpKind::Append, "a.md")]), record(vec![op(OpKind::Append, "a.md")])]);
         let middle = memchr::memchr(b'\n', &whole).unwrap() + 1;
         let first = Record::decode(&whole[..middle - 1]).unwrap();
-        let own = Tail { at: Position { segment: 3, offset: 70 + middle as u64 }, seq: 10, wall_us: 0, sum: first.sum.clone() };
+        let own = Tail { at: Position { segment: 3, offset: 70 + middle as u64 }, seq: 10, wall_us: 0, sum: first.sum };
         let mut unplaced = Unplaced::default();
         unplaced.push(Journalled { at: start().at, end: own.clone(), record: Arc::new(first) });
         assert_eq!(unplaced.head("a.md").unwrap().unwrap().seq, 10);

@@ -12,7 +12,7 @@ use crate::adopt::Noticed;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::{Line, Position, Seen};
-use crate::record::{OpKind, ROOT_SUM};
+use crate::record::{OpKind, ROOT_SUM, parse_sum};
 use crate::store::Store;
 
 /// Something that is off.
@@ -70,7 +70,7 @@ impl Store {
 
     /// Returns how far the journal was read.
     fn verify_chain(&self, verification: &mut Verification, newest: &mut BTreeMap<String, Head>) -> Result<Position> {
-        let mut sum = ROOT_SUM.to_owned();
+        let mut sum = parse_sum(ROOT_SUM);
         let mut seq = 0;
         let mut after_damage = false;
         let mut problems = Vec::new();
@@ -103,7 +103,7 @@ impl Store {
                         }
                     }
                     after_damage = false;
-                    sum = record.sum.clone();
+                    sum = record.sum;
                     seq = record.seq;
                     for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
                         newest.insert(op.path.clone(), Head::after(op, at, record.seq));

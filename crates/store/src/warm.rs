@@ -76,7 +76,7 @@ impl Warm {
         self.leases = None;
         self.told = told.at;
         if self.tail.at < told.at {
-            self.tail = told.clone();
+            self.tail = told;
         }
         self.sure = self.sure.max(told.at);
         self.placed_to = told;
@@ -131,7 +131,7 @@ impl Store {
             if !warm.unplaced.follow(&lines, &warm.tail, tail, Care::Links) {
                 return Ok(false);
             }
-            warm.tail.clone_from(tail);
+            warm.tail = *tail;
         }
         Ok(true)
     }
@@ -183,7 +183,7 @@ impl Store {
             return false;
         }
         *self.by_heart() = Some(Warm {
-            tail: tail.clone(),
+            tail: *tail,
             sure: tail.at,
             told: applied.at,
             placed_to: applied,
@@ -206,7 +206,7 @@ impl Store {
             let fits = |journalled: &Journalled| journalled.record.lease.is_none() && journalled.at.segment == before.at.segment;
             if warm.tail == *before && records.iter().all(fits) {
                 for journalled in records {
-                    warm.tail.clone_from(&journalled.end);
+                    warm.tail = journalled.end;
                     warm.unplaced.push(journalled);
                 }
                 warm.sure = warm.tail.at;
@@ -315,7 +315,7 @@ impl Store {
                 warm.placed.insert(path, Some(head));
             }
             warm.keys.extend(records.iter().filter_map(|j| Some((j.record.key.clone()?, j.at))));
-            warm.placed_to = last.end.clone();
+            warm.placed_to = last.end;
             warm.untold += records.len();
             warm.untold >= RECORDS || warm.placed.len() > FILES
         };

@@ -107,7 +107,7 @@ fn files_in_place_that_the_index_was_not_told_of_are_looked_up_the_long_way() {
     let other = another(&folder);
     other.judge(append("four\n")).unwrap().publish().unwrap();
     // It is still there and knows more than the index.
-    let tail = store.by_heart().as_ref().unwrap().tail.clone();
+    let tail = store.by_heart().as_ref().unwrap().tail;
     store.catch_up_early(&append(""));
     assert_eq!(store.by_heart().as_ref().unwrap().tail, tail);
     store.judge(append("five\n")).unwrap().publish().unwrap();
@@ -146,7 +146,7 @@ fn an_end_that_was_taken_back_is_not_believed() {
     let other = another(&folder);
     {
         let Ok((_held, look, records, _)) = other.judge(append("gone\n")).unwrap().into_parts().unwrap() else { panic!("a commit") };
-        let before = look.tail.clone();
+        let before = look.tail;
         other.grow(look, records).unwrap();
         store.catch_up_early(&append(""));
         assert!(store.by_heart().as_ref().is_some_and(|warm| warm.tail.at > before.at && warm.sure == before.at));
