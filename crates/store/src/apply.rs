@@ -155,12 +155,8 @@ impl Store {
             match Record::decode(body) {
                 Ok(record) => {
                     let end = Position { segment: at.segment, offset: at.offset + line.len() as u64 };
-                    let end = Tail {
-                        at: end,
-                        seq: record.seq,
-                        wall_us: parse_time(&record.at).unwrap_or(applied.wall_us),
-                        sum: record.sum,
-                    };
+                    let end =
+                        Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(applied.wall_us), sum: record.sum };
                     records.push(Journalled { at, end, record: Arc::new(record) });
                 }
                 Err(Unread::Later(what)) => {

@@ -55,7 +55,7 @@ pub fn render_time(wall_us: i64) -> String {
                 value /= 10;
             }
         }
-        return text.iter().map(|byte| char::from(*byte)).collect();
+        return std::str::from_utf8(&text).unwrap_or_default().to_owned();
     }
     jiff::Timestamp::from_microsecond(wall_us).map_or_else(|_| wall_us.to_string(), |t| format!("{t:.6}"))
 }

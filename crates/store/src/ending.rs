@@ -51,7 +51,7 @@ impl Store {
             }
             self.journal.cut(tail.at)?;
         }
-        self.live()?.set_tail(&self.disk, &tail)?;
+        self.live()?.set_tail(&self.disk, &tail, None)?;
         self.sync_to(tail.at)?;
         self.apply_files(tail.at)?;
         self.redo_after_power_cut()?;

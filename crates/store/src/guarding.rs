@@ -17,8 +17,8 @@ pub(crate) struct Writing<'w> {
     pub force: bool,
 }
 
-/// The guards of one text. `line_before` tells what an append goes on with, if anyone needs to know.
-pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>, line_before: impl FnOnce() -> Result<Vec<u8>>) -> Result<()> {
+/// The guards of one text.
+pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>) -> Result<()> {
     let Writing { path, rule, op, class, bytes, force } = *writing;
     // Nearly all text is whole; asking that first costs a fraction of mending what is not.
     let text = std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
@@ -36,14 +36,28 @@ pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>, line_before: impl
         let what = format!("`{path}`, line {}: {}", found.line, found.what);
         return Err(refused_by(what, rule, "write the whole text, or use --force if these words are meant".into()));
     }
-    if rules.credentials_in.iter().any(|p| p.matches(path.as_str()).is_some()) {
-        return Ok(());
+    match find_credentials(rules, &text).filter(|_| !may_hold_credentials(rules, path)) {
+        Some(found) => Err(refused_credential(path, rule, &found)),
+        None => Ok(()),
     }
-    if let Some(found) = find_credentials(rules, &text).or(continued_credential(rules, bytes, &line_before()?)) {
-        let what = format!("`{path}`, line {} of the new text {}: memory is no place for it", found.line, found.what);
-        return Err(refused_by(what, rule, "remove it; or allow it in quipu.toml: [guards] credentials_in = [\"PATH\"]".into()));
+}
+
+/// The guard of what an append and the line that it goes on with are together.
+pub(crate) fn guard_continued(rules: &GuardRules, writing: &Writing<'_>, line_before: &[u8]) -> Result<()> {
+    let Writing { path, rule, bytes, .. } = *writing;
+    match continued_credential(rules, bytes, line_before).filter(|_| !may_hold_credentials(rules, path)) {
+        Some(found) => Err(refused_credential(path, rule, &found)),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+fn may_hold_credentials(rules: &GuardRules, path: &ProjectPath) -> bool {
+    rules.credentials_in.iter().any(|p| p.matches(path.as_str()).is_some())
+}
+
+fn refused_credential(path: &ProjectPath, rule: Option<&FileRule>, found: &Finding) -> StoreError {
+    let what = format!("`{path}`, line {} of the new text {}: memory is no place for it", found.line, found.what);
+    refused_by(what, rule, "remove it; or allow it in quipu.toml: [guards] credentials_in = [\"PATH\"]".into())
 }
 
 /// A credential that the line before a text begins and the text goes on with.

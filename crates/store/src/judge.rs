@@ -6,19 +6,19 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, Listing, ProjectPath, first_line, may_continue_credential, merge_keyed};
+use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, Listing, ProjectPath, first_line, merge_keyed};
 use smol_str::SmolStr;
 
 use crate::adopt::{Adopted, Noticed};
 use crate::change::{Change, Expect, Op};
 use crate::clock::render_second;
 use crate::error::{Result, StoreError};
-use crate::guarding::{Writing, guard, guard_loss, guard_words, refused_by};
+use crate::guarding::{Writing, guard, guard_continued, guard_loss, guard_words, refused_by};
 use crate::heads::Head;
 use crate::journal::Position;
-use crate::lease::denied;
 use crate::lock::Held;
 use crate::merge::merge_object;
+use crate::prepare::{Prepared, each_op, permit};
 use crate::publish::{Judged, Look, Receipt};
 use crate::record::{Kind, OpKind, RecordOp, Who};
 use crate::rulebook::{Changed, check_rules};
@@ -78,11 +78,12 @@ impl Store {
 
     /// The same by what this copy knows.
     pub(crate) fn judge_here(&self, change: &Change) -> Result<Judged<'_>> {
+        let prepared = self.prepare(change);
         let judge = || {
             self.open_heads_early()?;
-            let held = self.append_lock.acquire_doing(&|| self.catch_up_early(change))?;
+            let held = self.append_lock.acquire()?;
             let look = self.look()?;
-            self.judge_held(held, look, change)
+            self.judge_prepared(held, look, change, &prepared)
         };
         self.with_sound_heads(|| match judge() {
             // What others wrote was followed without being read in full, and this of it cannot be read.
@@ -92,7 +93,11 @@ impl Store {
     }
 
     /// The same by someone who holds the append lock and has looked.
-    pub(crate) fn judge_held<'s>(&'s self, held: Held<'s>, mut look: Look, change: &Change) -> Result<Judged<'s>> {
+    pub(crate) fn judge_held<'s>(&'s self, held: Held<'s>, look: Look, change: &Change) -> Result<Judged<'s>> {
+        self.judge_prepared(held, look, change, &self.prepare(change))
+    }
+
+    fn judge_prepared<'s>(&'s self, held: Held<'s>, mut look: Look, change: &Change, prepared: &[Prepared<'_>]) -> Result<Judged<'s>> {
         let contract = std::sync::Arc::clone(&self.contract);
         let grant = contract.grant(&change.actor).map_err(|what| StoreError::refused(what, "quipu contract show"))?;
         change.why.as_deref().map_or(Ok(()), |why| guard_words(&contract.guards, why, "reason", "--why"))?;
@@ -130,42 +135,14 @@ impl Store {
         let mut kept: Vec<RecordOp> = Vec::new();
         let mut kind = Kind::Commit;
         let mut rules_change = false;
-        let own = change.ops.iter().map(|op| (op, &change.actor));
-        for (op, actor) in own.chain(change.beside.iter().map(|op| (op, &Actor::Runtime))) {
+        debug_assert_eq!(prepared.len(), each_op(change).count());
+        for ((op, actor), prepared) in each_op(change).zip(prepared) {
             let path = op.path();
-            let rule = contract.rule(path);
-            if rule.is_none()
-                && let Some(meant) = contract.look_alike(path)
-            {
-                return Err(refused_by(
-                    format!("`{path}` looks like `{}` but is not spelled like it", meant.path),
-                    Some(meant),
-                    format!("quipu read {}", meant.path),
-                ));
-            }
-            let of_people = rule.is_some_and(|r| r.people_only) || path.begins_a_project();
-            rules_change |= of_people;
-            if of_people && *actor != Actor::Person {
-                let what = match rule {
-                    Some(rule) if rule.people_only => format!("`{path}` is the contract: only a person may change it"),
-                    _ => format!("`{path}` would be a contract of its own: only a person may make one"),
-                };
-                return Err(refused_by(what, rule, "ask a person".into()));
-            }
-            if *actor != Actor::Runtime {
-                grant.may_write(path, &binding).map_err(|denial| {
-                    let role = grant.role.map_or("NAME", |r| r.name.as_str());
-                    denied(denial, &format!("quipu contract show --role {role}"))
-                })?;
-            }
-            // What is amended or brought back was there: its class says who may.
-            if matches!(actor, Actor::Agent { .. })
-                && !matches!(op, Op::Amend { .. } | Op::Restore { .. })
-                && let Some(gate) = contract.gate_that_makes(path)
-            {
-                let what = format!("`{path}` is what the gate `{}` makes: only a person passes a gate", gate.name);
-                return Err(refused_by(what, rule, format!("ask a person: quipu approve {}", gate.name)));
-            }
+            let rule = prepared.rule;
+            rules_change |= match prepared.permitted {
+                Some(of_people) => of_people,
+                None => permit(&contract, &grant, &binding, rule, (op, actor))?,
+            };
             self.check_lease(&leases, &change.actor, path, change.lease.as_ref())?;
             if let Some(other) = above_or_below(&files, path) {
                 return Err(refused_by(
@@ -185,7 +162,7 @@ impl Store {
                 Op::Restore { .. } => kind = Kind::Restore,
                 _ => {}
             }
-            if let Some(record) = self.judge_op(&contract, change, (op, actor), rule, now, &mut kept)? {
+            if let Some(record) = self.judge_op(&contract, change, (op, actor), prepared, now, &mut kept)? {
                 ops.push(record);
             }
         }
@@ -296,11 +273,11 @@ impl Store {
         contract: &Contract,
         change: &Change,
         (op, actor): (&Op, &Actor),
-        rule: Option<&FileRule>,
+        prepared: &Prepared<'_>,
         now: &mut Now,
         kept: &mut Vec<RecordOp>,
     ) -> Result<Option<RecordOp>> {
-        let path = op.path();
+        let (path, rule) = (op.path(), prepared.rule);
         let mends = matches!(op, Op::Restore { .. } | Op::Amend { .. } | Op::Derive { .. });
         if let (Some((flag, _)), false) = (&now.flagged, mends) {
             let line = flag.line.map(|l| format!(" (line {l})")).unwrap_or_default();
@@ -337,7 +314,7 @@ impl Store {
                 let op =
                     Op::Write { path: path.clone(), bytes: merged, expect: now.version().cloned().map_or(Expect::Any, Expect::Version) };
                 now.merged = true;
-                return self.judge_op(contract, change, (&op, actor), rule, now, kept);
+                return self.judge_op(contract, change, (&op, actor), &Prepared { rule, ..Prepared::default() }, now, kept);
             }
             let found = now.version().cloned().unwrap_or_else(Version::none);
             return Err(StoreError::Stale { path: path.as_str().into(), expected: expected.clone(), now: found, kept: None });
@@ -368,7 +345,12 @@ impl Store {
         };
         if !matches!(op, Op::Restore { .. } | Op::Derive { .. }) {
             let writing = Writing { path, rule, op, class: now.class, bytes: &bytes, force: change.force };
-            guard(&contract.guards, &writing, || if appends { self.line_before(path, now, &bytes) } else { Ok(Vec::new()) })?;
+            if !prepared.guarded {
+                guard(&contract.guards, &writing)?;
+            }
+            if appends {
+                guard_continued(&contract.guards, &writing, &self.line_before(path, now, prepared)?)?;
+            }
         }
         now.replaced |= matches!(op, Op::Write { .. } | Op::Create { .. } | Op::Amend { .. });
         if act == Act::RestoreHead && now.flagged.is_none() {
@@ -387,7 +369,7 @@ impl Store {
             }
             return Ok(Some(now.advance(path, OpKind::Append, bytes)));
         }
-        let written = Version::of(&bytes);
+        let written = prepared.version.clone().unwrap_or_else(|| Version::of(&bytes));
         if now.exists() && !mends && now.version() == Some(&written) {
             return Ok(None);
         }
@@ -421,7 +403,8 @@ impl Store {
             return Ok(None);
         }
         let op = Op::Derive { path: path.clone(), bytes, expect: Expect::Any };
-        self.judge_op(contract, &Change::by(&Actor::Runtime), (&op, &Actor::Runtime), contract.rule(path), &mut now, kept)
+        let prepared = Prepared { rule: contract.rule(path), ..Prepared::default() };
+        self.judge_op(contract, &Change::by(&Actor::Runtime), (&op, &Actor::Runtime), &prepared, &mut now, kept)
     }
 
     fn now_content(&self, path: &ProjectPath, now: &mut Now) -> Result<Vec<u8>> {
@@ -437,10 +420,10 @@ impl Store {
     }
 
     /// The last line of a file, if a text that is appended may go on with it.
-    fn line_before(&self, path: &ProjectPath, now: &Now, bytes: &[u8]) -> Result<Vec<u8>> {
+    fn line_before(&self, path: &ProjectPath, now: &Now, text: &Prepared<'_>) -> Result<Vec<u8>> {
         // What this change has written is at hand; for what it found, someone has to look at the disk.
         let is_at_hand = now.content.is_some() || !now.appended.is_empty();
-        if is_at_hand || may_continue_credential(bytes) { self.last_line_of(path, now) } else { Ok(Vec::new()) }
+        if is_at_hand || !text.whole { self.last_line_of(path, now) } else { Ok(Vec::new()) }
     }
 
     /// The last line of a file, if it was left open: what stands behind its last newline, as far as it matters.

@@ -1,6 +1,6 @@
 //! Where the journal ends and how far it is synced, as the running processes know it.
 //!
-//! Five small text lines in one file. They hold for one boot only: after a crash of the machine the
+//! Five small text lines in one file, and the traces of the newest records. They hold for one boot only: after a crash of the machine the
 //! journal itself is read. A line that is damaged or of another boot counts as absent.
 
 use std::fs::File;
@@ -13,6 +13,7 @@ use crate::disk::{Disk, Step};
 use crate::error::{Result, StoreError};
 use crate::journal::Position;
 use crate::record::{Sum, parse_sum};
+use crate::trace::{FORM, ROOM, Trace};
 
 /// The journal's end. Written only under the append lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub(crate) struct Tail {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Known {
     pub tail: Option<Tail>,
+    /// From here to the end every record has left a trace, and concerns nobody but its files: none has a lease.
+    pub traced: Option<Position>,
     pub synced: Option<Position>,
     /// A sync has failed since: the kernel may have dropped what it could not write, and the next
     /// sync would succeed without it. What is not known to be synced has to be written again.
@@ -101,7 +104,7 @@ impl Live {
         known.copy_from_slice(line);
         let line = self.parse(line);
         match index {
-            TAIL => seen.known.tail = line.and_then(parse_tail),
+            TAIL => (seen.known.tail, seen.known.traced) = (line.and_then(parse_tail), line.and_then(parse_traced)),
             SYNCED => seen.known.synced = line.and_then(parse_position),
             DOUBT => seen.known.doubt = line == Some("doubt"),
             APPLIED => seen.known.applied = line.and_then(parse_position),
@@ -126,9 +129,42 @@ impl Live {
         self.known().tail
     }
 
-    pub fn set_tail(&self, disk: &Disk, tail: &Tail) -> Result<()> {
-        let line = format_args!("{} {} {} {} {}", tail.at.segment, tail.at.offset, tail.seq, tail.wall_us, tail.sum);
-        self.write(disk, TAIL, line, |known| known.tail = Some(*tail))
+    /// The end, and from where on every record before it has left a trace, if anyone knows.
+    pub fn set_tail(&self, disk: &Disk, tail: &Tail, traced: Option<Position>) -> Result<()> {
+        let Tail { at, seq, wall_us, sum } = tail;
+        let note = |known: &mut Known| (known.tail, known.traced) = (Some(*tail), traced);
+        match traced {
+            Some(from) => {
+                let line = format_args!("{} {} {seq} {wall_us} {sum} {FORM}:{}:{}", at.segment, at.offset, from.segment, from.offset);
+                self.write(disk, TAIL, line, note)
+            }
+            None => self.write(disk, TAIL, format_args!("{} {} {seq} {wall_us} {sum}", at.segment, at.offset), note),
+        }
+    }
+
+    /// Leaves the trace of a record. Only under the append lock, and before the end is moved behind it.
+    pub fn leave_trace(&self, disk: &Disk, trace: &Trace) -> Result<()> {
+        let written = disk.write_at(Step::LiveWrite, &self.file, trace.bytes(), trace_offset(trace.seq()));
+        written.map_err(StoreError::io("cannot write `.quipu/live`"))
+    }
+
+    /// The traces of the records from one to another, oldest first; none if one of them is not there. Only under the append lock.
+    pub fn traces(&self, first: u64, last: u64) -> Option<Vec<Trace>> {
+        let count = (last + 1).checked_sub(first).filter(|count| *count <= ROOM)?;
+        let mut traces = Vec::with_capacity(usize::try_from(count).ok()?);
+        let mut buffer = [0u8; Trace::SIZE * 16];
+        let mut next = first;
+        while next <= last {
+            // Up to where they begin anew from the start.
+            let several = (last + 1 - next).min(ROOM - next % ROOM).min(16);
+            let bytes = &mut buffer[..Trace::SIZE * usize::try_from(several).ok()?];
+            self.file.read_exact_at(bytes, trace_offset(next)).ok()?;
+            for bytes in bytes.chunks_exact(Trace::SIZE) {
+                traces.push(Trace::from_bytes(bytes).filter(|trace| trace.seq() == next)?);
+                next += 1;
+            }
+        }
+        Some(traces)
     }
 
     /// Written only under the sync lock.
@@ -188,13 +224,21 @@ fn parse_tail(line: &str) -> Option<Tail> {
     Some(Tail { at, seq: fields.next()?.parse().ok()?, wall_us: fields.next()?.parse().ok()?, sum: parse_sum(fields.next()?) })
 }
 
+fn trace_offset(seq: u64) -> u64 {
+    (LINE * LINES) as u64 + seq % ROOM * Trace::SIZE as u64
+}
+
+/// Traces of another form are none.
+fn parse_traced(line: &str) -> Option<Position> {
+    let (form, place) = line.split(' ').nth(5)?.split_once(':')?;
+    (form.parse() == Ok(FORM)).then(|| Position::parse(place)).flatten()
+}
+
 fn parse_position(text: &str) -> Option<Position> {
     let (segment, offset) = text.split_once(' ')?;
     Some(Position { segment: segment.parse().ok()?, offset: offset.parse().ok()? })
 }
 
 fn checksum(body: &[u8]) -> [u8; CHECK] {
-    let mut check = [0; CHECK];
-    check.copy_from_slice(&blake3::hash(body).to_hex().as_bytes()[..CHECK]);
-    check
+    crate::version::digits(blake3::hash(body).as_bytes())
 }

@@ -71,13 +71,8 @@ impl KernelLock {
     }
 
     pub fn acquire(&self) -> Result<Held<'_>> {
-        self.acquire_doing(&|| ())
-    }
-
-    /// Waits for the lock, and does something between two tries: what is done there need not be done while others wait.
-    pub fn acquire_doing(&self, meanwhile: &dyn Fn()) -> Result<Held<'_>> {
         loop {
-            if let Some(held) = self.wait_doing(meanwhile, &|| false)? {
+            if let Some(held) = self.acquire_unless(&|| false)? {
                 return Ok(held);
             }
         }
@@ -104,10 +99,6 @@ impl KernelLock {
 
     /// Waits for the lock, or until it is no longer needed: another holder may do the work of all who wait.
     pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held<'_>>> {
-        self.wait_doing(&|| (), done)
-    }
-
-    fn wait_doing(&self, meanwhile: &dyn Fn(), done: &dyn Fn() -> bool) -> Result<Option<Held<'_>>> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let alone = !queue.taken;
         queue.waiting += 1;
@@ -124,7 +115,7 @@ impl KernelLock {
             return Ok(None);
         }
         let file = self.file()?;
-        held.file = match try_soon(&file, self.yields, meanwhile, done)? {
+        held.file = match try_soon(&file, self.yields, done)? {
             Tried::Locked => Some(file),
             Tried::Done => None,
             Tried::Taken => self.wait_for_it(&file, done)?.map(Arc::new),
@@ -206,14 +197,11 @@ enum Tried {
 
 /// Tries for a moment. The lock is held for microseconds, so that most waits end here; one that does not must be able to
 /// end in vain, which costs a thread.
-fn try_soon(file: &File, yields: u32, meanwhile: &dyn Fn(), done: &dyn Fn() -> bool) -> Result<Tried> {
+fn try_soon(file: &File, yields: u32, done: &dyn Fn() -> bool) -> Result<Tried> {
     for tried in 0..yields + NAPS {
-        if tried > 0 {
-            meanwhile();
-            // Whoever has waited may have been served by now.
-            if done() {
-                return Ok(Tried::Done);
-            }
+        // Whoever has waited may have been served by now.
+        if tried > 0 && done() {
+            return Ok(Tried::Done);
         }
         match file.try_lock() {
             Ok(()) => return Ok(Tried::Locked),

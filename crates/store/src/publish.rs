@@ -22,12 +22,13 @@ use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
-use crate::live::Tail;
+use crate::live::{Known, Tail};
 use crate::lock::Held;
 use crate::order::Patience;
 use crate::record::{FORMAT, Kind, OpKind, Record, Sum, Who};
 use crate::replica::{Submitted, Terms};
 use crate::store::Store;
+use crate::trace::Trace;
 use crate::tree::Stamp;
 use crate::unplaced::Journalled;
 use crate::version::Version;
@@ -225,6 +226,8 @@ const FAR_BEHIND_BYTES: u64 = 4 * BEHIND_BYTES;
 /// One look at the end of the journal, under the append lock.
 pub(crate) struct Look {
     pub tail: Tail,
+    /// From where on all before that has left traces (see `Known::traced`), if anyone knows.
+    traced: Option<Position>,
     /// What is journalled but not yet applied. While this process knows everything by heart (see `warm`) it is not read; another
     /// thread may forget it all at any moment, and then it is.
     pending: OnceCell<Pending>,
@@ -242,12 +245,13 @@ struct Pending {
 }
 
 impl Look {
-    fn by_heart(tail: Tail, synced: Option<Position>) -> Look {
-        Look { tail, pending: OnceCell::new(), synced, read: RefCell::new(None), untold: false }
+    fn by_heart(tail: Tail, known: &Known) -> Look {
+        let traced = known.traced.filter(|_| known.tail == Some(tail));
+        Look { tail, traced, pending: OnceCell::new(), synced: known.synced, read: RefCell::new(None), untold: false }
     }
 
-    fn at(tail: Tail, pending: Pending, synced: Option<Position>) -> Look {
-        Look { tail, pending: OnceCell::from(pending), synced, read: RefCell::new(None), untold: false }
+    fn at(tail: Tail, pending: Pending, known: &Known) -> Look {
+        Look { pending: OnceCell::from(pending), ..Look::by_heart(tail, known) }
     }
 
     /// Whether to ask by heart first.
@@ -301,7 +305,7 @@ impl Look {
 
     pub fn find_key(&self, store: &Store, key: &str) -> Result<Option<Record>> {
         if self.is_by_heart()
-            && let Some(known) = store.key_by_heart(key)?
+            && let Some(known) = store.key_by_heart(key).inspect_err(|_| store.forget_by_heart())?
         {
             return known.map(|at| store.journal.read_record(at)).transpose();
         }
@@ -390,7 +394,7 @@ impl Store {
         if self.catch_up(&known)?
             && let Some(tail) = known.tail
         {
-            return Ok(Look::by_heart(tail, known.synced));
+            return Ok(Look::by_heart(tail, &known));
         }
         self.forget_deleted_heads();
         self.cool()?;
@@ -404,15 +408,14 @@ impl Store {
         let told = self.heads()?.applied()?;
         let pending = self.read_pending(told.at, &tail)?;
         if pending.from != told.at {
-            let end = tail.at;
-            return Ok(Look::at(tail, pending, Some(end)));
+            return Ok(Look { synced: Some(tail.at), ..Look::at(tail, pending, &known) });
         }
         // Only where the index knows exactly what the files show; otherwise it has to be told first.
         let untold = known.applied.is_some_and(|placed| placed > told.at);
         if !known.doubt && known.applied == Some(told.at) && self.learn(told, &tail, &pending.lines) {
-            return Ok(Look::by_heart(tail, known.synced));
+            return Ok(Look::by_heart(tail, &known));
         }
-        Ok(Look { untold, ..Look::at(tail, pending, known.synced) })
+        Ok(Look { untold, ..Look::at(tail, pending, &known) })
     }
 
     /// Appends records, makes them durable and applies them. Whoever shares an order and was overtaken has to look again.
@@ -498,6 +501,8 @@ impl Store {
         let mut tail = look.tail;
         let mut places: BTreeMap<String, Position> = BTreeMap::new();
         let several = records.len() > 1;
+        let is_plain = records.iter().all(|record| record.lease.is_none());
+        let live = self.live()?;
         for mut record in records {
             record.seq = tail.seq + 1;
             record.prev = tail.sum;
@@ -518,9 +523,11 @@ impl Store {
             }
             tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: encoded.sum };
             record.sum = encoded.sum;
+            live.leave_trace(&self.disk, &Trace::of(&record, start))?;
             written.push(Journalled { at: start, end: tail, record: Arc::new(record) });
         }
-        self.live()?.set_tail(&self.disk, &tail)?;
+        let traced = if is_plain { look.traced.unwrap_or(before.at) } else { tail.at };
+        live.set_tail(&self.disk, &tail, Some(traced))?;
         self.note_own(before.at, tail.at);
         // They are written: that the index could not be told is no reason to fail.
         if self.keep_in_mind(&before, written).is_err() {

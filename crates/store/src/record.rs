@@ -12,7 +12,7 @@ use quipu_contract::Actor;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-use crate::version::Version;
+use crate::version::{Version, digits};
 
 /// The version of the record format.
 pub(crate) const FORMAT: u32 = 1;
@@ -276,8 +276,10 @@ impl Encoded {
 impl Record {
     /// The line, newline included, and its sum.
     pub(crate) fn encode(&self) -> Encoded {
-        let payload: usize = self.ops.iter().map(|op| 256 + op.text.as_ref().or(op.base64.as_ref()).map_or(0, String::len)).sum();
-        let mut bytes = Vec::with_capacity(512 + payload + payload / 8);
+        // Room for what nearly all have: more than a kilobyte takes the allocator several times as long.
+        let text = |op: &RecordOp| op.text.as_ref().or(op.base64.as_ref()).map_or(0, String::len);
+        let payload: usize = self.ops.iter().map(|op| 160 + op.path.len() + text(op) + text(op) / 16).sum();
+        let mut bytes = Vec::with_capacity(320 + payload);
         // The sum is made of the sum before it and the line. Where they stand in one piece, several parts of them are hashed at once.
         bytes.extend_from_slice(self.prev.as_bytes());
         let begin = bytes.len();
@@ -485,7 +487,7 @@ fn checksum(prev: &str, body: &[u8]) -> Sum {
 }
 
 fn as_sum(hash: &blake3::Hash) -> Sum {
-    parse_sum(&hash.to_hex()[..ROOT_SUM.len()])
+    Sum::from_byte_string(&digits(hash.as_bytes())).unwrap_or_default()
 }
 
 #[cfg(test)]

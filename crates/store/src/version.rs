@@ -26,6 +26,16 @@ impl Version {
         Version(short(&hasher.finalize()))
     }
 
+    /// Its digits as a number, if it was made here.
+    pub(crate) fn bits(&self) -> Option<u64> {
+        let digits = self.0.len() == 16 && self.0.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        u64::from_str_radix(&self.0, 16).ok().filter(|_| digits)
+    }
+
+    pub(crate) fn of_bits(bits: u64) -> Version {
+        Version(SmolStr::new(std::str::from_utf8(&digits::<16>(&bits.to_be_bytes())).unwrap_or_default()))
+    }
+
     /// Any text: a version that never existed simply matches nothing.
     pub fn parse(text: &str) -> Version {
         Version(text.trim().into())
@@ -48,7 +58,16 @@ impl Version {
 
 /// 64 bits tell versions of one file apart; the journal's chain has the full hash.
 fn short(hash: &blake3::Hash) -> SmolStr {
-    SmolStr::new(&hash.to_hex()[..16])
+    SmolStr::new(std::str::from_utf8(&digits::<16>(hash.as_bytes())).unwrap_or_default())
+}
+
+/// The first bytes of a hash in hexadecimal digits. All of them, as `to_hex` makes them, take longer than the hash.
+pub(crate) fn digits<const COUNT: usize>(hash: &[u8]) -> [u8; COUNT] {
+    let mut digits = [0; COUNT];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(hash) {
+        pair.copy_from_slice(&[b"0123456789abcdef"[usize::from(byte >> 4)], b"0123456789abcdef"[usize::from(byte & 15)]]);
+    }
+    digits
 }
 
 impl fmt::Display for Version {

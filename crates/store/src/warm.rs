@@ -5,8 +5,7 @@
 //! just written, nor tell it each time: it tells it every few commits, before anyone in this process
 //! asks it, and at the end. Until then the index is behind, as after a crash, and whoever looks
 //! reads the rest from the journal, and from `.quipu/stamps` what the files looked like. Records of
-//! other processes are followed, while this one waits for its turn if it has to; so are files that others
-//! put in place, as long as they tell the index.
+//! other processes are followed; so are files that others put in place, as long as they tell the index.
 //!
 //! How far each thing has come, from the last to the first; each place lies before or at the next:
 //!
@@ -21,7 +20,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use crate::change::Change;
 use crate::disk::Step;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
@@ -30,8 +28,9 @@ use crate::lease::Lease;
 use crate::live::{Known, Tail};
 use crate::record::OpKind;
 use crate::store::Store;
+use crate::trace::Trace;
 use crate::tree::Stamp;
-use crate::unplaced::{Care, Journalled, Unplaced};
+use crate::unplaced::{Care, Journalled, Source, Unplaced};
 
 /// The index is told after so many records: what a crash makes others read again.
 const RECORDS: usize = 64;
@@ -41,9 +40,6 @@ const FILES: usize = 4096;
 pub(crate) struct Warm {
     /// The end of the journal that all this is true of.
     tail: Tail,
-    /// What stands before this was there when the append lock was held. What stands behind it was followed without, and may have been
-    /// taken back since.
-    sure: Position,
     /// The files are in place up to here.
     placed_to: Tail,
     /// How far the index of heads has been told; never beyond the files.
@@ -57,8 +53,6 @@ pub(crate) struct Warm {
     /// What is journalled behind `placed_to`.
     unplaced: Unplaced,
     leases: Option<(Vec<Lease>, u64)>,
-    /// Others had put files in place up to here, and the index was not told of it, when it was last asked.
-    untold_of_others: Option<Position>,
 }
 
 impl Warm {
@@ -69,17 +63,26 @@ impl Warm {
     }
 
     /// Others have put files in place and told the index, which answers for them from now on.
-    fn leave_to_index(&mut self, told: Tail) {
-        self.unplaced.forget(told.at);
+    fn leave_to_index(&mut self, told: Tail, traced: bool) {
+        self.unplaced.forget(&told);
         self.placed.clear();
-        // Lines up to there need not have been read here.
-        self.leases = None;
+        // What has left no traces up to there need not have been read here.
+        self.leases = self.leases.take().filter(|_| traced);
         self.told = told.at;
         if self.tail.at < told.at {
             self.tail = told;
         }
-        self.sure = self.sure.max(told.at);
         self.placed_to = told;
+    }
+}
+
+impl Source for Store {
+    fn lines(&self, from: Position, to: Position) -> Result<Vec<u8>> {
+        self.journal.read_between(from, to)
+    }
+
+    fn traces(&self, first: u64, last: u64) -> Option<Vec<Trace>> {
+        self.live().ok()?.traces(first, last)
     }
 }
 
@@ -105,31 +108,26 @@ impl Store {
         if !self.journal.is_end(tail.at)? {
             return Ok(false);
         }
-        warm.untold_of_others = None;
-        if !self.catch_up_to(warm, tail, known)? {
-            return Ok(false);
-        }
-        warm.sure = tail.at;
-        Ok(true)
-    }
-
-    /// Follows the journal from what this process knows to a place where it ended a moment ago.
-    fn catch_up_to(&self, warm: &mut Warm, tail: &Tail, known: &Known) -> Result<bool> {
         if known.doubt {
             return Ok(false);
         }
+        let traced = known.traced.is_some_and(|traced| traced <= warm.tail.at);
         match self.placed_by_others(warm, tail, known)? {
             Placed::None => {}
-            Placed::To(told) => warm.leave_to_index(told),
+            Placed::To(told) => warm.leave_to_index(told, traced),
             Placed::Unclear => return Ok(false),
         }
         if warm.tail != *tail {
             if warm.tail.at >= tail.at || warm.tail.at.segment != tail.at.segment {
                 return Ok(false);
             }
-            let lines = Arc::new(self.journal.read_between(warm.tail.at, tail.at)?);
-            if !warm.unplaced.follow(&lines, &warm.tail, tail, Care::Links) {
-                return Ok(false);
+            if traced {
+                warm.unplaced.pass(&warm.tail, tail);
+            } else {
+                let lines = Arc::new(self.journal.read_between(warm.tail.at, tail.at)?);
+                if !warm.unplaced.follow(&lines, &warm.tail, tail, Care::Links) {
+                    return Ok(false);
+                }
             }
             warm.tail = *tail;
         }
@@ -137,34 +135,15 @@ impl Store {
     }
 
     /// Whether others have put files in place since.
-    fn placed_by_others(&self, warm: &mut Warm, tail: &Tail, known: &Known) -> Result<Placed> {
+    fn placed_by_others(&self, warm: &Warm, tail: &Tail, known: &Known) -> Result<Placed> {
         if warm.places_alone(known) {
             return Ok(Placed::None);
         }
         let followed = known.applied.filter(|placed| *placed > warm.placed_to.at && *placed <= tail.at);
-        // What this process alone knows would be lost. And an index that was not told a moment ago is not asked at every try.
-        let followed = followed.filter(|placed| warm.told == warm.placed_to.at && warm.untold_of_others != Some(*placed));
-        let Some(placed) = followed else { return Ok(Placed::Unclear) };
+        // What this process alone knows would be lost.
+        let Some(placed) = followed.filter(|_| warm.told == warm.placed_to.at) else { return Ok(Placed::Unclear) };
         let told = self.heads_as_told()?.applied()?;
-        if told.at == placed {
-            return Ok(Placed::To(told));
-        }
-        warm.untold_of_others = Some(placed);
-        Ok(Placed::Unclear)
-    }
-
-    /// For who waits for the append lock: follows what others write meanwhile and searches it for the files of a change, so that
-    /// little of that is left to do under the lock. Other processes may write at any moment: what is learned is checked
-    /// again by the links of the journal when it is this one's turn. Other threads of this one do not: whoever waits here is the
-    /// one of them whose turn is next.
-    pub(crate) fn catch_up_early(&self, change: &Change) {
-        let Ok(known) = self.live().map(|live| live.known()) else { return };
-        let mut slot = self.by_heart();
-        if let (Some(warm), Some(tail)) = (slot.as_mut(), &known.tail)
-            && self.catch_up_to(warm, tail, &known).unwrap_or(false)
-        {
-            change.ops.iter().for_each(|op| warm.unplaced.search(op.path().as_str()));
-        }
+        Ok(if told.at == placed { Placed::To(told) } else { Placed::Unclear })
     }
 
     /// The first look needs the index: opened before the append lock is taken, it keeps no one waiting.
@@ -184,7 +163,6 @@ impl Store {
         }
         *self.by_heart() = Some(Warm {
             tail: *tail,
-            sure: tail.at,
             told: applied.at,
             placed_to: applied,
             placed: HashMap::new(),
@@ -193,7 +171,6 @@ impl Store {
             untold: 0,
             unplaced,
             leases: None,
-            untold_of_others: None,
         });
         true
     }
@@ -209,7 +186,6 @@ impl Store {
                     warm.tail = journalled.end;
                     warm.unplaced.push(journalled);
                 }
-                warm.sure = warm.tail.at;
                 return Ok(());
             }
         }
@@ -239,7 +215,7 @@ impl Store {
     pub(crate) fn head_by_heart(&self, path: &str) -> Result<Option<(Option<Head>, bool)>> {
         let mut slot = self.by_heart();
         let Some(warm) = slot.as_mut() else { return Ok(None) };
-        Ok(Some(match warm.unplaced.head(path)? {
+        Ok(Some(match warm.unplaced.head(path, self)? {
             Some(head) => (Some(head), true),
             None => (self.placed_head(warm, path)?, false),
         }))
@@ -275,10 +251,11 @@ impl Store {
 
     /// Where the commit with a key stands, if there is one; none at all if all was forgotten meanwhile.
     pub(crate) fn key_by_heart(&self, key: &str) -> Result<Option<Option<Position>>> {
-        let slot = self.by_heart();
-        let Some(warm) = slot.as_ref() else { return Ok(None) };
+        let mut slot = self.by_heart();
+        let Some(warm) = slot.as_mut() else { return Ok(None) };
+        let pending = warm.unplaced.key(key, self)?;
         let placed = || warm.keys.iter().find(|(known, _)| known == key).map(|(_, at)| *at);
-        match warm.unplaced.key(key).or_else(placed) {
+        match pending.or_else(placed) {
             Some(at) => Ok(Some(Some(at))),
             None => Ok(Some(self.heads_as_told()?.key(key)?)),
         }
@@ -295,8 +272,8 @@ impl Store {
     /// the apply lock.
     pub(crate) fn unplaced(&self, known: &Known, end: Position) -> Option<Vec<Journalled>> {
         let mut slot = self.by_heart();
-        let warm = slot.as_mut().filter(|warm| warm.places_alone(known) && warm.sure >= end)?;
-        warm.unplaced.records_to(known.synced.map_or(end, |synced| synced.clamp(end, warm.sure)))
+        let warm = slot.as_mut().filter(|warm| warm.places_alone(known) && warm.tail.at >= end)?;
+        warm.unplaced.records_to(known.synced.map_or(end, |synced| synced.clamp(end, warm.tail.at)), self)
     }
 
     /// Keeps in mind that files are in place. Only under the apply lock.
@@ -309,7 +286,7 @@ impl Store {
             if !warm.unplaced.begins_at(records[0].at) {
                 return Ok(()); // begun anew meanwhile: the journal and the stamps tell
             }
-            warm.unplaced.forget(last.end.at);
+            warm.unplaced.forget(&last.end);
             for (path, head) in heads {
                 warm.dirty.insert(path.clone());
                 warm.placed.insert(path, Some(head));

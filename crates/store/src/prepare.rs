@@ -1,0 +1,100 @@
+//! What can be said of a change before it is its turn: what does not depend on what others write. While the append lock is held,
+//! everyone else waits.
+
+use quipu_contract::{Actor, Binding, Class, Contract, FileRule, Grant, may_continue_credential};
+
+use crate::change::{Change, Op};
+use crate::error::Result;
+use crate::guarding::{Writing, guard, refused_by};
+use crate::lease::denied;
+use crate::store::Store;
+use crate::version::Version;
+
+/// What was found out about an operation before the lock was taken.
+#[derive(Default)]
+pub(crate) struct Prepared<'s> {
+    pub rule: Option<&'s FileRule>,
+    /// The contract lets its actor do this at all; true if the file belongs to the contract. If it does not, it is asked again: what else
+    /// is to be said comes first.
+    pub permitted: Option<bool>,
+    /// The guards have nothing against its text. If they have, they are asked again, likewise.
+    pub guarded: bool,
+    /// It cannot be the end of a credential that the line before it has begun.
+    pub whole: bool,
+    /// The version of its text, where that is all of the file.
+    pub version: Option<Version>,
+}
+
+impl Store {
+    /// What can be said of each operation without the lock.
+    pub(crate) fn prepare<'s>(&'s self, change: &Change) -> Vec<Prepared<'s>> {
+        let grant = self.contract.grant(&change.actor).ok();
+        let binding = self.contract.actor_binding(&change.actor);
+        let of = |(op, actor): (&Op, &Actor)| {
+            let rule = self.contract.rule(op.path());
+            let permitted = grant.as_ref().and_then(|grant| permit(&self.contract, grant, &binding, rule, (op, actor)).ok());
+            let unread = Prepared { rule, permitted, ..Prepared::default() };
+            let (Op::Append { path, bytes, .. }
+            | Op::Write { path, bytes, .. }
+            | Op::Create { path, bytes, .. }
+            | Op::Amend { path, bytes: Some(bytes) }) = op
+            else {
+                return unread;
+            };
+            let class = rule.map_or(Class::Free, |r| r.class);
+            let writing = Writing { path, rule, op, class, bytes, force: change.force };
+            let version = (!matches!(op, Op::Append { .. })).then(|| Version::of(bytes));
+            Prepared { guarded: guard(&self.contract.guards, &writing).is_ok(), whole: !may_continue_credential(bytes), version, ..unread }
+        };
+        each_op(change).map(of).collect()
+    }
+}
+
+/// The operations of a change and who does them.
+pub(crate) fn each_op(change: &Change) -> impl Iterator<Item = (&Op, &Actor)> {
+    let own = change.ops.iter().map(|op| (op, &change.actor));
+    own.chain(change.beside.iter().map(|op| (op, &Actor::Runtime)))
+}
+
+/// Whether the contract lets someone do this to a file at all, whatever stands there. True if the file belongs to the contract.
+pub(crate) fn permit(
+    contract: &Contract,
+    grant: &Grant<'_>,
+    binding: &Binding,
+    rule: Option<&FileRule>,
+    (op, actor): (&Op, &Actor),
+) -> Result<bool> {
+    let path = op.path();
+    if rule.is_none()
+        && let Some(meant) = contract.look_alike(path)
+    {
+        return Err(refused_by(
+            format!("`{path}` looks like `{}` but is not spelled like it", meant.path),
+            Some(meant),
+            format!("quipu read {}", meant.path),
+        ));
+    }
+    let of_people = rule.is_some_and(|r| r.people_only) || path.begins_a_project();
+    if of_people && *actor != Actor::Person {
+        let what = match rule {
+            Some(rule) if rule.people_only => format!("`{path}` is the contract: only a person may change it"),
+            _ => format!("`{path}` would be a contract of its own: only a person may make one"),
+        };
+        return Err(refused_by(what, rule, "ask a person".into()));
+    }
+    if *actor != Actor::Runtime {
+        grant.may_write(path, binding).map_err(|denial| {
+            let role = grant.role.map_or("NAME", |r| r.name.as_str());
+            denied(denial, &format!("quipu contract show --role {role}"))
+        })?;
+    }
+    // What is amended or brought back was there: its class says who may.
+    if matches!(actor, Actor::Agent { .. })
+        && !matches!(op, Op::Amend { .. } | Op::Restore { .. })
+        && let Some(gate) = contract.gate_that_makes(path)
+    {
+        let what = format!("`{path}` is what the gate `{}` makes: only a person passes a gate", gate.name);
+        return Err(refused_by(what, rule, format!("ask a person: quipu approve {}", gate.name)));
+    }
+    Ok(of_people)
+}
