@@ -242,10 +242,29 @@ pub fn may_continue_credential(text: &[u8]) -> bool {
         let mixed = run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic);
         run.len() >= 4 && (mixed || run.iter().skip(1).any(u8::is_ascii_uppercase) || run.len() >= 12)
     };
-    // As much as a secret behind a name must have.
-    let is_secret = |run: &[u8]| run.len() >= 20 && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic);
-    let mut runs = line.split(|b| !is_key_byte(*b)).filter(|run| !run.is_empty());
-    runs.next().is_some_and(is_end) || runs.any(is_secret)
+    let first = line.split(|b| !is_key_byte(*b)).find(|run| !run.is_empty());
+    first.is_some_and(is_end) || has_secret(line)
+}
+
+/// Whether a line has a run of letters and digits as long as a secret behind a name must be. Such a run has one byte in every so many: the
+/// others need not be looked at.
+fn has_secret(line: &[u8]) -> bool {
+    const LENGTH: usize = 20;
+    let mut at = LENGTH - 1;
+    while let Some(byte) = line.get(at) {
+        if !is_key_byte(*byte) {
+            at += LENGTH;
+            continue;
+        }
+        let start = line[..at].iter().rposition(|b| !is_key_byte(*b)).map_or(0, |before| before + 1);
+        let end = line[at..].iter().position(|b| !is_key_byte(*b)).map_or(line.len(), |behind| at + behind);
+        let run = &line[start..end];
+        if run.len() >= LENGTH && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic) {
+            return true;
+        }
+        at = end + LENGTH;
+    }
+    false
 }
 
 /// How many different characters a text has.
@@ -257,6 +276,27 @@ fn variety(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_is_found_wherever_it_stands() {
+        let is_secret = |run: &[u8]| run.len() >= 20 && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic);
+        let byte_by_byte = |line: &[u8]| line.split(|b| !is_key_byte(*b)).any(is_secret);
+        let runs =
+            ["", "a", "word", "x1x1x1x1x1x1x1x1x1x", "x1x1x1x1x1x1x1x1x1x1", "aaaaaaaaaaaaaaaaaaaaaaaaa", "a1b2c3d4e5f6g7h8i9j0k1l2m3"];
+        let mut found = 0;
+        for first in runs {
+            for second in runs {
+                for third in runs {
+                    for gap in [" ", "  ", ".....................", "。"] {
+                        let line = [first, second, third].join(gap);
+                        assert_eq!(has_secret(line.as_bytes()), byte_by_byte(line.as_bytes()), "{line}");
+                        found += usize::from(has_secret(line.as_bytes()));
+                    }
+                }
+            }
+        }
+        assert!(found > 100 && found < 1000, "{found}");
+    }
 
     #[test]
     fn a_stand_in_says_nothing() {

@@ -19,7 +19,7 @@ pub(crate) struct Prepared<'s> {
     pub permitted: Option<bool>,
     /// The guards have nothing against its text. If they have, they are asked again, likewise.
     pub guarded: bool,
-    /// It cannot be the end of a credential that the line before it has begun.
+    /// It is appended, and cannot be the end of a credential that the line before it has begun.
     pub whole: bool,
     /// The version of its text, where that is all of the file.
     pub version: Option<Version>,
@@ -43,8 +43,11 @@ impl Store {
             };
             let class = rule.map_or(Class::Free, |r| r.class);
             let writing = Writing { path, rule, op, class, bytes, force: change.force };
-            let version = (!matches!(op, Op::Append { .. })).then(|| Version::of(bytes));
-            Prepared { guarded: guard(&self.contract.guards, &writing).is_ok(), whole: !may_continue_credential(bytes), version, ..unread }
+            let guarded = guard(&self.contract.guards, &writing).is_ok();
+            match op {
+                Op::Append { .. } => Prepared { guarded, whole: !may_continue_credential(bytes), ..unread },
+                _ => Prepared { guarded, version: Some(Version::of(bytes)), ..unread },
+            }
         };
         each_op(change).map(of).collect()
     }

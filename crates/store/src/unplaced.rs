@@ -68,8 +68,8 @@ pub(crate) trait Source {
     fn traces(&self, first: u64, last: u64) -> Option<Vec<Trace>>;
 }
 
-/// So many traces are read at first: the file that one asks about was often written by the last of the others.
-const NEWEST: u64 = 4;
+/// The last trace is read alone: the file that one asks about was often written by the last of the others.
+const NEWEST: u64 = 1;
 const SEVERAL: u64 = 16;
 
 impl Stretch {
