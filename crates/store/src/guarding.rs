@@ -51,7 +51,7 @@ pub(crate) fn guard_continued(rules: &GuardRules, writing: &Writing<'_>, line_be
     }
 }
 
-fn may_hold_credentials(rules: &GuardRules, path: &ProjectPath) -> bool {
+pub(crate) fn may_hold_credentials(rules: &GuardRules, path: &ProjectPath) -> bool {
     rules.credentials_in.iter().any(|p| p.matches(path.as_str()).is_some())
 }
 

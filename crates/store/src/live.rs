@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::disk::{Disk, Step};
 use crate::error::{Result, StoreError};
 use crate::journal::Position;
-use crate::record::{Sum, parse_sum};
+use crate::record::{FORMAT, Sum, parse_sum};
 use crate::trace::{FORM, ROOM, Trace};
 
 /// The journal's end. Written only under the append lock.
@@ -24,12 +24,19 @@ pub(crate) struct Tail {
     pub sum: Sum,
 }
 
+/// From a place to the end every record has left a trace, and concerns nobody but its files: none has a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Traced {
+    pub from: Position,
+    /// The sum of the record that it was first said of. Whoever knows the journal by another one has to look whether it is still the same journal.
+    pub since: Sum,
+}
+
 /// All that the file says.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Known {
     pub tail: Option<Tail>,
-    /// From here to the end every record has left a trace, and concerns nobody but its files: none has a lease.
-    pub traced: Option<Position>,
+    pub traced: Option<Traced>,
     pub synced: Option<Position>,
     /// A sync has failed since: the kernel may have dropped what it could not write, and the next
     /// sync would succeed without it. What is not known to be synced has to be written again.
@@ -130,13 +137,13 @@ impl Live {
     }
 
     /// The end, and from where on every record before it has left a trace, if anyone knows.
-    pub fn set_tail(&self, disk: &Disk, tail: &Tail, traced: Option<Position>) -> Result<()> {
+    pub fn set_tail(&self, disk: &Disk, tail: &Tail, traced: Option<Traced>) -> Result<()> {
         let Tail { at, seq, wall_us, sum } = tail;
         let note = |known: &mut Known| (known.tail, known.traced) = (Some(*tail), traced);
         match traced {
-            Some(from) => {
-                let line = format_args!("{} {} {seq} {wall_us} {sum} {FORM}:{}:{}", at.segment, at.offset, from.segment, from.offset);
-                self.write(disk, TAIL, line, note)
+            Some(Traced { from, since }) => {
+                let end = format_args!("{} {} {seq} {wall_us} {sum}", at.segment, at.offset);
+                self.write(disk, TAIL, format_args!("{end} {FORM}.{FORMAT}:{}:{}:{since}", from.segment, from.offset), note)
             }
             None => self.write(disk, TAIL, format_args!("{} {} {seq} {wall_us} {sum}", at.segment, at.offset), note),
         }
@@ -229,9 +236,12 @@ fn trace_offset(seq: u64) -> u64 {
 }
 
 /// Traces of another form are none.
-fn parse_traced(line: &str) -> Option<Position> {
-    let (form, place) = line.split(' ').nth(5)?.split_once(':')?;
-    (form.parse() == Ok(FORM)).then(|| Position::parse(place)).flatten()
+fn parse_traced(line: &str) -> Option<Traced> {
+    let (form, traced) = line.split(' ').nth(5)?.split_once(':')?;
+    let (form, format) = form.split_once('.')?;
+    let (from, since) = traced.rsplit_once(':')?;
+    let known = form.parse() == Ok(FORM) && format.parse() == Ok(FORMAT);
+    Position::parse(from).filter(|_| known).map(|from| Traced { from, since: parse_sum(since) })
 }
 
 fn parse_position(text: &str) -> Option<Position> {

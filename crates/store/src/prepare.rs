@@ -5,7 +5,7 @@ use quipu_contract::{Actor, Binding, Class, Contract, FileRule, Grant, may_conti
 
 use crate::change::{Change, Op};
 use crate::error::Result;
-use crate::guarding::{Writing, guard, refused_by};
+use crate::guarding::{Writing, guard, may_hold_credentials, refused_by};
 use crate::lease::denied;
 use crate::store::Store;
 use crate::version::Version;
@@ -19,7 +19,7 @@ pub(crate) struct Prepared<'s> {
     pub permitted: Option<bool>,
     /// The guards have nothing against its text. If they have, they are asked again, likewise.
     pub guarded: bool,
-    /// It is appended, and cannot be the end of a credential that the line before it has begun.
+    /// It is appended, and cannot be the end of a credential that the line before it has begun, or may be one.
     pub whole: bool,
     /// The version of its text, where that is all of the file.
     pub version: Option<Version>,
@@ -45,7 +45,11 @@ impl Store {
             let writing = Writing { path, rule, op, class, bytes, force: change.force };
             let guarded = guard(&self.contract.guards, &writing).is_ok();
             match op {
-                Op::Append { .. } => Prepared { guarded, whole: !may_continue_credential(bytes), ..unread },
+                Op::Append { .. } => Prepared {
+                    guarded,
+                    whole: may_hold_credentials(&self.contract.guards, path) || !may_continue_credential(bytes),
+                    ..unread
+                },
                 _ => Prepared { guarded, version: Some(Version::of(bytes)), ..unread },
             }
         };

@@ -22,7 +22,7 @@ use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
-use crate::live::{Known, Tail};
+use crate::live::{Known, Tail, Traced};
 use crate::lock::Held;
 use crate::order::Patience;
 use crate::record::{FORMAT, Kind, OpKind, Record, Sum, Who};
@@ -227,7 +227,7 @@ const FAR_BEHIND_BYTES: u64 = 4 * BEHIND_BYTES;
 pub(crate) struct Look {
     pub tail: Tail,
     /// From where on all before that has left traces (see `Known::traced`), if anyone knows.
-    traced: Option<Position>,
+    traced: Option<Traced>,
     /// What is journalled but not yet applied. While this process knows everything by heart (see `warm`) it is not read; another
     /// thread may forget it all at any moment, and then it is.
     pending: OnceCell<Pending>,
@@ -412,7 +412,10 @@ impl Store {
         }
         // Only where the index knows exactly what the files show; otherwise it has to be told first.
         let untold = known.applied.is_some_and(|placed| placed > told.at);
-        if !known.doubt && known.applied == Some(told.at) && self.learn(told, &tail, &pending.lines) {
+        if !known.doubt
+            && known.applied == Some(told.at)
+            && self.learn(told, &tail, &pending.lines, known.traced.filter(|_| known.tail == Some(tail)))
+        {
             return Ok(Look::by_heart(tail, &known));
         }
         Ok(Look { untold, ..Look::at(tail, pending, &known) })
@@ -501,7 +504,7 @@ impl Store {
         let mut tail = look.tail;
         let mut places: BTreeMap<String, Position> = BTreeMap::new();
         let several = records.len() > 1;
-        let is_plain = records.iter().all(|record| record.lease.is_none());
+        let mut is_plain = records.iter().all(|record| record.lease.is_none());
         let live = self.live()?;
         for mut record in records {
             record.seq = tail.seq + 1;
@@ -523,14 +526,16 @@ impl Store {
             }
             tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: encoded.sum };
             record.sum = encoded.sum;
-            live.leave_trace(&self.disk, &Trace::of(&record, start))?;
+            // Without it others read the record.
+            is_plain &= live.leave_trace(&self.disk, &Trace::of(&record, start)).is_ok();
             written.push(Journalled { at: start, end: tail, record: Arc::new(record) });
         }
-        let traced = if is_plain { look.traced.unwrap_or(before.at) } else { tail.at };
+        let traced = look.traced.unwrap_or(Traced { from: before.at, since: tail.sum });
+        let traced = if is_plain { traced } else { Traced { from: tail.at, since: tail.sum } };
         live.set_tail(&self.disk, &tail, Some(traced))?;
         self.note_own(before.at, tail.at);
         // They are written: that the index could not be told is no reason to fail.
-        if self.keep_in_mind(&before, written).is_err() {
+        if self.keep_in_mind(&before, written, traced).is_err() {
             self.forget_by_heart();
         }
         Ok(tail)

@@ -114,6 +114,7 @@ impl std::fmt::Display for Who {
     }
 }
 
+/// Another kind needs another form of traces (`trace::FORM`), which only say whether a file is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OpKind {

@@ -2,8 +2,8 @@
 //! lines of other processes as they stand in the journal.
 //!
 //! Of lines that another process wrote this one needs to know only that they follow what it knows, and
-//! what they say of the files it is asked about. So only their place and their traces are kept: a line is read
-//! when its trace tells of a file that someone asks about, and all are when their files are put in place.
+//! what they say of the files it is asked about. Their traces say so: a line is read when its trace
+//! is missing or has no room for what it says, and all are when their files are put in place.
 //! Otherwise every process would read every record of all others, and the work would grow with the
 //! square of their number.
 
@@ -60,11 +60,11 @@ struct Stretch {
     traces: Vec<Trace>,
 }
 
-/// Where to look for what is not at hand. Only under the append lock, or the apply lock.
+/// Where to look for what is not at hand.
 pub(crate) trait Source {
     /// The bytes of the journal between two places of one segment.
     fn lines(&self, from: Position, to: Position) -> Result<Vec<u8>>;
-    /// The traces of the records from one to another, oldest first; none if one of them is not there.
+    /// The traces of the records from one to another, oldest first; none if one of them is not there. Only under the append lock.
     fn traces(&self, first: u64, last: u64) -> Option<Vec<Trace>>;
 }
 

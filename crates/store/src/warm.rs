@@ -25,7 +25,7 @@ use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
-use crate::live::{Known, Tail};
+use crate::live::{Known, Tail, Traced};
 use crate::record::OpKind;
 use crate::store::Store;
 use crate::trace::Trace;
@@ -40,6 +40,8 @@ const FILES: usize = 4096;
 pub(crate) struct Warm {
     /// The end of the journal that all this is true of.
     tail: Tail,
+    /// What was traced there.
+    traced: Option<Traced>,
     /// The files are in place up to here.
     placed_to: Tail,
     /// How far the index of heads has been told; never beyond the files.
@@ -111,14 +113,15 @@ impl Store {
         if known.doubt {
             return Ok(false);
         }
-        let traced = known.traced.is_some_and(|traced| traced <= warm.tail.at);
+        // Told by traces alone, a journal that was cut and went on otherwise would be taken for the one that is known.
+        let traced = known.traced.is_some_and(|traced| warm.traced == Some(traced) && traced.from <= warm.tail.at);
         match self.placed_by_others(warm, tail, known)? {
             Placed::None => {}
             Placed::To(told) => warm.leave_to_index(told, traced),
             Placed::Unclear => return Ok(false),
         }
         if warm.tail != *tail {
-            if warm.tail.at >= tail.at || warm.tail.at.segment != tail.at.segment {
+            if warm.tail.at >= tail.at || warm.tail.seq >= tail.seq || warm.tail.at.segment != tail.at.segment {
                 return Ok(false);
             }
             if traced {
@@ -131,6 +134,7 @@ impl Store {
             }
             warm.tail = *tail;
         }
+        warm.traced = known.traced;
         Ok(true)
     }
 
@@ -156,13 +160,14 @@ impl Store {
 
     /// Begins to know things by heart: the index reaches to `applied`, and these lines stand between
     /// there and the end. False if they hold something that only the index can keep.
-    pub(crate) fn learn(&self, applied: Tail, tail: &Tail, lines: &Arc<Vec<u8>>) -> bool {
+    pub(crate) fn learn(&self, applied: Tail, tail: &Tail, lines: &Arc<Vec<u8>>, traced: Option<Traced>) -> bool {
         let mut unplaced = Unplaced::default();
         if applied.at != tail.at && !unplaced.follow(lines, &applied, tail, Care::Sums) {
             return false;
         }
         *self.by_heart() = Some(Warm {
             tail: *tail,
+            traced,
             told: applied.at,
             placed_to: applied,
             placed: HashMap::new(),
@@ -176,7 +181,7 @@ impl Store {
     }
 
     /// Keeps in mind what was just journalled behind `before`. Only under the append lock.
-    pub(crate) fn keep_in_mind(&self, before: &Tail, records: Vec<Journalled>) -> Result<()> {
+    pub(crate) fn keep_in_mind(&self, before: &Tail, records: Vec<Journalled>, traced: Traced) -> Result<()> {
         {
             let mut slot = self.by_heart();
             let Some(warm) = slot.as_mut() else { return Ok(()) };
@@ -186,6 +191,7 @@ impl Store {
                     warm.tail = journalled.end;
                     warm.unplaced.push(journalled);
                 }
+                warm.traced = Some(traced);
                 return Ok(());
             }
         }

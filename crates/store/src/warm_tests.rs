@@ -200,25 +200,82 @@ fn a_commit_that_is_on_the_disk_is_not_told_as_failed_when_files_cannot_follow()
 }
 
 #[test]
-fn an_end_that_was_taken_back_is_not_believed() {
+fn the_trace_of_a_record_that_was_taken_back_is_not_believed() {
     let (folder, store) = told("withdrawn");
     let other = another(&folder);
+    other.judge(append("four\n")).unwrap().publish_behind().unwrap();
+    let known = other.live().unwrap().known();
     {
         let Ok((_held, look, records, _)) = other.judge(append("gone\n")).unwrap().into_parts().unwrap() else { panic!("a commit") };
         let before = look.tail;
         other.grow(look, records).unwrap();
         // As if the writer had failed right after. What comes next is just as long.
         other.journal.cut(before.at).unwrap();
-        other.live().unwrap().set_tail(&other.disk, &before, None).unwrap();
+        other.live().unwrap().set_tail(&other.disk, &before, known.traced).unwrap();
         other.forget_by_heart();
     }
-    other.judge(append("four\n")).unwrap().publish_behind().unwrap();
-    // Put in place by who has not held the lock since.
-    store.settle().unwrap();
-    assert_eq!(std::fs::read(folder.join("log.md")).unwrap(), b"one\ntwo\nthree\nfour\n");
-    store.judge(append("five\n")).unwrap().publish().unwrap();
-    assert_eq!(std::fs::read(folder.join("log.md")).unwrap(), b"one\ntwo\nthree\nfour\nfive\n");
+    other.judge(append("five\n")).unwrap().publish_behind().unwrap();
+    let newest = other.head_by_heart("log.md").unwrap().unwrap().0;
+    {
+        let _held = store.append_lock.acquire().unwrap();
+        let look = store.look().unwrap();
+        assert_eq!(look.head(&store, &path("log.md")).unwrap(), (newest, true));
+        assert_eq!(store.by_heart().as_ref().unwrap().unplaced.unread(), 1, "it was told by traces");
+    }
+    store.judge(append("six\n")).unwrap().publish().unwrap();
+    assert_eq!(std::fs::read(folder.join("log.md")).unwrap(), b"one\ntwo\nthree\nfour\nfive\nsix\n");
     assert!(store.verify().unwrap().problems.is_empty());
+    drop((store, other));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_journal_that_was_cut_and_went_on_otherwise_is_not_taken_for_the_one_that_is_known() {
+    let (folder, store) = told("otherwise");
+    let known = store.live().unwrap().known();
+    let before = known.tail.unwrap();
+    let first = |text: &str| Change::by(&Actor::Person).write(&path("state.json"), text, Expect::Version(crate::Version::of(b"1")));
+    store.judge(first("22")).unwrap().publish_behind().unwrap();
+    // As after a sync that failed and lost it: the journal ends before it again, and others go on from there.
+    let other = another(&folder);
+    {
+        let _held = other.append_lock.acquire().unwrap();
+        other.journal.cut(before.at).unwrap();
+        other.live().unwrap().set_tail(&other.disk, &before, None).unwrap();
+    }
+    other.judge(append("a line that is somewhat longer\n")).unwrap().publish_behind().unwrap();
+    other.judge(first("33")).unwrap().publish_behind().unwrap();
+    other.judge(append("more\n")).unwrap().publish_behind().unwrap();
+    let gone = Change::by(&Actor::Person).write(&path("state.json"), "4", Expect::Version(crate::Version::of(b"22")));
+    assert!(matches!(store.judge(gone).map(drop), Err(StoreError::Stale { .. })));
+    drop((store, other));
+    let after = another(&folder);
+    assert_eq!(after.read(&path("state.json")).unwrap().unwrap().0, b"33");
+    drop(after);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn who_is_further_behind_than_there_are_traces_reads_the_records() {
+    let (folder, store) = told("far");
+    let other = another(&folder);
+    let write = |name: &str| Change::by(&Actor::Person).write(&path(name), "x", Expect::Any);
+    other.judge(write("early.md")).unwrap().publish_behind().unwrap();
+    for number in 0..270 {
+        if number == 100 {
+            other.judge(write("late.md")).unwrap().publish_behind().unwrap();
+        }
+        other.judge(append(&format!("line {number}\n"))).unwrap().publish_behind().unwrap();
+    }
+    let _held = store.append_lock.acquire().unwrap();
+    let look = store.look().unwrap();
+    for name in ["log.md", "late.md"] {
+        assert_eq!(look.head(&store, &path(name)).unwrap().0, other.head_by_heart(name).unwrap().unwrap().0, "{name}");
+    }
+    assert_eq!(store.by_heart().as_ref().unwrap().unplaced.unread(), 1, "there are traces of these");
+    assert_eq!(look.head(&store, &path("early.md")).unwrap().0, other.head_by_heart("early.md").unwrap().unwrap().0);
+    assert_eq!(store.by_heart().as_ref().unwrap().unplaced.unread(), 0);
+    drop(_held);
     drop((store, other));
     std::fs::remove_dir_all(folder).unwrap();
 }
