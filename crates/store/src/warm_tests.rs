@@ -243,7 +243,6 @@ fn a_journal_that_was_cut_and_went_on_otherwise_is_not_taken_for_the_one_that_is
         other.journal.cut(before.at).unwrap();
         other.live().unwrap().set_tail(&other.disk, &before, None).unwrap();
     }
-    other.judge(append("a line that is somewhat longer\n")).unwrap().publish_behind().unwrap();
     other.judge(first("33")).unwrap().publish_behind().unwrap();
     other.judge(append("more\n")).unwrap().publish_behind().unwrap();
     let gone = Change::by(&Actor::Person).write(&path("state.json"), "4", Expect::Version(crate::Version::of(b"22")));
