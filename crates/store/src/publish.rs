@@ -504,7 +504,7 @@ impl Store {
         let mut tail = look.tail;
         let mut places: BTreeMap<String, Position> = BTreeMap::new();
         let several = records.len() > 1;
-        let mut is_plain = records.iter().all(|record| record.lease.is_none());
+        let is_plain = records.iter().all(|record| record.lease.is_none());
         let live = self.live()?;
         for mut record in records {
             record.seq = tail.seq + 1;
@@ -526,8 +526,7 @@ impl Store {
             }
             tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: encoded.sum };
             record.sum = encoded.sum;
-            // Without it others read the record.
-            is_plain &= live.leave_trace(&self.disk, &Trace::of(&record, start)).is_ok();
+            live.leave_trace(&self.disk, &Trace::of(&record, start))?;
             written.push(Journalled { at: start, end: tail, record: Arc::new(record) });
         }
         let traced = look.traced.unwrap_or(Traced { from: before.at, since: tail.sum });
