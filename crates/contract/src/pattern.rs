@@ -168,7 +168,8 @@ impl Pattern {
         if !path.starts_with(&self.prefix) {
             return None;
         }
-        Matching::of(&self.tokens, &self.holes, path).whole()
+        // The prefix is the first tokens, a character each.
+        Matching::of(&self.tokens, &self.holes, path).from(self.prefix.chars().count(), self.prefix.len())
     }
 
     /// Whether some path *looks* as if this pattern named it, though it does not. The path comes folded.
@@ -180,7 +181,7 @@ impl Pattern {
             };
             self.tokens.iter().flat_map(fold).collect()
         });
-        Matching::of(tokens, &self.holes, folded).whole().is_some()
+        Matching::of(tokens, &self.holes, folded).from(0, 0).is_some()
     }
 
     /// Whether some path is named by both patterns.
@@ -237,22 +238,22 @@ impl<'m> Matching<'m> {
         Matching { tokens, holes, path, binding: Binding::new(), in_vain }
     }
 
-    fn whole(mut self) -> Option<Binding> {
-        self.matches(0, 0).then_some(self.binding)
+    /// Matches the tokens from `at` and the path from `from`; what stands before is known to match.
+    fn from(mut self, at: usize, from: usize) -> Option<Binding> {
+        self.matches(at, from).then_some(self.binding)
     }
 
     /// Whether the tokens from `at` match the path from `from`.
     fn matches(&mut self, mut at: usize, mut from: usize) -> bool {
         while let Some(token) = self.tokens.get(at) {
+            let next = self.path[from..].chars().next();
             match token {
-                Token::Literal(c) if self.path[from..].starts_with(*c) => from += c.len_utf8(),
-                Token::AnyChar => match self.path[from..].chars().next() {
-                    Some(c) if c != '/' => from += c.len_utf8(),
-                    _ => return false,
-                },
-                Token::Literal(_) => return false,
+                Token::Literal(c) if next == Some(*c) => {}
+                Token::AnyChar if next.is_some_and(|c| c != '/') => {}
+                Token::Literal(_) | Token::AnyChar => return false,
                 Token::Star | Token::DoubleStar | Token::Hole(_) => return self.wildcard(at, from),
             }
+            from += next.map_or(0, char::len_utf8);
             at += 1;
         }
         from == self.path.len()
@@ -387,6 +388,19 @@ mod tests {
         assert!(pattern("meta/*.md").matches("meta/a/b.md").is_none());
         assert!(pattern("src/**").matches("src/a/b.rs").is_some());
         assert!(pattern("src/**/b.rs").matches("src/b.rs").is_some());
+    }
+
+    #[test]
+    fn what_follows_the_prefix_is_matched_as_if_all_were() {
+        let paths = ["第一章/稿.md", "第一章", "第一章/第一章/稿.md", "a", "a/b", "a/b/b", "ab/b", "第一章稿/稿.md"];
+        for pattern in ["第一章/*.md", "第一章/**", "第一章/**/稿.md", "第一章{x}/稿.md", "a/**", "a/**/b", "a?b", "a/b", "**"].map(pattern)
+        {
+            for path in paths {
+                let from_the_start = Matching::of(&pattern.tokens, &pattern.holes, path).from(0, 0);
+                assert_eq!(pattern.matches(path), from_the_start, "{pattern} {path}");
+            }
+        }
+        assert!(pattern("第一章/**/稿.md").matches("第一章/稿.md").is_some());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use quipu_contract::{Class, FileRule, Finding, GuardRules, ProjectPath, find_credentials, find_placeholder, find_shrink};
+use quipu_contract::{Class, Contract, FileRule, Finding, GuardRules, ProjectPath, find_credentials, find_placeholder, find_shrink};
 
 use crate::change::Op;
 use crate::error::{Refused, Result, StoreError};
@@ -72,10 +72,13 @@ fn continued_credential(rules: &GuardRules, bytes: &[u8], line_before: &[u8]) ->
 }
 
 /// Whether a change as a whole loses much of a file, in however many steps.
-pub(crate) fn guard_loss(rules: &GuardRules, path: &ProjectPath, rule: Option<&FileRule>, before: u64, after: u64) -> Result<()> {
+pub(crate) fn guard_loss(contract: &Contract, path: &ProjectPath, before: u64, after: u64) -> Result<()> {
     let bytes = |len: u64| usize::try_from(len).unwrap_or(usize::MAX);
-    match find_shrink(rules, bytes(before), bytes(after)) {
-        Some(what) => Err(refused_by(format!("`{path}` {what}"), rule, "the same command with --force, if the loss is meant".into())),
+    match find_shrink(&contract.guards, bytes(before), bytes(after)) {
+        Some(what) => {
+            let mend = "the same command with --force, if the loss is meant".into();
+            Err(refused_by(format!("`{path}` {what}"), contract.rule(path), mend))
+        }
         None => Ok(()),
     }
 }

@@ -255,13 +255,12 @@ impl Journal {
                     bytes.extend(self.with_growing(number, |s| s.read_range(start, to.offset))?);
                 }
             } else {
-                let whole = match self.read_segment(number) {
+                match segment::read_rest(&self.folder, number, start) {
+                    Ok(rest) => bytes.extend(trim_fill(&rest)),
                     // What it held is lost: `verify` says so.
-                    Err(StoreError::Damaged { .. }) => continue,
-                    other => other?,
-                };
-                let rest = whole.get(usize::try_from(start).unwrap_or(usize::MAX)..).unwrap_or_default();
-                bytes.extend(trim_fill(rest));
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(in_segment(number, error)),
+                }
             }
         }
         Ok(bytes)

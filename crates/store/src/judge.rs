@@ -167,7 +167,7 @@ impl Store {
             }
         }
         for (path, now) in files.iter().filter(|(_, now)| now.replaced && now.exists() && !change.force) {
-            guard_loss(&contract.guards, path, contract.rule(path), now.len_before, now.head.as_ref().map_or(0, |h| h.len))?;
+            guard_loss(&contract, path, now.len_before, now.head.as_ref().map_or(0, |h| h.len))?;
         }
         if rules_change && !ops.is_empty() {
             let mut changed = Changed::new();
