@@ -28,10 +28,11 @@ pub fn run(arguments: &[&str]) {
         for (kind, threads) in [("threads", true), ("processes", false)].into_iter().filter(|k| wanted(&["threads", "processes"], k.0)) {
             for writers in [1, 8, 32].into_iter().filter(|w| widths.is_empty() || widths.contains(w)) {
                 let mut speeds: Vec<Vec<f64>> = vec![Vec::new(); Rival::ALL.len()];
-                for _ in 0..rounds {
-                    // The rivals take turns within a round: a slow moment of the disk hits all.
-                    for (index, rival) in Rival::ALL.into_iter().enumerate() {
-                        speeds[index].push(measure(rival, work, writers, threads));
+                for round in 0..rounds {
+                    // The rivals take turns within a round: a slow moment of the disk hits all. Each round begins with another: what one
+                    // leaves the disk to do hits each of the others in turn.
+                    for index in (0..Rival::ALL.len()).map(|turn| (round + turn) % Rival::ALL.len()) {
+                        speeds[index].push(measure(Rival::ALL[index], work, writers, threads));
                     }
                 }
                 let speeds: Vec<f64> = speeds.into_iter().map(median).collect();

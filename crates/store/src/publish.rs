@@ -164,9 +164,9 @@ impl<'s> Judged<'s> {
             Ok(parts) => parts,
             Err(done) => return Ok((done, None)),
         };
-        let mut receipt = told.receipt(records.last().expect("not empty"));
-        receipt.seq = look.tail.seq + records.len() as u64;
-        let end = store.write_records(held, look, records)?;
+        let Grown { end, last } = store.write_records(held, look, records)?;
+        // The disk has begun, and nobody waits for this.
+        let receipt = told.receipt(&last.expect("not empty"));
         store.sync_own(&end)?;
         Ok((receipt, Some(end)))
     }
@@ -236,6 +236,14 @@ pub(crate) struct Look {
     read: RefCell<Option<(usize, Box<Record>)>>,
     /// The index was not told of all files that others had put in place.
     untold: bool,
+}
+
+/// What came of records that were appended.
+pub(crate) struct Grown {
+    /// The new end of the journal.
+    pub end: Tail,
+    /// The last of them as it was written, if there were any.
+    last: Option<Arc<Record>>,
 }
 
 /// Raw lines of the journal, and where they begin.
@@ -425,7 +433,7 @@ impl Store {
     pub(crate) fn publish_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Published> {
         let end = match &self.order {
             None => {
-                let end = self.write_records(held, look, records)?;
+                let end = self.write_records(held, look, records)?.end;
                 self.sync_own(&end)?;
                 end.at
             }
@@ -484,8 +492,8 @@ impl Store {
         Ok(self.heads()?.applied()?.at == applied)
     }
 
-    /// Steps 1 and 2: the journal grows, the lock is given up. Returns the new end.
-    fn write_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Tail> {
+    /// Steps 1 and 2: the journal grows, the lock is given up.
+    fn write_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Grown> {
         let before = look.tail.at;
         let grown = self.grow(look, records);
         if grown.is_err() {
@@ -498,7 +506,7 @@ impl Store {
         grown
     }
 
-    pub(crate) fn grow(&self, look: Look, records: Vec<Record>) -> Result<Tail> {
+    pub(crate) fn grow(&self, look: Look, records: Vec<Record>) -> Result<Grown> {
         let before = look.tail;
         let mut written = Vec::with_capacity(records.len());
         let mut tail = look.tail;
@@ -533,11 +541,12 @@ impl Store {
         let traced = if is_plain { traced } else { Traced { from: tail.at, since: tail.sum } };
         live.set_tail(&self.disk, &tail, Some(traced))?;
         self.note_own(before.at, tail.at);
+        let last = written.last().map(|journalled| Arc::clone(&journalled.record));
         // They are written: that the index could not be told is no reason to fail.
         if self.keep_in_mind(&before, written, traced).is_err() {
             self.forget_by_heart();
         }
-        Ok(tail)
+        Ok(Grown { end: tail, last })
     }
 
     /// Step 3 for whoever made the records. They are written: if the disk fails now, the next command may complete them all the same.

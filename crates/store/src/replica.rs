@@ -328,7 +328,7 @@ impl Store {
             let _ = self.journal.cut(before);
             let _ = self.live().and_then(|live| live.set_doubt(&self.disk, true));
         }
-        let end = grown?;
+        let end = grown?.end;
         if let Some(mark) = mark {
             self.note_mark(&mark, &[]);
         }
