@@ -165,9 +165,13 @@ fn print(result: Result<Answer, Failure>, json: bool) -> u8 {
                 (false, None) if answer.text.is_empty() || answer.text.ends_with('\n') => answer.text.into_bytes(),
                 (false, None) => format!("{}\n", answer.text).into_bytes(),
             };
-            let _ = stdout.write_all(&data);
-            let _ = stdout.flush();
-            answer.exit
+            match stdout.write_all(&data).and_then(|()| stdout.flush()) {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                    let _ = writeln!(stderr, "quipu: the answer could not be written: {error}");
+                    exit::IO
+                }
+                _ => answer.exit,
+            }
         }
         Err(failure) => {
             if json {

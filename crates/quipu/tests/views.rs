@@ -24,6 +24,17 @@ fn say(folder: &Path, exit: i32, line: &str) -> (String, String) {
     (out, err)
 }
 
+#[test]
+fn an_answer_that_cannot_be_written_is_no_success() {
+    let folder = book();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
+    command.current_dir(folder.path()).args(["contract", "show"]);
+    let output = command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap()).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(7), "{err}");
+    assert!(err.contains("the answer could not be written"), "{err}");
+}
+
 fn book() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let book = SampleBook { tongue: Tongue::English };

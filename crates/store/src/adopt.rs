@@ -119,6 +119,13 @@ impl Store {
         {
             return Ok(Noticed::Touched(Some(*stamp)));
         }
+        // A file that could not be written and still holds what it held then was touched, not edited.
+        if let (Some(head @ Head { flag: Some((flag, _)), .. }), Some((found, stamp))) = (known, &found)
+            && flag.what.starts_with(UNWRITTEN)
+            && self.was_version(path, head, found)?
+        {
+            return Ok(Noticed::Flagged(flag.clone(), Some(*stamp)));
+        }
         let stamp = found.as_ref().map(|(_, stamp)| *stamp);
         let after = found.map(|(bytes, _)| bytes);
         if let (Some(before), Some(after)) = (&before, &after)

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use quipu_contract::ProjectPath;
 
+use crate::adopt::Flag;
 use crate::apply::is_zeros_behind;
 use crate::clock::parse_time;
 use crate::error::{Result, StoreError};
@@ -22,6 +23,8 @@ use crate::version::Version;
 
 /// A file is in place so long after the time of its record at the latest, where nothing tells it better.
 const PLACING_NS: i64 = 2_000_000_000;
+/// File systems may be so far behind the clock.
+const TICK_NS: i64 = 10_000_000;
 
 impl Store {
     /// Once the heads were made anew, the newest files are compared with the journal: a crash may
@@ -117,7 +120,8 @@ impl Store {
         let Ok(newest) = self.content_from_journal(path, head) else { return Ok(()) };
         let stamp = match found {
             Some((bytes, stamp)) if bytes == newest => Some(stamp),
-            _ if was_in_place => return Ok(()),
+            Some(_) if was_in_place && !self.is_untouched_since(path, head)? => return Ok(()),
+            None if was_in_place => return Ok(()),
             found => {
                 if !self.is_lost(path, head, &newest, found.as_ref())? {
                     return Ok(());
@@ -127,7 +131,14 @@ impl Store {
                     self.keep_aside(path, &bytes).map_err(StoreError::io("cannot set aside"))?;
                 }
                 let mut asides = false;
-                self.replace(path, &newest, &[&Version::of(&bytes)], None, &mut asides).map_err(StoreError::io("cannot write"))?
+                match self.replace(path, &newest, &[&Version::of(&bytes)], None, &mut asides) {
+                    // A matter of this one file: it stays as it was flagged when it was first tried.
+                    Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                        let seen = self.tree.stamp(path).ok().flatten();
+                        return self.heads()?.set_flag(path.as_str(), &head.version, &Flag::unwritten(&error), seen);
+                    }
+                    other => other.map_err(StoreError::io("cannot write"))?,
+                }
             }
         };
         self.heads()?.set_stamp(path.as_str(), &head.version, stamp)
@@ -163,6 +174,14 @@ impl Store {
             return Ok(same_file || self.tree.changed_ns(path).map_err(look)? <= written_ns);
         }
         Ok(newest.starts_with(bytes))
+    }
+
+    /// Whether a file was last changed clearly before the record of its newest version was made: then that version was never put there, as
+    /// where permission to do so was missing.
+    fn is_untouched_since(&self, path: &ProjectPath, head: &Head) -> Result<bool> {
+        let Some(recorded_us) = self.journal.read_record(head.at).ok().and_then(|record| parse_time(&record.at)) else { return Ok(false) };
+        let changed_ns = self.tree.changed_ns(path).map_err(StoreError::io("cannot look"))?;
+        Ok(changed_ns.saturating_add(TICK_NS) < recorded_us.saturating_mul(1000))
     }
 
     /// When the newest version of a file was written, at the latest.

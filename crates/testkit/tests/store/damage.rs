@@ -519,6 +519,13 @@ fn denied_process() {
     set("meta/a.md", 0o000);
     assert_eq!(reader.survey().unwrap().flagged().count(), 2);
     assert_eq!(store().read(&Playground::path("state.json")).unwrap().unwrap().0, b"{}\n");
+    set("meta/a.md", 0o444);
+    // Nor is it taken for one when it was touched since, or when the index, which knew of it, is gone.
+    drop(reader);
+    let now = std::time::SystemTime::now();
+    std::fs::File::open(root.join("drafts/ch01.md")).unwrap().set_modified(now).unwrap();
+    assert_eq!(store().survey().unwrap().flagged().count(), 2);
+    assert_eq!(store().read(&draft).unwrap().unwrap().0, b"second\n");
     set("meta/a.md", 0o644);
     set("drafts", 0o755);
     let mending = store();
@@ -528,6 +535,56 @@ fn denied_process() {
     assert_eq!(std::fs::read(root.join("meta/a.md")).unwrap(), b"one\ntwo\n");
     assert_eq!(std::fs::read(root.join("drafts/ch01.md")).unwrap(), b"second\n");
     assert_eq!(mending.verify().unwrap().problems, []);
+}
+
+const DENIED_WITHOUT_INDEX: &str = "QUIPU_TEST_DENIED_WITHOUT_INDEX";
+
+/// Not a test of its own: a user whose drafts may not be written for a while, and who deletes the index meanwhile and after.
+#[test]
+fn denied_without_index_process() {
+    let Ok(root) = std::env::var(DENIED_WITHOUT_INDEX) else { return };
+    let root = Path::new(&root);
+    let set = |mode| std::fs::set_permissions(root.join("drafts"), std::fs::Permissions::from_mode(mode)).unwrap();
+    let store = || open_store(root, contract(CONTRACT), Options::default());
+    let delete_index = || {
+        for name in ["heads.db", "heads.db-wal", "heads.db-shm"] {
+            let _ = std::fs::remove_file(root.join(".quipu").join(name));
+        }
+    };
+    let draft = Playground::path("drafts/ch01.md");
+    set(0o555);
+    let result = store().judge(person().write(&draft, "second\n", Expect::Any)).unwrap().publish();
+    assert!(matches!(&result, Err(StoreError::Unfinished { .. })), "{result:?}");
+    delete_index();
+    let survey = store().survey().unwrap();
+    assert_eq!(survey.flagged().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["drafts/ch01.md"]);
+    assert_eq!(store().read(&draft).unwrap().unwrap().0, b"second\n");
+    set(0o755);
+    delete_index();
+    let survey = store().survey().unwrap();
+    assert_eq!(survey.flagged().count(), 0);
+    assert_eq!(std::fs::read(root.join("drafts/ch01.md")).unwrap(), b"second\n");
+    assert_eq!(store().verify().unwrap().problems, []);
+    // An edit by hand is still one, whoever knows of it.
+    std::fs::write(root.join("drafts/ch01.md"), "first\n").unwrap();
+    delete_index();
+    store().survey().unwrap();
+    assert_eq!(store().read(&draft).unwrap().unwrap().0, b"first\n");
+}
+
+#[test]
+fn what_could_not_be_written_is_no_edit_though_the_index_is_gone() {
+    let play = Playground::local();
+    let store = play.open();
+    write(&store, "drafts/ch01.md", "first\n");
+    drop(store);
+    if is_root() {
+        every_path(play.root()).iter().for_each(|path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap());
+    }
+    // Times of files may be a tick behind the clock.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let output = as_another_user("damage::denied_without_index_process", DENIED_WITHOUT_INDEX, play.root());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
