@@ -122,7 +122,7 @@ impl Store {
         // A file that could not be written and still holds what it held then was touched, not edited.
         if let (Some(head @ Head { flag: Some((flag, _)), .. }), Some((found, stamp))) = (known, &found)
             && flag.what.starts_with(UNWRITTEN)
-            && self.was_version(path, head, found)?
+            && self.was_version(path, head, found).unwrap_or(false)
         {
             return Ok(Noticed::Flagged(flag.clone(), Some(*stamp)));
         }

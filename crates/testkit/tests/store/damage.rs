@@ -520,7 +520,7 @@ fn denied_process() {
     assert_eq!(reader.survey().unwrap().flagged().count(), 2);
     assert_eq!(store().read(&Playground::path("state.json")).unwrap().unwrap().0, b"{}\n");
     set("meta/a.md", 0o444);
-    // Nor is it taken for one when it was touched since, or when the index, which knew of it, is gone.
+    // Nor is it taken for one when it was touched since.
     drop(reader);
     let now = std::time::SystemTime::now();
     std::fs::File::open(root.join("drafts/ch01.md")).unwrap().set_modified(now).unwrap();
