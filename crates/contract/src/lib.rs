@@ -10,6 +10,7 @@ mod actor;
 mod budget;
 mod class;
 mod contract;
+mod credential;
 mod fault;
 mod finish;
 mod flow;
@@ -47,13 +48,14 @@ pub use actor::{Actor, ActorName, BadName};
 pub use budget::{Budget, Budgets};
 pub use class::{Act, Class, Refusal};
 pub use contract::{Contract, FileRule, Profile, Var};
+pub use credential::{find_credentials, may_continue_credential};
 pub use fault::{Fault, Faults, Place};
 pub use finish::{Condition, FinishItem, Occasion};
 pub use flow::{
     Builtin, Each, Merge, MergePart, Objection, Price, Remember, RememberItem, RememberKind, RowCheck, RunsKept, Shape, Step, When,
 };
 pub use form::Form;
-pub use guard::{Finding, GuardRules, find_credentials, find_shrink, may_continue_credential, says_nothing};
+pub use guard::{Finding, GuardRules, find_shrink, says_nothing};
 pub use hooks::Fail;
 pub use ignore::CACHE_MARKS;
 pub use keyed::{Fact, KeyedError, Was, add_note, facts, merge_keyed, set_fact};

@@ -28,12 +28,22 @@ fn is_placeholder(line: &str) -> bool {
         return false;
     }
     let start = line.trim_start_matches([' ', '\t', '-', '*', '>']);
-    let bracketed = line.contains("...") || line.contains('…') || start.starts_with(['[', '(', '<', '（', '【', '［', '〔', '「']);
-    is_english(&bare, bracketed, bracketed || start.starts_with(['/', '#'])) || (!bare.is_ascii() && is_chinese(&bare, bracketed))
+    let dotted = line.contains("...") || line.contains('…');
+    let bracketed = dotted || start.starts_with(['[', '(', '<', '（', '【', '［', '〔', '「']);
+    // Why it was left out says nothing about what was.
+    let bare = REASONS.iter().find_map(|why| bare.strip_suffix(why)).unwrap_or(&bare);
+    let is_left = |text: &str| dotted && text.split(' ').count() <= 4 && MEANT.iter().any(|m| text.starts_with(m)) && only_means_text(text);
+    is_english(bare, bracketed, bracketed || start.starts_with(['/', '#']))
+        || is_left(bare)
+        || (!bare.is_ascii() && is_chinese(bare, bracketed))
 }
 
+const REASONS: [&str; 5] = [" for brevity", " for space", " for length", " to save space", " for now"];
+/// What begins a stand-in that says only which text is meant, beside an ellipsis.
+const MEANT: [&str; 5] = ["previous ", "original ", "remaining ", "existing ", "other "];
+
 /// What became of the text that is meant.
-const STATES: [&str; 9] = [
+const STATES: [&str; 15] = [
     "unchanged",
     "remains the same",
     "remain the same",
@@ -43,6 +53,12 @@ const STATES: [&str; 9] = [
     "goes here",
     "same as before",
     "unmodified",
+    "truncated",
+    "abridged",
+    "snipped",
+    "elided",
+    "left out",
+    "not shown",
 ];
 
 fn is_english(bare: &str, bracketed: bool, elided: bool) -> bool {
@@ -65,7 +81,13 @@ fn is_english(bare: &str, bracketed: bool, elided: bool) -> bool {
         // "Same as before" alone is a sentence; with an ellipsis or a bracket it is a stand-in.
         return elided || bare.starts_with("rest") || bare.starts_with("the rest") || bare.starts_with("remain");
     }
-    if elided && words <= 6 && (bare.starts_with("existing ") || bare.starts_with("rest of ") || bare.starts_with("the rest of ")) {
+    // A heading may well be about what exists, or the rest of something.
+    let begins = ["existing ", "rest of ", "the rest of "].iter().any(|words| bare.starts_with(words));
+    if begins && elided && words <= 6 && (bracketed || only_means_text(bare)) {
+        return true;
+    }
+    // Alone in brackets these are said of nothing but a text.
+    if bracketed && ["truncated", "omitted", "snip", "snipped", "elided", "abridged"].contains(&bare) {
         return true;
     }
     bracketed && words <= 8 && STATES.iter().any(|state| bare.strip_suffix(state).is_some_and(only_means_text))
@@ -138,12 +160,18 @@ const LONGEST_BESIDE: usize = 6;
 fn is_chinese(bare: &str, bracketed: bool) -> bool {
     /// What is left over, and can hardly mean anything but text.
     const REST: [&str; 9] = ["其余", "其他", "其它", "剩余", "剩下", "余下", "以下", "后文", "此处"];
+    /// In brackets they need not say what they mean.
+    const ALONE: [&str; 10] =
+        ["保持原样", "保持不变", "维持原样", "维持不变", "原样保留", "已省略", "已截断", "以下省略", "中间省略", "后续省略"];
     /// What prose speaks of as well.
     const TEXTS: [&str; 13] = ["前文", "上文", "下文", "以上", "原文", "正文", "全文", "内容", "章节", "段落", "部分", "前面", "后面"];
     if bare.chars().count() > LONGEST_CHINESE + bare.matches(' ').count() {
         return false;
     }
     let text = bare.replace(' ', "");
+    if bracketed && ALONE.contains(&text.as_str()) {
+        return true;
+    }
     let says = |subject: &&str, is_rest: bool| {
         text.match_indices(*subject).any(|(at, _)| {
             text[..at].chars().count() <= LONGEST_BESIDE && is_left(&text[at + subject.len()..], is_rest || bracketed, bracketed)
@@ -158,10 +186,10 @@ fn is_left(rest: &str, is_meant: bool, bracketed: bool) -> bool {
         "的", "部分", "内容", "章节", "段落", "文字", "文本", "正文", "代码", "各章", "各节", "所有", "全部", "均", "都", "仍", "保持",
         "维持", "与", "原文",
     ];
-    const AS_IT_WAS: [&str; 7] = ["不变", "未变", "没有变化", "未改动", "不作修改", "不做修改", "无变化"];
+    const AS_IT_WAS: [&str; 8] = ["不变", "未变", "没有变化", "未改动", "不作修改", "不做修改", "无变化", "未修改"];
     const LEFT_OUT: [&str; 2] = ["省略", "略去"];
     /// Said in prose as well.
-    const IN_BRACKETS: [&str; 6] = ["略", "从略", "照旧", "同前", "如前", "一致"];
+    const IN_BRACKETS: [&str; 8] = ["略", "从略", "照旧", "同前", "如前", "一致", "相同", "原样"];
     let mut rest = rest;
     while let Some(behind) = BETWEEN.iter().find_map(|word| rest.strip_prefix(word)) {
         rest = behind;
@@ -194,6 +222,16 @@ mod tests {
             "一\n\n- （第三节的内容与原文一致）",
             "一\n\n此处省略三百字",
             "一\n\n剩下的内容都没有变化",
+            "a\n\n[remaining sections omitted for brevity]",
+            "a\n\n[... truncated ...]",
+            "a\n\n# existing code",
+            "a\n\n(lines 12 to 90 not shown)",
+            "a\n\n# ... (previous content) ...",
+            "a\n\n<!-- … the other chapters are left out for brevity … -->",
+            "一\n\n（此处内容与原文相同）",
+            "一\n\n[保持原样]",
+            "一\n\n【……已省略……】",
+            "一\n\n（第二章的正文保持原样）",
         ] {
             assert_eq!(find_placeholder(text).map(|f| f.line), Some(3), "{text}");
         }
@@ -222,6 +260,17 @@ mod tests {
             "前面的路没有变化。",
             "（下文会说到）",
             "内容不变，形式变了。",
+            "The previous chapter...",
+            "## Existing implementations",
+            "## The rest of the crew",
+            "[Previous chapter]",
+            "... and the previous day",
+            "The list was truncated.",
+            "(the captain was left out)",
+            "保持原样的只有屋顶。",
+            "（两人的口味相同）",
+            "（价格与去年相同）",
+            "[x] 保持原样的检查",
         ] {
             assert_eq!(find_placeholder(text), None, "{text}");
         }

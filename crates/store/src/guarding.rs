@@ -36,7 +36,15 @@ pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>) -> Result<()> {
         let what = format!("`{path}`, line {}: {}", found.line, found.what);
         return Err(refused_by(what, rule, "write the whole text, or use --force if these words are meant".into()));
     }
-    match find_credentials(rules, &text).filter(|_| !may_hold_credentials(rules, path)) {
+    if may_hold_credentials(rules, path) {
+        return Ok(());
+    }
+    // A name stays in the journal like any text.
+    if let Some(found) = find_credentials(rules, path.as_str()) {
+        let what = format!("the name of this file {}: memory is no place for it", found.what);
+        return Err(refused_by(what, rule, "give it another name".into()));
+    }
+    match find_credentials(rules, &text) {
         Some(found) => Err(refused_credential(path, rule, &found)),
         None => Ok(()),
     }

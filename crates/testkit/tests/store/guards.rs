@@ -187,3 +187,18 @@ fn a_credential_in_the_key_is_refused() {
     let change = Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "one\n").key(format!("run-of {}", key()));
     refused(play.open().judge(change).and_then(quipu_store::Judged::publish), "the key");
 }
+
+#[test]
+fn a_credential_in_a_name_is_refused() {
+    let play = Playground::new();
+    let name = format!("notes/{}.md", key());
+    let error = write(&play.open(), &name, "one\n", true).unwrap_err();
+    assert!(
+        error.to_string().contains("the name of this file looks like a GitHub token") && !error.to_string().contains(&key()),
+        "{error}"
+    );
+    let journal = std::fs::read_to_string(play.file(".quipu/journal/00000001.jsonl")).unwrap_or_default();
+    assert!(!journal.contains(&key()) && !play.file(&name).exists());
+    let play = Playground::with_contract(&format!("{CONTRACT}\n[guards]\ncredentials_in = [\"notes/**\"]\n"));
+    write(&play.open(), &name, "one\n", true).unwrap();
+}

@@ -1,0 +1,472 @@
+//! Text that looks like a credential: a key of a known service, a private key, an address with a password in it, or a random-looking value
+//! behind a name such as `api_key`, `token` or `密码`.
+//!
+//! One pass finds the few lines that hold a hint; only those are looked at closely.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+use aho_corasick::packed::{Config, Searcher};
+
+use crate::guard::{Finding, GuardRules};
+
+struct Shape {
+    what: &'static str,
+    prefix: &'static str,
+    /// Characters that may follow the prefix, besides letters and digits.
+    also: &'static str,
+    least: usize,
+}
+
+const SHAPES: [Shape; 22] = [
+    Shape { what: "an AWS access key", prefix: "AKIA", also: "", least: 16 },
+    Shape { what: "an AWS temporary key", prefix: "ASIA", also: "", least: 16 },
+    Shape { what: "an Anthropic API key", prefix: "sk-ant-", also: "-_", least: 20 },
+    Shape { what: "an OpenAI API key", prefix: "sk-proj-", also: "-_", least: 20 },
+    Shape { what: "an API key", prefix: "sk-", also: "_", least: 24 },
+    Shape { what: "a Stripe key", prefix: "sk_live_", also: "", least: 16 },
+    Shape { what: "a Stripe key", prefix: "rk_live_", also: "", least: 16 },
+    Shape { what: "a GitHub token", prefix: "ghp_", also: "", least: 30 },
+    Shape { what: "a GitHub token", prefix: "gho_", also: "", least: 30 },
+    Shape { what: "a GitHub token", prefix: "ghs_", also: "", least: 30 },
+    Shape { what: "a GitHub token", prefix: "ghu_", also: "", least: 30 },
+    Shape { what: "a GitHub token", prefix: "github_pat_", also: "_", least: 22 },
+    Shape { what: "a GitLab token", prefix: "glpat-", also: "-_", least: 20 },
+    Shape { what: "a Slack token", prefix: "xoxb-", also: "-", least: 20 },
+    Shape { what: "a Slack token", prefix: "xoxp-", also: "-", least: 20 },
+    Shape { what: "a Google API key", prefix: "AIza", also: "-_", least: 35 },
+    Shape { what: "a Google client secret", prefix: "GOCSPX-", also: "-_", least: 24 },
+    Shape { what: "an npm token", prefix: "npm_", also: "", least: 36 },
+    Shape { what: "a PyPI token", prefix: "pypi-AgEI", also: "-_", least: 40 },
+    Shape { what: "a Hugging Face token", prefix: "hf_", also: "", least: 30 },
+    Shape { what: "a SendGrid key", prefix: "SG.", also: "-_.", least: 40 },
+    Shape { what: "a JSON Web Token", prefix: "eyJ", also: "-_.", least: 60 },
+];
+
+/// Text that looks like an API key, a private key or a token.
+pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
+    let mut looked_at = 0;
+    let lowered = lowered(text.as_bytes());
+    // One pass over the text finds the few lines that are worth a closer look.
+    while let Some(hit) = find_hint(&lowered[looked_at..]).map(|hit| looked_at + hit) {
+        let start = text[..hit].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = text[hit..].find('\n').map_or(text.len(), |newline| hit + newline);
+        looked_at = end;
+        let Some((what, literal)) = credential_in(&text[start..end]) else { continue };
+        if rules.credentials.iter().any(|allowed| allowed == literal) {
+            continue;
+        }
+        let line = text[..start].bytes().filter(|b| *b == b'\n').count() + 1;
+        return Some(Finding { line, what: format!("looks like {what}") });
+    }
+    None
+}
+
+/// What a line with a credential must hold, in whatever case.
+const HINTS: [&str; SHAPES.len() + SECRET_NAMES.len() + 1] = {
+    let mut words = [""; SHAPES.len() + SECRET_NAMES.len() + 1];
+    let mut index = 0;
+    while index < SHAPES.len() {
+        words[index] = SHAPES[index].prefix;
+        index += 1;
+    }
+    while index < SHAPES.len() + SECRET_NAMES.len() {
+        words[index] = SECRET_NAMES[index - SHAPES.len()];
+        index += 1;
+    }
+    words[index] = SCHEME_END;
+    words
+};
+
+/// What finds hints in text that was lowered.
+enum HintSearch {
+    /// Many bytes at a time, on processors that can.
+    Packed(Searcher),
+    Automaton(AhoCorasick),
+}
+
+static HINT_SEARCH: LazyLock<HintSearch> = LazyLock::new(|| {
+    let words = HINTS.map(str::to_ascii_lowercase);
+    match Config::new().builder().extend(&words).build() {
+        Some(packed) => HintSearch::Packed(packed),
+        None => HintSearch::Automaton(AhoCorasick::new(&words).expect("a few short words")),
+    }
+});
+
+/// The letters of ASCII lowered, eight bytes at a time: this crate is compiled to be small, and byte by byte this alone would take longer than
+/// the search.
+fn lowered(text: &[u8]) -> Vec<u8> {
+    const EACH: u64 = u64::from_ne_bytes([1; 8]);
+    let mut lowered = text.to_vec();
+    let (eights, rest) = lowered.as_chunks_mut::<8>();
+    for eight in eights {
+        let bytes = u64::from_ne_bytes(*eight);
+        // The highest bit of each byte tells whether it is at least `A`, and whether it is more than `Z`.
+        let low = bytes & (0x7f * EACH);
+        let from_a = low + (0x80 - u64::from(b'A')) * EACH;
+        let beyond_z = low + (0x7f - u64::from(b'Z')) * EACH;
+        let upper = (from_a ^ beyond_z) & !bytes & (0x80 * EACH);
+        *eight = (bytes | upper >> 2).to_ne_bytes();
+    }
+    rest.make_ascii_lowercase();
+    lowered
+}
+
+/// The first place in lowered text where a hint stands.
+fn find_hint(lowered: &[u8]) -> Option<usize> {
+    let hit = match &*HINT_SEARCH {
+        HintSearch::Packed(search) => search.find(lowered),
+        HintSearch::Automaton(search) => search.find(lowered),
+    };
+    hit.map(|hit| hit.start())
+}
+
+fn credential_in(line: &str) -> Option<(&'static str, &str)> {
+    if line.contains("-----BEGIN ") && line.contains("PRIVATE KEY") {
+        return Some(("a private key", line.trim()));
+    }
+    for shape in &SHAPES {
+        for (at, _) in line.match_indices(shape.prefix) {
+            // Chinese has no spaces: a key may follow a word directly.
+            if line[..at].bytes().next_back().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+                continue;
+            }
+            let tail = &line[at + shape.prefix.len()..];
+            let length = tail.find(|c: char| !(c.is_ascii_alphanumeric() || shape.also.contains(c))).unwrap_or(tail.len());
+            let body = &tail[..length];
+            // A placeholder such as `sk-xxxxxxxx…` repeats itself; a key does not.
+            if length >= shape.least && variety(body) >= 8 && (shape.prefix != "eyJ" || body.matches('.').count() == 2) {
+                return Some((shape.what, &line[at..at + shape.prefix.len() + length]));
+            }
+        }
+    }
+    assigned_secret(line).or_else(|| secret_in_address(line))
+}
+
+const SECRET_NAMES: [&str; 24] = [
+    "api_key",
+    "apikey",
+    "api-key",
+    "api key",
+    "access_key",
+    "access key",
+    "private_key",
+    "private key",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "token",
+    "credential",
+    "authorization",
+    BEARER,
+    "密码",
+    "密钥",
+    "秘钥",
+    "口令",
+    "令牌",
+    "凭证",
+    "凭据",
+];
+/// The one name that its value follows without a sign.
+const BEARER: &str = "bearer";
+
+/// What may stand around a name or a value: quotes, emphasis, blanks.
+const AROUND: [char; 15] = [' ', '\t', '"', '\'', '`', '*', '(', '（', '\u{3000}', '“', '”', '‘', '’', '「', '」'];
+/// What says that a value follows. The bar is that of a table.
+const ASSIGNS: [char; 8] = ['=', ':', '：', '＝', '是', '为', '|', '→'];
+/// How much may stand between a name and the sign behind it: `AWS_SECRET_ACCESS_KEY=`, `the password of the test server is`.
+const LONGEST_BETWEEN: usize = 40;
+
+/// `api_key = "…"`, `Authorization: Bearer …`, `| token | … |`, `密码：…` with a random-looking value.
+fn assigned_secret(line: &str) -> Option<(&'static str, &str)> {
+    let lower = line.to_ascii_lowercase();
+    for name in SECRET_NAMES {
+        let mut from = 0;
+        while let Some(at) = lower[from..].find(name) {
+            from += at + name.len();
+            let Some(start) = value_behind(line, from, name) else { continue };
+            let value = &line[start..start + key_run(&line[start..])];
+            if looks_random(value) {
+                return Some(("a secret", value));
+            }
+            // What ends as this value does says no more than it: each place of a line is looked at once.
+            from = start + value.len();
+        }
+    }
+    None
+}
+
+/// Where the value of a name begins that ends at `from`.
+fn value_behind(line: &str, from: usize, name: &str) -> Option<usize> {
+    const SCHEMES: [&str; 4] = ["Basic ", "Bearer ", "Token ", "ApiKey "];
+    let rest = &line[from..];
+    let is_between = |c: char| c.is_alphanumeric() || AROUND.contains(&c) || "_-)）/".contains(c);
+    let sign = rest.find(|c: char| ASSIGNS.contains(&c) || !is_between(c)).unwrap_or(rest.len());
+    let between = &rest[..sign.min(rest.floor_char_boundary(LONGEST_BETWEEN))];
+    let value = if name == BEARER && rest.starts_with(' ') {
+        rest
+    } else if let Some((_, value)) = between.split_once(" is ") {
+        &rest[between.len() - value.len()..]
+    } else if sign <= LONGEST_BETWEEN && rest[sign..].starts_with(ASSIGNS) {
+        &rest[sign..]
+    } else {
+        return None;
+    };
+    let value = value.trim_start_matches(|c: char| ASSIGNS.contains(&c) || AROUND.contains(&c) || c == '>');
+    let value = SCHEMES.iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value).trim_start_matches(AROUND);
+    Some(line.len() - value.len())
+}
+
+/// Whether a value was drawn rather than chosen: words, names of models and files, dates and numbers of versions were not.
+fn looks_random(value: &str) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
+    let pieces = || value.split(|c: char| !c.is_ascii_alphanumeric());
+    let has_piece = |least: usize| pieces().any(|piece| piece.len() >= least && piece.bytes().any(|b| b.is_ascii_digit()));
+    let (variety, turns) = (variety(value), turns(value));
+    let is_short = value.len() >= SHORTEST && variety >= 8 && digits >= 2 && letters >= 3 && turns >= 5 && has_piece(10);
+    let is_long = value.len() >= 20 && variety >= 12 && digits >= 3 && letters >= 3 && has_piece(12);
+    let is_mixed = value.len() >= 32 && variety >= 12 && digits >= 1 && turns >= 5;
+    is_short || is_long || is_mixed
+}
+
+/// A random-looking value is at least so long.
+const SHORTEST: usize = 12;
+
+/// How often small letters, capitals and digits follow each other, but for the capitals that begin words.
+fn turns(text: &str) -> usize {
+    let kind = |b: &u8| match b {
+        b'a'..=b'z' => 1,
+        b'A'..=b'Z' => 2,
+        b'0'..=b'9' => 3,
+        _ => 0,
+    };
+    let kinds: Vec<u8> = text.as_bytes().iter().map(kind).collect();
+    let is_turn = |at: usize| {
+        let (one, next) = (kinds[at], kinds[at + 1]);
+        let begins_word = (one, next) == (1, 2) && kinds.get(at + 2) == Some(&1);
+        one != 0 && next != 0 && one != next && (one, next) != (2, 1) && !begins_word
+    };
+    (0..kinds.len().saturating_sub(1)).filter(|at| is_turn(*at)).count()
+}
+
+/// The password of an address such as `postgres://user:…@host/db`, if it is no example.
+fn secret_in_address(line: &str) -> Option<(&'static str, &str)> {
+    for (at, sign) in line.match_indices(SCHEME_END) {
+        let rest = &line[at + sign.len()..];
+        let end = rest.find(|c: char| c.is_whitespace() || "/\"'`<>()|,，。）」”".contains(c)).unwrap_or(rest.len());
+        let Some((user, _)) = rest[..end].rsplit_once('@') else { continue };
+        let Some((_, password)) = user.split_once(':') else { continue };
+        let is_mixed = password.bytes().any(|b| b.is_ascii_digit()) && password.bytes().any(|b| b.is_ascii_alphabetic());
+        let is_name = password.contains(['$', '{', '[', '*', '%']) && !password.bytes().any(|b| b.is_ascii_digit());
+        if !is_name && (password.len() >= 8 && is_mixed && variety(password) >= 6 || password.len() >= 16 && variety(password) >= 10) {
+            return Some(("an address with a password", password));
+        }
+    }
+    None
+}
+
+/// What stands in every address, before whoever has one.
+const SCHEME_END: &str = "://";
+
+/// How far a text is made of what secrets are made of.
+fn key_run(text: &str) -> usize {
+    text.bytes().take_while(|b| is_key_byte(*b)).count()
+}
+
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_+/=.".contains(&byte)
+}
+
+/// Whether a text may go on with a credential that the line before it has begun: its first word could be the end of one, or its
+/// first line holds what could be one. Most texts cannot, and nobody need look at what they are added to.
+pub fn may_continue_credential(text: &[u8]) -> bool {
+    let line = &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())];
+    let is_end = |run: &[u8]| {
+        let mixed = run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic);
+        run.len() >= 4 && (mixed || run.iter().skip(1).any(u8::is_ascii_uppercase) || run.len() >= 12)
+    };
+    let first = line.split(|b| !is_key_byte(*b)).find(|run| !run.is_empty());
+    first.is_some_and(is_end) || memchr::memchr(b'@', line).is_some() || has_secret(line)
+}
+
+/// Whether a line has a run of letters and digits as long as a secret behind a name must be. Such a run has one byte in every so many: the
+/// others need not be looked at.
+fn has_secret(line: &[u8]) -> bool {
+    const LENGTH: usize = SHORTEST;
+    let mut at = LENGTH - 1;
+    while let Some(byte) = line.get(at) {
+        if !is_key_byte(*byte) {
+            at += LENGTH;
+            continue;
+        }
+        let start = line[..at].iter().rposition(|b| !is_key_byte(*b)).map_or(0, |before| before + 1);
+        let end = line[at..].iter().position(|b| !is_key_byte(*b)).map_or(line.len(), |behind| at + behind);
+        let run = &line[start..end];
+        if run.len() >= LENGTH && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic) {
+            return true;
+        }
+        at = end + LENGTH;
+    }
+    false
+}
+
+/// How many different characters a text has.
+fn variety(text: &str) -> usize {
+    let mut seen = [false; 256];
+    text.bytes().filter(|b| !std::mem::replace(&mut seen[usize::from(*b)], true)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_wherever_it_stands() {
+        let is_secret = |run: &[u8]| run.len() >= SHORTEST && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic);
+        let byte_by_byte = |line: &[u8]| line.split(|b| !is_key_byte(*b)).any(is_secret);
+        let runs = ["", "a", "word", "x1x1x1x1x1x", "x1x1x1x1x1x1", "aaaaaaaaaaaaaaaaaaaaaaaaa", "a1b2c3d4e5f6g7h8i9j0k1l2m3"];
+        let mut found = 0;
+        for first in runs {
+            for second in runs {
+                for third in runs {
+                    for gap in [" ", "  ", ".....................", "。"] {
+                        let line = [first, second, third].join(gap);
+                        assert_eq!(has_secret(line.as_bytes()), byte_by_byte(line.as_bytes()), "{line}");
+                        found += usize::from(has_secret(line.as_bytes()));
+                    }
+                }
+            }
+        }
+        assert!(found > 100 && found < 1000, "{found}");
+    }
+
+    #[test]
+    fn credentials_are_found_with_their_line() {
+        let rules = GuardRules::default();
+        let key = ["sk-ant-", "api03-9Zk2LmQ8xWv5Rt7YpB3nHc"].concat();
+        for text in [
+            format!("ok\nkey: {key}"),
+            "ok\n-----BEGIN RSA PRIVATE KEY-----".to_owned(),
+            ["ok\nAKI", "AQ7XN2PLW3M5RT8VB"].concat(),
+            ["ok\nexport GH=gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat(),
+            ["ok\napi_key = \"q8Zk2LmQ8x", "Wv5Rt7YpB3nHc\""].concat(),
+            // Chinese has no spaces, and colons of its own.
+            format!("好\n密钥{key}"),
+            ["好\n令牌是gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat(),
+            ["好\npassword：q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
+            ["好\n- **密码**：“q8Zk2LmQ8x", "Wv5Rt7YpB3nHc”"].concat(),
+            ["好\n数据库口令为 q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
+            // Not the first of its name in the line.
+            ["ok\nask for the password of prod; password: q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
+            ["ok\npassword: none, password = q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
+            // The name goes on behind the word, or the value is shorter, or in a table.
+            ["ok\nAWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfi", "CYEXAMPLEKEY"].concat(),
+            ["ok\nSECRET_KEY=\"q8Zk2LmQ8x", "Wv5Rt7YpB3nHc\""].concat(),
+            ["ok\ntoken = \"q8Zk2LmQ8x", "Wv5Rt7YpB3nHc\""].concat(),
+            ["ok\n- **API key**: q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
+            ["ok\n| api_key | q8Zk2LmQ8x", "Wv5Rt7YpB3nHc |"].concat(),
+            ["ok\ncurl -H 'Authorization: Bearer q8Zk2LmQ8x", "Wv5Rt7YpB3nHc'"].concat(),
+            ["ok\nAuthorization: Basic q8Zk2LmQ8x", "Wv5Rt7YpB3nHc=="].concat(),
+            ["ok\nthe password of the test server is hunter2Xk9", "qLmZ8vR."].concat(),
+            ["ok\npassword: hunter2Xk9", "qLmZ8vR"].concat(),
+            ["ok\nsecret: 550e8400-e29b-", "41d4-a716-446655440000"].concat(),
+            ["好\n密码：q8Zk2LmQ", "8xWv5Rt7"].concat(),
+            ["好\n测试服务器的密码（临时）是q8Zk2LmQ", "8xWv5Rt7"].concat(),
+            ["ok\nDATABASE_URL=postgres://app:q8Zk2LmQ", "8xWv@db.local:5432/app"].concat(),
+            ["好\n数据库 redis://:q8Zk2LmQ", "8xWv@缓存/0。"].concat(),
+        ] {
+            assert_eq!(find_credentials(&rules, &text).map(|f| f.line), Some(2), "{text}");
+        }
+    }
+
+    #[test]
+    fn examples_and_prose_are_no_credentials() {
+        let rules = GuardRules::default();
+        for text in [
+            "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+            "the task-oriented-approach-that-we-took-last-year",
+            "password: see the vault",
+            "secret: the butler did it",
+            "api_key = os.environ[\"KEY\"]",
+            "blake3:6b86b273ff34fce19d6b804eff5a3f57",
+            "密码：见保险柜",
+            "密码是她的生日，没有写下来。",
+            "password=password=password=password=password=",
+            "tokens: gpt-4o-mini-2024-07-18 has 128000",
+            "token: ThisIsALongCamelCaseIdentifierName2",
+            "密钥：见 docs/keys/2026-11-17-internationalization.md",
+            "secret: chapter-12/the-butler-2-and-the-cook-13.md",
+            "api_key: ${OPENAI_API_KEY_FOR_2026}, password = getpass.getpass()",
+            "The token budget of a chapter is 12000, or 8192 for claude-3-5-sonnet-20241022.",
+            "postgres://user:password@localhost:5432/db",
+            "https://user:${PASSWORD}@example.org and https://example.org/@me:2026a",
+            "the password is on the note under the keyboard of room 12b",
+            "密码是 2026 年改的，见第 12 章",
+        ] {
+            assert_eq!(find_credentials(&rules, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_byte_is_lowered_as_ascii_is() {
+        let every: Vec<u8> = (0..=255).flat_map(|byte| [byte, b'A', 0xff]).collect();
+        for start in 0..9 {
+            assert_eq!(lowered(&every[start..]), every[start..].to_ascii_lowercase());
+        }
+    }
+
+    #[test]
+    fn every_hint_is_found_wherever_it_stands() {
+        let find = |text: &str| find_hint(&text.as_bytes().to_ascii_lowercase());
+        for word in HINTS {
+            let whole = HINTS.iter().all(|other| *other == word || !word.starts_with(other));
+            for (case, text) in [word.to_owned(), word.to_uppercase(), word.to_lowercase()].into_iter().enumerate() {
+                for before in 0..25 {
+                    let text = format!("{}{text}", "xs".repeat(before));
+                    assert_eq!(find(&text), Some(before * 2), "{text} {case}");
+                    assert_eq!(find(&format!("{text} 一 and more behind it")), Some(before * 2), "{text} {case}");
+                    let cut = text.floor_char_boundary(text.len() - 1);
+                    assert!(!whole || find(&text[..cut]).is_none(), "{text}");
+                }
+            }
+        }
+        assert_eq!(find("一 passwor and secre, sk, ap"), None);
+        assert_eq!(find(""), None);
+    }
+
+    #[test]
+    fn few_texts_may_continue_a_credential() {
+        for text in [
+            "k2LmQ8xWv5Rt7YpB3nHc\n",
+            "word: q8Zk2LmQ8xWv5Rt7YpB3nHc",
+            "VATE KEY-----",
+            " q8Zk2LmQ8xWv5Rt7YpB3nHc",
+            "abcdefghijkl",
+            "er:p4ss@host",
+        ] {
+            assert!(may_continue_credential(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "\n## ADR-001: q8Zk2LmQ8xWv5Rt7YpB3nHc",
+            "- ice melts at 273.15 K\n",
+            "When it rains, it pours.\n",
+            "2026-11-16 x\n",
+            "0001 xxxxxxxxxxxxxxxxxxxxxxxx",
+            "一行\n",
+            "| a | b |",
+            "",
+        ] {
+            assert!(!may_continue_credential(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_contract_can_allow_a_literal() {
+        let key = ["gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat();
+        let rules = GuardRules { credentials: vec![key.clone()], ..GuardRules::default() };
+        assert_eq!(find_credentials(&rules, &key), None);
+    }
+}
