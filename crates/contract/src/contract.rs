@@ -62,6 +62,9 @@ pub struct Profile {
 pub struct Var {
     pub value: Option<String>,
     pub about: Said,
+    /// A profile names it. Others are the project's own.
+    #[serde(skip)]
+    pub declared: bool,
 }
 
 /// Everything a project's files and actors must obey.

@@ -146,14 +146,15 @@ impl Resolver {
         for (_, file) in loaded.iter().flat_map(|p| &p.files) {
             for (name, table) in &file.vars {
                 let value = table.default.as_ref().map(|d| d.in_language(language).to_owned());
-                vars.entry(name.clone()).or_insert(Var { value, about: table.about.clone() });
+                vars.entry(name.clone()).or_insert(Var { value, about: table.about.clone(), declared: true });
             }
         }
         for (name, value) in &parsed.vars {
             if ACTOR_HOLES.contains(&name.as_str()) {
                 self.fault(manifest, value.span(), format!("`{name}` is given by whoever acts, not by a variable"), String::new());
             }
-            vars.entry(name.clone()).or_insert(Var { value: None, about: Said::default() }).value = Some(value.get_ref().clone());
+            vars.entry(name.clone()).or_insert(Var { value: None, about: Said::default(), declared: false }).value =
+                Some(value.get_ref().clone());
         }
 
         let mut contract = Contract {

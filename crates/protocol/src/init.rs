@@ -15,6 +15,9 @@ use crate::library::Library;
 use crate::project::{Project, ProjectError};
 use crate::template::{TemplateError, render_template, template_values};
 
+/// The variable that every project has.
+const PROJECT: &str = "project";
+
 /// What a new project is made of.
 #[derive(Debug, Clone)]
 pub struct Layout {
@@ -32,6 +35,11 @@ pub struct Laid {
     /// What was there and is not taken over, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flagged: Vec<String>,
+    /// Variables that were given and that no profile knows, and those that they know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown_vars: Vec<String>,
+    #[serde(skip)]
+    pub known_vars: Vec<String>,
     pub replaced: Vec<String>,
     pub folders: Vec<String>,
     /// What each profile says to its user.
@@ -42,6 +50,8 @@ pub struct Laid {
 pub enum InitError {
     #[error("`quipu.toml` is there already")]
     Exists,
+    #[error("`quipu.toml` of this folder was removed; its history is still there")]
+    Removed,
     #[error("name at least one profile: {}", Library::built_in().join(", "))]
     NoProfile,
     #[error("{0}")]
@@ -79,8 +89,14 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
         return Err(InitError::NoProfile);
     }
     let manifest = root.join("quipu.toml");
-    if manifest.exists() && !layout.force {
-        return Err(InitError::Exists);
+    let has_manifest = manifest.symlink_metadata().is_ok();
+    if !layout.force {
+        if has_manifest {
+            return Err(InitError::Exists);
+        }
+        if Store::has_history(root) {
+            return Err(InitError::Removed);
+        }
     }
     let io = |what: String| move |source| InitError::Io { what, source };
     let text = render_manifest(layout, root);
@@ -94,7 +110,7 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
     let files = plan_files(&contract, &library)?;
 
     std::fs::create_dir_all(root).map_err(io(format!("cannot make `{}`", root.display())))?;
-    if manifest.exists() {
+    if has_manifest {
         // What the old contract allows is journalled under its own rules before the new one holds.
         match Project::open(root, options.clone()) {
             Ok(old) => drop(old.store.survey()?),
@@ -105,9 +121,13 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
     Store::init(root)?;
     let contract = Arc::new(contract);
     let store = Store::open(root, Arc::clone(&contract), options)?;
+    for (path, ..) in &files {
+        store.check_file(path)?;
+    }
     let survey = store.survey()?;
     let said = |f: &quipu_store::Standing| f.flag.as_ref().map(|flag| format!("{} {}", f.path, flag.what));
-    let flagged: Vec<String> = survey.flagged().filter_map(said).collect();
+    let strange = survey.strange.iter().map(|(path, why)| format!("{path} {why}"));
+    let flagged: Vec<String> = survey.flagged().filter_map(said).chain(strange).collect();
     let adopted: Vec<String> = survey.adopted.into_iter().map(|a| a.path).filter(|p| p != "quipu.toml").collect();
 
     let parsed = |folder: &String| ProjectPath::parse(folder.trim_end_matches('/')).ok();
@@ -119,7 +139,7 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
     by_person.force = true;
     // The contract and the files it asks for are one commit: a crash leaves no half of it.
     let path = ProjectPath::parse("quipu.toml").expect("it is a plain name");
-    if manifest.exists() { &mut replaced } else { &mut created }.push(path.as_str().to_owned());
+    if has_manifest { &mut replaced } else { &mut created }.push(path.as_str().to_owned());
     by_person = by_person.write(&path, text, Expect::Any);
     let mut by_quipu = Change::by(&Actor::Runtime).why("laid out by quipu init");
     for (path, class, text) in files {
@@ -160,7 +180,10 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
             welcome.push(text);
         }
     }
-    Ok(Laid { created, adopted, flagged, replaced, folders, welcome })
+    let is_unknown = |name: &&String| contract.vars.get(*name).is_some_and(|var| !var.declared) && *name != PROJECT;
+    let unknown_vars = layout.vars.keys().filter(is_unknown).cloned().collect();
+    let known_vars = contract.vars.iter().filter(|(_, var)| var.declared).map(|(name, _)| name.clone()).collect();
+    Ok(Laid { created, adopted, flagged, unknown_vars, known_vars, replaced, folders, welcome })
 }
 
 /// The files that `init` makes, rendered, in the order of the contract.
@@ -179,10 +202,10 @@ pub(crate) fn plan_files(contract: &Contract, library: &Library) -> Result<Vec<(
 
 fn render_manifest(layout: &Layout, root: &Path) -> String {
     let mut vars = layout.vars.clone();
-    if !vars.contains_key("project")
+    if !vars.contains_key(PROJECT)
         && let Some(name) = std::path::absolute(root).ok().and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()))
     {
-        vars.insert("project".into(), name);
+        vars.insert(PROJECT.into(), name);
     }
     let profiles = layout.profiles.iter().map(|p| toml::Value::from(p.as_str()).to_string()).collect::<Vec<_>>().join(", ");
     let mut text = format!(

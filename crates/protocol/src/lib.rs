@@ -67,7 +67,7 @@ pub use links::{LinkMap, MoveError, Moved, link_graph, map_links, most_links, mo
 pub use merging::may_merge;
 pub use moment::{now, render_moment};
 pub use picture::{PictureError, lay_picture};
-pub use project::{Project, ProjectError};
+pub use project::{Project, ProjectError, read_manifest};
 pub use publish::{HousePress, PublishError, PublishRequest, Publishing, publish};
 pub use quipu_text::recall::Tier;
 pub use reading::{ReadError, Reading, may_read_whole, read_pointer};

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
-use quipu_contract::{Language, ProfileFile, Source};
+use quipu_contract::{Language, ProfileFile, ProjectPath, Source};
+use quipu_store::Below;
 
 /// The contract files of built-in profiles as they were parsed at build time, by `PROFILE/FILE`.
 static PRESSED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/pressed.rs"));
@@ -50,16 +51,10 @@ impl Library {
         name.contains('/')
     }
 
-    fn folder(&self, name: &str) -> Result<PathBuf, String> {
-        let relative = name.trim_start_matches("./");
-        quipu_contract::ProjectPath::parse(relative.trim_end_matches('/')).map_err(|e| format!("profile folder: {e}"))?;
-        Ok(self.root.join(relative))
-    }
-
     /// A contract file of a profile, under the name that messages show.
     pub fn load(&self, name: &str, file: &str) -> Result<Source, String> {
         let text = match Self::is_folder(name) {
-            true => self.read(name, file).map(Cow::Owned),
+            true => self.find(name, file).map_err(|unreadable| unreadable.to_string())?.map(Cow::Owned),
             false => built_in(name, file).map(Cow::Borrowed),
         };
         match text {
@@ -80,21 +75,21 @@ impl Library {
 
     /// The text of any file of a profile.
     pub fn read(&self, name: &str, file: &str) -> Option<String> {
-        if Self::is_folder(name) {
-            return std::fs::read_to_string(self.folder(name).ok()?.join(file)).ok();
-        }
-        built_in(name, file).map(str::to_owned)
+        self.find(name, file).ok()?
     }
 
     /// The same for a file that may be left out, but not be there and unreadable.
     pub fn find(&self, name: &str, file: &str) -> Result<Option<String>, Unreadable> {
         if !Self::is_folder(name) {
-            return Ok(self.read(name, file));
+            return Ok(built_in(name, file).map(str::to_owned));
         }
-        let unreadable = |what: String| Unreadable { file: Self::shown(name, file), what };
-        match std::fs::read(self.folder(name).map_err(unreadable)?.join(file)) {
-            Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| unreadable("is not UTF-8".to_owned())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        let shown = Self::shown(name, file);
+        let unreadable = |what: String| Unreadable { file: shown.clone(), what };
+        let path = ProjectPath::parse(&shown).map_err(|error| unreadable(format!("is no path of a profile: {error}")))?;
+        // No link is followed, neither the folder nor what lies in it.
+        match Below::read_in(&self.root, path.as_str()) {
+            Ok(Some(bytes)) => String::from_utf8(bytes).map(Some).map_err(|_| unreadable("is not UTF-8".to_owned())),
+            Ok(None) => Ok(None),
             Err(error) => Err(unreadable(format!("cannot be read: {error}"))),
         }
     }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use quipu_contract::{Contract, Fault, Faults, Place, Source, resolve_contract};
-use quipu_store::{Options, Store, StoreError};
+use quipu_contract::{Contract, Fault, Faults, MANIFEST, Place, Source, resolve_contract};
+use quipu_store::{Below, Options, Store, StoreError};
 use thiserror::Error;
 
 use crate::library::Library;
@@ -15,6 +15,9 @@ use crate::rules::{Rules, no_rules};
 pub enum ProjectError {
     #[error("no quipu.toml in `{}` or any folder above it", .0.display())]
     NotFound(PathBuf),
+    /// The folder has a history and no contract.
+    #[error("`quipu.toml` of `{}` was removed; its history is still there", .0.display())]
+    Removed(PathBuf),
     #[error("cannot read `{}`: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
@@ -35,22 +38,20 @@ pub struct Project {
 }
 
 impl Project {
-    /// The nearest folder with a `quipu.toml`, from here upwards.
+    /// The nearest folder with a `quipu.toml`, or with the history of a project that had one, from here upwards.
     pub fn find_root(from: &Path) -> Result<PathBuf, ProjectError> {
         // Not only made absolute: above `project/..` lies the parent, not the project.
         let from = std::fs::canonicalize(from).map_err(|source| ProjectError::Unreadable { path: from.to_owned(), source })?;
         from.ancestors()
-            .find(|folder| folder.join("quipu.toml").is_file())
+            .find(|folder| folder.join(MANIFEST).symlink_metadata().is_ok() || Store::has_history(folder))
             .map(Path::to_owned)
             .ok_or_else(|| ProjectError::NotFound(from.clone()))
     }
 
     pub fn load_contract(root: &Path) -> Result<Contract, ProjectError> {
-        let path = root.join("quipu.toml");
-        let bytes = std::fs::read(&path).map_err(|source| ProjectError::Unreadable { path, source })?;
-        let text = String::from_utf8(bytes).map_err(|error| not_utf8("quipu.toml", &error))?;
+        let text = String::from_utf8(read_manifest(root)?).map_err(|error| not_utf8(MANIFEST, &error))?;
         let library = Library::of(root);
-        Ok(resolve_contract(&Source::new("quipu.toml", text), &|name, file| library.load(name, file))?)
+        Ok(resolve_contract(&Source::new(MANIFEST, text), &|name, file| library.load(name, file))?)
     }
 
     pub fn open(root: &Path, options: Options) -> Result<Project, ProjectError> {
@@ -71,6 +72,27 @@ impl Project {
         let contract = Arc::new(no_rules()?);
         let store = Store::open(root, Arc::clone(&contract), Options { unruled: true, ..options })?;
         Ok(Project { contract, store, library: Library::of(root), began_anew: false, index: KeptIndex::default() })
+    }
+}
+
+/// The bytes of `quipu.toml`. No link is followed: rules that lie elsewhere have no history here, and change with nobody's consent.
+pub fn read_manifest(root: &Path) -> Result<Vec<u8>, ProjectError> {
+    match Below::read_in(root, MANIFEST) {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) if Store::has_history(root) => Err(ProjectError::Removed(root.to_owned())),
+        Ok(None) => Err(ProjectError::NotFound(root.to_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
+            let place = Place { file: MANIFEST.to_owned(), line: 1 };
+            let mend = "put the file itself there, or: quipu restore quipu.toml".into();
+            Err(Faults(vec![Fault {
+                place,
+                what: "`quipu.toml` is a link or no file at all: it is not followed".into(),
+                other: None,
+                mend,
+            }])
+            .into())
+        }
+        Err(source) => Err(ProjectError::Unreadable { path: root.join(MANIFEST), source }),
     }
 }
 

@@ -6,7 +6,7 @@ use quipu_contract::{Faults, MANIFEST, ProjectPath, Source, resolve_contract};
 use quipu_store::{Changed, RuleBook};
 
 use crate::library::Library;
-use crate::project::not_utf8;
+use crate::project::{not_utf8, read_manifest};
 
 /// The rules of the project in a folder.
 pub(crate) struct Rules {
@@ -24,7 +24,7 @@ impl RuleBook for Rules {
         let library = Library::of(&self.root);
         let text = match changed.get(MANIFEST) {
             Some(text) => text.clone().unwrap_or_default(),
-            None => std::fs::read(self.root.join(MANIFEST)).unwrap_or_default(),
+            None => read_manifest(&self.root).unwrap_or_default(),
         };
         let text = String::from_utf8(text).map_err(|error| not_utf8(MANIFEST, &error))?;
         let load = |name: &str, file: &str| {
@@ -42,8 +42,8 @@ impl RuleBook for Rules {
 /// Whether a path holds the rules of a project whose contract cannot be read: its `quipu.toml`, and the folders of profiles as far
 /// as that file still tells them.
 pub fn is_of_faulty_rules(root: &Path, path: &ProjectPath) -> bool {
-    let text = std::fs::read_to_string(root.join(MANIFEST)).unwrap_or_default();
-    let table: toml::Table = text.parse().unwrap_or_default();
+    let text = read_manifest(root).unwrap_or_default();
+    let table: toml::Table = String::from_utf8_lossy(&text).parse().unwrap_or_default();
     let named = table.get("profiles").and_then(|p| p.as_array()).into_iter().flatten().filter_map(|p| p.as_str());
     let mut folders = named.filter(|name| Library::is_folder(name)).map(|name| Library::shown(name, ""));
     path.as_str() == MANIFEST || folders.any(|folder| path.as_str().starts_with(&folder))

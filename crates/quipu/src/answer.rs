@@ -177,6 +177,7 @@ impl From<ProjectError> for Failure {
         let what = error.to_string();
         match error {
             ProjectError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu init --profile NAME     (quipu profile list)"),
+            ProjectError::Removed(_) => Failure::new(exit::NOT_FOUND, what, "quipu restore quipu.toml"),
             ProjectError::Unreadable { .. } => Failure::new(exit::IO, what, ""),
             ProjectError::Faulty(faults) => {
                 Failure { faults: Some(Box::new(faults)), ..Failure::new(exit::USAGE, "the contract is faulty", "") }
@@ -191,6 +192,9 @@ impl From<InitError> for Failure {
         let what = error.to_string();
         match error {
             InitError::Exists => Failure::new(exit::REFUSED, what, "quipu status; or, to replace it: quipu init --profile NAME --force"),
+            InitError::Removed => {
+                Failure::new(exit::REFUSED, what, "quipu restore quipu.toml; or, to begin with another: quipu init --profile NAME --force")
+            }
             InitError::UnknownProfile(_) => Failure::new(exit::NOT_FOUND, what, "quipu profile list"),
             InitError::NoProfile => Failure::usage(what, "quipu profile list"),
             InitError::Project(error) => error.into(),

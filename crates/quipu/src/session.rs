@@ -77,7 +77,9 @@ impl Session {
     pub fn history(&self) -> Result<Project, Failure> {
         let root = self.root()?;
         match Project::open(&root, Options::default()) {
-            Err(ProjectError::Faulty(_)) if self.actor == Actor::Person => Ok(Project::open_unruled(&root, Options::default())?),
+            Err(ProjectError::Faulty(_) | ProjectError::Removed(_)) if self.actor == Actor::Person => {
+                Ok(Project::open_unruled(&root, Options::default())?)
+            }
             opened => self.known(opened?),
         }
     }

@@ -55,6 +55,14 @@ impl Below {
         }
     }
 
+    /// The bytes of a file below a folder, wherever the folder lies; none if either is not there.
+    pub fn read_in(folder: &Path, path: &str) -> io::Result<Option<Vec<u8>>> {
+        match Self::open(&Self::locate(folder)?)? {
+            Some(folder) => folder.read(path),
+            None => Ok(None),
+        }
+    }
+
     /// Opens a folder where it really lies, and makes it and those above it if they are not there.
     pub fn make(real: &Path) -> io::Result<Below> {
         let (mut there, mut missing) = (real, Vec::new());

@@ -35,6 +35,14 @@ impl Store {
         }
     }
 
+    /// Whether a path holds a file or can hold one: nothing else stands there or on the way.
+    pub fn check_file(&self, path: &ProjectPath) -> Result<()> {
+        match self.tree.obstacle(path) {
+            Some(what) => Err(StoreError::refused(what, format!("move it away: `{path}` is to be a plain file"))),
+            None => Ok(()),
+        }
+    }
+
     /// Makes a folder and those it lies in.
     pub fn make_folder(&self, folder: &ProjectPath) -> Result<()> {
         let io = StoreError::io_at(|| format!("cannot make `{folder}`"));

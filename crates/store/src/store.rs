@@ -160,6 +160,12 @@ impl Store {
         Ok(())
     }
 
+    /// Whether anything was ever committed in a folder.
+    pub fn has_history(root: &Path) -> bool {
+        let segments = std::fs::read_dir(root.join(".quipu").join("journal"));
+        segments.is_ok_and(|mut segments| segments.any(|s| s.is_ok_and(|s| s.metadata().is_ok_and(|m| m.is_file() && m.len() > 0))))
+    }
+
     /// Opens the store of a project. What a crash left undone is completed by the first command
     /// that looks.
     pub fn open(root: &Path, contract: Arc<Contract>, options: Options) -> Result<Store> {

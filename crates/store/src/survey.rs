@@ -212,11 +212,25 @@ impl Store {
         Ok((survey, holds))
     }
 
+    /// Folders that stand where a rule names one file.
+    fn folders_for_files(&self, found: &[(String, Stamp)]) -> Vec<(String, String)> {
+        let named = self.contract.files.iter().filter_map(|rule| rule.path.as_literal());
+        let missing = named.filter(|path| found.binary_search_by(|(text, _)| text.as_str().cmp(path)).is_err());
+        let is_folder = |path: &&str| {
+            let is_open = |path| self.tree.open_at(path, rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::RDONLY).is_ok();
+            !path.ends_with('/') && is_open(path)
+        };
+        missing.filter(is_folder).map(|path| (path.to_owned(), "is a folder: a rule names a file here".to_owned())).collect()
+    }
+
     fn survey_of(&self, found: &[(String, Stamp)], mut odd: Vec<String>) -> Result<Survey> {
         let mut heads = self.heads()?.all()?;
         let mut survey = Survey::default();
-        odd.retain(|text| ProjectPath::parse(text).is_ok_and(|path| self.contract.rule(&path).is_some()));
+        // A link in the place of a folder hides all that the rules name below it.
+        let hides = |text: &str| self.contract.files.iter().any(|r| r.path.as_str().strip_prefix(text).is_some_and(|p| p.starts_with('/')));
+        odd.retain(|text| hides(text) || ProjectPath::parse(text).is_ok_and(|path| self.contract.rule(&path).is_some()));
         survey.strange = odd.into_iter().map(|text| (text, "is a link or no file at all: it is never followed".to_owned())).collect();
+        survey.strange.extend(self.folders_for_files(found));
         let (mut changed, mut mended) = (Vec::new(), Vec::new());
         // Both lists are in the order of the paths: they are walked side by side.
         let mut known = heads.iter().peekable();

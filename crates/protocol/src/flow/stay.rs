@@ -7,6 +7,7 @@ use super::engine::{Ended, Engine, FlowError, Shift};
 use super::event::Event;
 use super::state::{Flow, State};
 use super::turn::Turn;
+use crate::project::read_manifest;
 
 /// How often a worker that has room for more looks whether there is any news: a look costs a few reads of small files.
 const TICK: Duration = Duration::from_millis(150);
@@ -41,8 +42,8 @@ impl Engine<'_> {
 
     /// Whether the contract is another by now: whoever works by the old one ends what was begun, and looks again.
     pub(super) fn rules_changed(&self) -> bool {
-        let now = std::fs::read(self.project.store.root().join("quipu.toml")).ok();
-        now.is_some_and(|text| quipu_store::Version::of(&text) != self.rules)
+        let now = read_manifest(self.project.store.root());
+        now.is_ok_and(|text| quipu_store::Version::of(&text) != self.rules)
     }
 
     pub(super) fn has_given_up(&self, shift: &Shift, turn: &Turn) -> bool {

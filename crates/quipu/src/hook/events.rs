@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use quipu_contract::{Actor, Fail, Form, Language, Tokens};
 use quipu_protocol::experience::read_task;
-use quipu_protocol::{Closed, Finish, Project, StartRequest, finish, load_formed, resolve_form, start};
+use quipu_protocol::{Closed, Finish, Project, StartRequest, finish, load_formed, read_manifest, resolve_form, start};
 use quipu_store::{Change, OpenSession, Options, Who};
 use quipu_text::Counter;
 use serde_json::json;
@@ -58,7 +58,7 @@ fn fail_of(cwd: &Path) -> Fail {
     let Ok(root) = Project::find_root(cwd) else { return Fail::Open };
     match Project::load_contract(&root) {
         Ok(contract) => contract.hook_fail,
-        Err(_) => std::fs::read_to_string(root.join("quipu.toml")).map_or(Fail::Open, |text| Fail::told_by(&text)),
+        Err(_) => read_manifest(&root).map_or(Fail::Open, |text| Fail::told_by(&String::from_utf8_lossy(&text))),
     }
 }
 

@@ -56,6 +56,10 @@ impl Operate for Init {
                 answer = answer.say(format!("{what}: {}", paths.join(" ")));
             }
         }
+        for name in &laid.unknown_vars {
+            let known = laid.known_vars.join(", ");
+            answer = answer.say(format!("noted in quipu.toml, but no profile here knows the variable `{name}`; they know {known}"));
+        }
         for flagged in &laid.flagged {
             answer = answer.say(format!("not taken over: {flagged} (quipu status)"));
         }

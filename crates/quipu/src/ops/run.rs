@@ -1,7 +1,7 @@
 use clap::Args;
 use quipu_contract::{Contract, Privilege, UnitId};
 use quipu_protocol::flow::{Choice, Engine, Memory, State, Stay, Usage, estimate_flow, flow_now};
-use quipu_protocol::{HousePress, Project};
+use quipu_protocol::{HousePress, Project, read_manifest};
 use quipu_store::Version;
 use quipu_text::Counter;
 use serde_json::json;
@@ -138,8 +138,7 @@ pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Sta
 
 /// The contract's text, to tell whether it changes while someone works by it.
 fn rules_of(project: &Project) -> Result<Version, Failure> {
-    let text = std::fs::read(project.store.root().join("quipu.toml"));
-    Ok(Version::of(&text.map_err(|e| Failure::new(exit::IO, format!("cannot read `quipu.toml`: {e}"), "quipu status"))?))
+    Ok(Version::of(&read_manifest(project.store.root())?))
 }
 
 /// What steps and units a run or a worker is for.

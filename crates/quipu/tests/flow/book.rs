@@ -73,7 +73,10 @@ fn only_those_who_objected_look_again() {
 
     stage.script.put("reviews/ch01-r1-code.md", "# R1\n\npass\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
     let played = stage.play(Choice { until: Some("merge-reviews".into()), ..Choice::default() });
-    assert_eq!(played.accepted(), ["write/ch01", "review-code/ch01", "merge-reviews/ch01"], "{:#?}", played.events);
+    // What rests on a report may be done before the one who wrote it is heard of.
+    let mut accepted = played.accepted();
+    accepted.sort();
+    assert_eq!(accepted, ["merge-reviews/ch01", "review-code/ch01", "write/ch01"], "{:#?}", played.events);
     assert!(stage.text("drafts/ch01-draft.md").contains("second draft"));
     assert_eq!(stage.state("review-content", Some("ch01")).0, State::Done);
     let brief = std::fs::read_dir(stage.root.join(".quipu/runs")).unwrap().filter_map(|e| {

@@ -57,7 +57,7 @@ fn workers_of_one_machine_share_a_book_and_take_over_what_the_dead_held() {
     let (mut seed, mut kills) = (0x1234_5678_9abc_def1, 0);
     while crew.iter_mut().any(|child| child.try_wait().unwrap().is_none()) {
         assert!(begun.elapsed() < patience, "{}", desk.fine(&["fleet", "status"]));
-        std::thread::sleep(Duration::from_millis(200 + next(&mut seed) % 600));
+        std::thread::sleep(Duration::from_millis(60 + next(&mut seed) % 240));
         let place = usize::try_from(next(&mut seed) % 3).unwrap();
         if crew[place].try_wait().unwrap().is_none() {
             crew[place].kill().unwrap();
