@@ -194,7 +194,8 @@ pub(crate) fn plan_files(contract: &Contract, library: &Library) -> Result<Vec<(
         let (Some(profile), Some(literal)) = (&rule.profile, rule.path.as_literal()) else { continue };
         let Ok(path) = ProjectPath::parse(literal) else { continue };
         let template = format!("templates/{}/{literal}", contract.language.as_str());
-        let text = library.read(profile, &template).unwrap_or_default();
+        let unreadable = |error: crate::library::Unreadable| TemplateError { file: error.file, line: 1, what: error.what };
+        let text = library.find(profile, &template).map_err(unreadable)?.unwrap_or_default();
         files.push((path, rule.class, render_template(&Library::shown(profile, &template), &text, &values)?));
     }
     Ok(files)

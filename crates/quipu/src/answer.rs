@@ -199,7 +199,10 @@ impl From<InitError> for Failure {
             InitError::NoProfile => Failure::usage(what, "quipu profile list"),
             InitError::Project(error) => error.into(),
             InitError::Store(error) => error.into(),
-            InitError::Template(_) => Failure::usage(what, "declare it in the profile, [vars.NAME], or give it: quipu init --var NAME=…"),
+            InitError::Template(_) => Failure::usage(
+                what,
+                "mend the template; a variable is declared in the profile, [vars.NAME], or given: quipu init --var NAME=…",
+            ),
             InitError::Io { .. } => Failure::new(exit::IO, what, ""),
         }
     }

@@ -30,11 +30,37 @@ const UNTOLD: &str = "cannot be compared with the journal: a record about it is 
 /// How it is said that a file may not be read or written.
 const UNREAD: &str = "cannot be read: ";
 const UNWRITTEN: &str = "could not be written: ";
+/// How it is said that something else stands in a file's place, or in that of a folder above it.
+const IN_THE_WAY: &str = ", where a file belongs";
+const ON_THE_WAY: &str = ", where a folder belongs";
 
 impl Flag {
     /// A commit is journalled and could not write this file.
     pub(crate) fn unwritten(error: &std::io::Error) -> Flag {
         Flag { what: format!("{UNWRITTEN}{error}"), line: None }
+    }
+
+    /// Something else stands where the file belongs, or on the way to it: someone's doing, not a failure of the disk.
+    fn obstacle(path: &ProjectPath, error: &std::io::Error) -> Flag {
+        let what = error.to_string();
+        let what = match what.strip_prefix(&format!("`{path}` ")).filter(|what| what.starts_with("is ")) {
+            Some(what) => format!("{what}{IN_THE_WAY}"),
+            None => format!("cannot be reached: {what}{ON_THE_WAY}"),
+        };
+        Flag { what, line: None }
+    }
+
+    /// Why a file could not be looked at, if that is a matter of this one file.
+    pub(crate) fn of_look(path: &ProjectPath, error: &std::io::Error) -> Option<Flag> {
+        match error.kind() {
+            std::io::ErrorKind::InvalidInput => Some(Self::obstacle(path, error)),
+            std::io::ErrorKind::PermissionDenied => Some(Flag { what: format!("{UNREAD}{error}"), line: None }),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.what.starts_with(UNWRITTEN)
     }
 
     /// The command that mends it.
@@ -45,8 +71,11 @@ impl Flag {
         if self.what.starts_with(UNREAD) {
             return "give permission to read it".into();
         }
-        if self.what.starts_with(UNWRITTEN) {
+        if self.is_unwritten() {
             return format!("give permission to write it, then: quipu restore {path}");
+        }
+        if self.what.ends_with(IN_THE_WAY) || self.what.ends_with(ON_THE_WAY) {
+            return if has_history { format!("move it away, then: quipu restore {path}") } else { "move it away".into() };
         }
         if !has_history {
             return format!("mend `{path}` by hand: there is no version of it to bring back");
@@ -81,14 +110,13 @@ impl Store {
     /// Compares a file on disk with its head. `class` is what the contract says today.
     pub(crate) fn notice(&self, path: &ProjectPath, class: Class, head: Option<&Head>) -> Result<Noticed> {
         let stamp = match self.tree.stamp(path) {
-            // A link or a folder where a file should be is someone's doing, not a failure of the disk.
-            Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
-                let what = error.to_string();
-                let what = what.strip_prefix(&format!("`{path}` ")).map_or(format!("cannot be reached: {what}"), str::to_owned);
-                return Ok(Noticed::Flagged(Flag { what, line: None }, None));
+            Err(error) => {
+                return match Flag::of_look(path, &error) {
+                    Some(flag) => Ok(Noticed::Flagged(flag, None)),
+                    None => Err(StoreError::io_at(|| format!("cannot look at `{path}`"))(error)),
+                };
             }
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok(unread(&error, None)),
-            other => other.map_err(StoreError::io_at(|| format!("cannot look at `{path}`")))?,
+            Ok(stamp) => stamp,
         };
         self.notice_stamp(path, class, head, stamp)
     }
@@ -106,8 +134,13 @@ impl Store {
             return Ok(Noticed::Flagged(Flag { what, line: None }, Some(stamp)));
         }
         let found = match self.tree.read(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok(unread(&error, stamp)),
-            other => other.map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?,
+            Err(error) => {
+                return match Flag::of_look(path, &error) {
+                    Some(flag) => Ok(Noticed::Flagged(flag, stamp)),
+                    None => Err(StoreError::io_at(|| format!("cannot read `{path}`"))(error)),
+                };
+            }
+            Ok(found) => found,
         };
         let before = match known.map(|head| self.content(path, head)).transpose() {
             // A matter of this one file.
@@ -119,12 +152,10 @@ impl Store {
         {
             return Ok(Noticed::Touched(Some(*stamp)));
         }
-        // A file that could not be written and still holds what it held then was touched, not edited.
-        if let (Some(head @ Head { flag: Some((flag, _)), .. }), Some((found, stamp))) = (known, &found)
-            && flag.what.starts_with(UNWRITTEN)
-            && self.was_version(path, head, found).unwrap_or(false)
+        if let (Some(head), Some((found, stamp))) = (known, &found)
+            && let Some(flag) = self.still_unwritten(path, head, found)
         {
-            return Ok(Noticed::Flagged(flag.clone(), Some(*stamp)));
+            return Ok(Noticed::Flagged(flag, Some(*stamp)));
         }
         let stamp = found.as_ref().map(|(_, stamp)| *stamp);
         let after = found.map(|(bytes, _)| bytes);
@@ -174,10 +205,12 @@ impl Store {
             Outside::Removed => Noticed::Adopt { op: Box::new(new_op(OpKind::Remove, Version::of(b""), 0)), how: "removed" },
         })
     }
-}
 
-fn unread(error: &std::io::Error, stamp: Option<Stamp>) -> Noticed {
-    Noticed::Flagged(Flag { what: format!("{UNREAD}{error}"), line: None }, stamp)
+    /// A file that could not be written and still holds what it held then: touched perhaps, not edited.
+    pub(crate) fn still_unwritten(&self, path: &ProjectPath, head: &Head, found: &[u8]) -> Option<Flag> {
+        let (flag, _) = head.flag.as_ref().filter(|(flag, _)| flag.is_unwritten())?;
+        self.was_version(path, head, found).unwrap_or(false).then(|| flag.clone())
+    }
 }
 
 /// Whether two texts of an index differ in nothing but what stands before the rows.

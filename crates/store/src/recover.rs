@@ -88,6 +88,9 @@ impl Store {
         if !lost {
             // With the heads as they are: they know what the files looked like. What hinders this is mended below.
             let _ = self.settle();
+            for path in self.write_unwritten()? {
+                did(format!("wrote `{path}`, which could not be written when it was committed"));
+            }
             self.heal()?.into_iter().for_each(&mut did);
         }
         let tail = {
@@ -107,7 +110,7 @@ impl Store {
             }
         };
         self.settle()?;
-        did(format!("made the heads anew from {} records", tail.seq));
+        did(format!("made the heads anew from {} {}", tail.seq, if tail.seq == 1 { "record" } else { "records" }));
         if lost {
             self.heal()?.into_iter().for_each(&mut did);
         }

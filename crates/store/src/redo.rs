@@ -144,6 +144,39 @@ impl Store {
         self.heads()?.set_stamp(path.as_str(), &head.version, stamp)
     }
 
+    /// Writes what could not be written when it was committed, for want of permission, and can be now. Returns the paths.
+    pub(crate) fn write_unwritten(&self) -> Result<Vec<String>> {
+        let mut written = Vec::new();
+        let unwritten: Vec<(String, Head)> =
+            self.heads()?.all()?.into_iter().filter(|(_, head)| head.flag.as_ref().is_some_and(|(flag, _)| flag.is_unwritten())).collect();
+        if unwritten.is_empty() {
+            return Ok(written);
+        }
+        let _held = self.apply_lock.acquire()?;
+        for (text, _) in unwritten {
+            let Ok(path) = ProjectPath::parse(&text) else { continue };
+            // Others may have gone on meanwhile.
+            let Some(head) = self.heads()?.head(&text)?.filter(|head| !head.gone) else { continue };
+            let Some((_, seen)) = head.flag.as_ref().filter(|(flag, _)| flag.is_unwritten()) else { continue };
+            let Ok(found) = self.tree.read(&path) else { continue };
+            let is_as_it_was = match &found {
+                Some((bytes, _)) => self.still_unwritten(&path, &head, bytes).is_some(),
+                None => seen.is_none(),
+            };
+            let Ok(newest) = self.content_from_journal(&path, &head) else { continue };
+            if !is_as_it_was {
+                continue;
+            }
+            let bytes = found.map(|(bytes, _)| bytes).unwrap_or_default();
+            let mut asides = false;
+            if let Ok(stamp) = self.replace(&path, &newest, &[&Version::of(&bytes)], None, &mut asides) {
+                self.heads()?.set_stamp(&text, &head.version, stamp)?;
+                written.push(text);
+            }
+        }
+        Ok(written)
+    }
+
     /// Without a look to compare with, a text that was cut off by hand looks like one that was not written to its end. Only
     /// what is appended can be found half written when a mere program dies.
     fn may_be_cut_by_hand(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> bool {

@@ -301,6 +301,9 @@ impl Store {
         }
         let (files, free): (Vec<_>, Vec<_>) = survey.files.into_iter().partition(|f| f.class != Class::Free || f.flag.is_some());
         (survey.files, survey.free_journalled) = (files, free);
+        // What is flagged is told once.
+        let flagged: BTreeSet<&str> = survey.files.iter().filter(|f| f.flag.is_some()).map(|f| f.path.as_str()).collect();
+        survey.strange.retain(|(path, _)| !flagged.contains(path.as_str()));
         survey.free.sort_unstable();
         survey.free.dedup();
         Ok(survey)

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quipu_contract::{Class, Outside, ProjectPath, judge_outside};
 use serde::Serialize;
 
-use crate::adopt::Noticed;
+use crate::adopt::{Flag, Noticed};
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::{Line, Position, Seen};
@@ -195,7 +195,12 @@ impl Store {
         let found = match self.tree.read(&path) {
             Ok(found) => found.map(|(bytes, _)| bytes),
             Err(error) => {
-                off(format!("cannot be read: {error}"), "look at its permissions".into());
+                // A look at the place tells best what stands there.
+                let error = self.tree.stamp(&path).err().unwrap_or(error);
+                match Flag::of_look(&path, &error) {
+                    Some(flag) => off(flag.what.clone(), flag.mend(text, head.class, true)),
+                    None => off(format!("cannot be read: {error}"), "look at the disk".into()),
+                }
                 return Ok(problems);
             }
         };
@@ -212,6 +217,12 @@ impl Store {
             other => other?,
         };
         if found.as_deref() == Some(&before) {
+            return Ok(problems);
+        }
+        if let (Some(told), Some(found)) = (told, &found)
+            && let Some(flag) = self.still_unwritten(&path, told, found)
+        {
+            off(flag.what.clone(), flag.mend(text, class, true));
             return Ok(problems);
         }
         match judge_outside(class, text, Some(&before), found.as_deref()) {

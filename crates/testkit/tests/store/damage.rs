@@ -526,12 +526,20 @@ fn denied_process() {
     std::fs::File::open(root.join("drafts/ch01.md")).unwrap().set_modified(now).unwrap();
     assert_eq!(store().survey().unwrap().flagged().count(), 2);
     assert_eq!(store().read(&draft).unwrap().unwrap().0, b"second\n");
+    // Whoever verifies is told the same.
+    let problems = store().verify().unwrap().problems;
+    let told: Vec<_> = problems.iter().map(|p| (p.place.as_str(), p.mend.clone())).collect();
+    assert_eq!(told, [("drafts/ch01.md", mend("drafts/ch01.md")), ("meta/a.md", mend("meta/a.md"))]);
+    assert!(problems.iter().all(|p| p.what.starts_with("could not be written: ")), "{problems:?}");
     set("meta/a.md", 0o644);
-    set("drafts", 0o755);
     let mending = store();
-    for path in [&log, &draft] {
-        mending.restore(&Actor::Person, path, None, None).unwrap();
-    }
+    mending.restore(&Actor::Person, &log, None, None).unwrap();
+    // What cannot be written yet stays as it is; then a doctor writes it.
+    mending.doctor().unwrap();
+    assert_eq!(std::fs::read(root.join("drafts/ch01.md")).unwrap(), b"first\n");
+    set("drafts", 0o755);
+    let mended = mending.doctor().unwrap();
+    assert!(mended.iter().any(|m| m.what.starts_with("wrote `drafts/ch01.md`")), "{mended:?}");
     assert_eq!(std::fs::read(root.join("meta/a.md")).unwrap(), b"one\ntwo\n");
     assert_eq!(std::fs::read(root.join("drafts/ch01.md")).unwrap(), b"second\n");
     assert_eq!(mending.verify().unwrap().problems, []);
@@ -600,4 +608,49 @@ fn what_may_not_be_written_stops_no_other_file() {
     }
     let output = as_another_user("damage::denied_process", DENIED, play.root());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_file_is_told_and_moved_away() {
+    let play = Playground::new();
+    let store = play.open();
+    for path in ["meta/a.md", "meta/b.md", "meta/c.md"] {
+        append(&store, path, "one\n");
+        std::fs::remove_file(play.file(path)).unwrap();
+    }
+    std::fs::create_dir(play.file("meta/a.md")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", play.file("meta/b.md")).unwrap();
+    assert!(Command::new("mkfifo").arg(play.file("meta/c.md")).status().unwrap().success());
+    let mend = |path: &str| format!("move it away, then: quipu restore {path}");
+    let expected = [
+        ("meta/a.md", "is a folder, where a file belongs", mend("meta/a.md")),
+        ("meta/b.md", "is a symbolic link, where a file belongs", mend("meta/b.md")),
+        ("meta/c.md", "is not a regular file, where a file belongs", mend("meta/c.md")),
+    ];
+    let survey = store.survey().unwrap();
+    let flagged: Vec<_> = survey.flagged().map(|f| (f.path.as_str(), f.flag.as_ref().unwrap().what.as_str(), f.mend())).collect();
+    assert_eq!(flagged, expected);
+    assert_eq!(survey.strange, [], "each is told once");
+    let problems = store.verify().unwrap().problems;
+    let told: Vec<_> = problems.iter().map(|p| (p.place.as_str(), p.what.as_str(), p.mend.clone())).collect();
+    assert_eq!(told, expected);
+    for (path, ..) in expected {
+        std::fs::rename(play.file(path), play.file("away")).unwrap();
+        store.restore(&Actor::Person, &Playground::path(path), None, None).unwrap();
+        assert_eq!(play.text(path).unwrap(), "one\n");
+        let away = play.file("away");
+        let _ = std::fs::remove_dir(&away).or_else(|_| std::fs::remove_file(&away));
+    }
+    assert_eq!(store.verify().unwrap().problems, []);
+}
+
+/// Where no file was yet, nothing has a flag: it is strange all the same.
+#[test]
+fn a_folder_for_a_file_and_a_link_for_a_folder_are_strange() {
+    let play = Playground::new();
+    std::fs::create_dir(play.file("outline.md")).unwrap();
+    std::os::unix::fs::symlink("/tmp", play.file("drafts")).unwrap();
+    let strange = play.open().survey().unwrap().strange;
+    let told: Vec<&str> = strange.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(told, ["drafts", "outline.md"], "{strange:?}");
 }

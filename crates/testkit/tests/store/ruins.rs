@@ -217,7 +217,7 @@ fn an_older_journal_under_what_is_known_of_a_newer_one() {
     std::fs::write(segment(&play, "00000001.jsonl"), older).unwrap();
     let store = play.open();
     let mended = store.doctor().unwrap();
-    assert!(mended.iter().any(|m| m.what == "made the heads anew from 1 records"), "{mended:?}");
+    assert!(mended.iter().any(|m| m.what == "made the heads anew from 1 record"), "{mended:?}");
     store.survey().unwrap();
     assert_eq!(store.read(&at(LOG)).unwrap().unwrap().0, b"one\ntwo\n");
     assert_eq!(store.verify().unwrap().problems, []);
