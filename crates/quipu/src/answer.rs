@@ -121,7 +121,7 @@ impl Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        let what = error.to_string();
+        let (what, is_full) = (error.to_string(), error.is_full_disk());
         match error {
             StoreError::Refused(refused) => Failure { rule: refused.rule, ..Failure::new(exit::REFUSED, what, refused.mend) },
             StoreError::Stale { path, now, .. } if now.if_any().is_none() => {
@@ -137,6 +137,9 @@ impl From<StoreError> for Failure {
             StoreError::Busy { .. } => Failure::new(exit::IO, what, "wait for it, or end it; the lock goes with the process"),
             StoreError::Unfinished { path, source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 Failure::new(exit::IO, what, format!("give permission, then: quipu restore {path}     (do not repeat the command)"))
+            }
+            StoreError::Full { .. } | StoreError::Heads(_) | StoreError::Io { .. } if is_full => {
+                Failure::new(exit::IO, what, "make room, then the same command again")
             }
             StoreError::Unfinished { .. } => {
                 Failure::new(exit::IO, what, "make room or give permission, then: quipu doctor     (do not repeat the command)")
@@ -160,13 +163,16 @@ impl From<StoreError> for Failure {
             StoreError::Damaged { segment: 0, .. } => {
                 Failure::new(exit::IO, what, "quipu verify     (names the record; what is whole: quipu log PATH)")
             }
-            StoreError::Damaged { .. } | StoreError::Heads(_) => Failure::new(exit::IO, what, "quipu verify; quipu doctor"),
+            StoreError::Full { .. } | StoreError::Damaged { .. } | StoreError::Heads(_) => {
+                Failure::new(exit::IO, what, "quipu verify; quipu doctor")
+            }
             StoreError::Io { ref source, .. } => {
                 // The kernel's refusal of a link or an odd file is a rule of ours, not a fault of the disk.
                 if source.kind() == std::io::ErrorKind::InvalidInput {
                     return Failure::new(exit::REFUSED, what, "name a plain file: folders, links and devices hold no memory");
                 }
-                Failure::new(exit::IO, what, "")
+                let is_denied = source.kind() == std::io::ErrorKind::PermissionDenied;
+                Failure::new(exit::IO, what, if is_denied { "give permission, then the same command again" } else { "" })
             }
         }
     }

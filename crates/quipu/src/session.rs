@@ -69,14 +69,28 @@ impl Session {
 
     pub fn project(&self) -> Result<Project, Failure> {
         let root = self.root()?;
-        self.known(Project::open(&root, Options::default())?)
+        self.known(Self::open(&root)?)
+    }
+
+    /// A disk without room keeps nobody from reading: the journal has all that was committed, though not every file could be written.
+    fn open(root: &Path) -> Result<Project, ProjectError> {
+        let project = Project::open(root, Options::default())?;
+        match project.store.settle() {
+            Err(error) if error.is_full_disk() => {
+                let looks = Some(error.to_string());
+                drop(project);
+                Project::open(root, Options { looks, ..Options::default() })
+            }
+            // Whatever else hinders it is told by whoever needs it settled.
+            _ => Ok(project),
+        }
     }
 
     /// The project for whoever needs its history and not its rules: with a faulty contract a person can still look, and bring the
     /// rules back as they were.
     pub fn history(&self) -> Result<Project, Failure> {
         let root = self.root()?;
-        match Project::open(&root, Options::default()) {
+        match Self::open(&root) {
             Err(ProjectError::Faulty(_) | ProjectError::Removed(_)) if self.actor == Actor::Person => {
                 Ok(Project::open_unruled(&root, Options::default())?)
             }
@@ -101,7 +115,7 @@ impl Session {
 
     /// The project, a working copy brought up to date first; and what to tell if its server does not answer.
     pub fn newest_project(root: &Path) -> Result<(Project, Option<String>), Failure> {
-        let project = Project::open(root, Options::default())?;
+        let project = Self::open(root)?;
         if project.store.order().is_none() || project.store.is_read_only() {
             return Ok((project, None));
         }

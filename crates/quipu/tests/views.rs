@@ -35,6 +35,42 @@ fn an_answer_that_cannot_be_written_is_no_success() {
     assert!(err.contains("the answer could not be written"), "{err}");
 }
 
+/// A small disk in a namespace of its own; the sizes are such that sometimes the journal has room and the files have none.
+#[test]
+fn a_full_disk_keeps_nobody_from_reading() {
+    const SCRIPT: &str = r###"
+        mount -t tmpfs -o size="$1"k tmpfs . && cd "$PWD" || exit 99
+        "$QUIPU" init --profile relay > /dev/null 2>&1 || exit 98
+        n=0
+        while "$QUIPU" append decisions.md --text "## ADR $n $2" > /dev/null 2> "$SAID"; do n=$((n + 1)); done
+        "$QUIPU" read PROJECT.md > /dev/null && "$QUIPU" log > /dev/null && "$QUIPU" start > /dev/null || exit 97
+        # What was acknowledged is read, and what is recorded and safe with it.
+        grep -q "is recorded and safe" "$SAID" && n=$((n + 1))
+        found=$("$QUIPU" read decisions.md | grep -c '^## ADR [0-9]')
+        test "$found" = "$n" || { echo "$found of $n"; cat "$SAID"; exit 96; }
+        "$QUIPU" append decisions.md --text more > "$SAID" 2>&1; test $? = 7 || exit 95
+        grep -q "make room" "$SAID" || exit 94
+        "$QUIPU" status > "$SAID"; if test $? != 0; then echo pending; grep -q "do  make room, then: quipu doctor" "$SAID" || exit 93; fi
+        mount -o remount,size=4m . && "$QUIPU" doctor > /dev/null && "$QUIPU" verify > /dev/null || exit 92
+        test "$(grep -c '^## ADR [0-9]' decisions.md)" = "$n" || exit 91
+    "###;
+    if !Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).status().is_ok_and(|s| s.success()) {
+        return; // no namespaces here; what the store does is shown without a disk
+    }
+    let mut pending = 0;
+    for size in (600..640).step_by(4) {
+        let (folder, said) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", SCRIPT, "sh", &size.to_string(), &"a long line of words ".repeat(140)]);
+        let output =
+            command.env("QUIPU", env!("CARGO_BIN_EXE_quipu")).env("SAID", said.path()).current_dir(folder.path()).output().unwrap();
+        let (said, erred) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{size} KB: {said}{erred}");
+        pending += usize::from(said.contains("pending"));
+    }
+    assert!(pending > 0, "no size left a file unwritten");
+}
+
 fn book() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let book = SampleBook { tongue: Tongue::English };

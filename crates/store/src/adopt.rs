@@ -30,6 +30,7 @@ const UNTOLD: &str = "cannot be compared with the journal: a record about it is 
 /// How it is said that a file may not be read or written.
 const UNREAD: &str = "cannot be read: ";
 const UNWRITTEN: &str = "could not be written: ";
+const NO_ROOM: &str = "is not written yet: the disk is full";
 /// How it is said that something else stands in a file's place, or in that of a folder above it.
 const IN_THE_WAY: &str = ", where a file belongs";
 const ON_THE_WAY: &str = ", where a folder belongs";
@@ -70,6 +71,9 @@ impl Flag {
         }
         if self.what.starts_with(UNREAD) {
             return "give permission to read it".into();
+        }
+        if self.what == NO_ROOM {
+            return "make room, then: quipu doctor".into();
         }
         if self.is_unwritten() {
             return format!("give permission to write it, then: quipu restore {path}");
@@ -152,13 +156,13 @@ impl Store {
         {
             return Ok(Noticed::Touched(Some(*stamp)));
         }
-        if let (Some(head), Some((found, stamp))) = (known, &found)
-            && let Some(flag) = self.still_unwritten(path, head, found)
+        let (found, stamp) = found.map_or((None, None), |(bytes, stamp)| (Some(bytes), Some(stamp)));
+        if let (Some(head), Some(newest)) = (known, &before)
+            && let Some(flag) = self.still_unwritten(path, head, newest, found.as_deref())
         {
-            return Ok(Noticed::Flagged(flag, Some(*stamp)));
+            return Ok(Noticed::Flagged(flag, stamp));
         }
-        let stamp = found.as_ref().map(|(_, stamp)| *stamp);
-        let after = found.map(|(bytes, _)| bytes);
+        let after = found;
         if let (Some(before), Some(after)) = (&before, &after)
             && !before.is_empty()
             && !after.is_empty()
@@ -207,9 +211,14 @@ impl Store {
     }
 
     /// A file that could not be written and still holds what it held then: touched perhaps, not edited.
-    pub(crate) fn still_unwritten(&self, path: &ProjectPath, head: &Head, found: &[u8]) -> Option<Flag> {
+    pub(crate) fn still_unwritten(&self, path: &ProjectPath, head: &Head, newest: &[u8], found: Option<&[u8]>) -> Option<Flag> {
+        let was_version = || found.is_some_and(|found| self.was_version(path, head, found).unwrap_or(false));
+        if self.looks {
+            let is_part = found.is_none_or(|found| newest.starts_with(found));
+            return (is_part || was_version()).then(|| Flag { what: NO_ROOM.into(), line: None });
+        }
         let (flag, _) = head.flag.as_ref().filter(|(flag, _)| flag.is_unwritten())?;
-        self.was_version(path, head, found).unwrap_or(false).then(|| flag.clone())
+        was_version().then(|| flag.clone())
     }
 }
 

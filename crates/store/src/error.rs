@@ -46,6 +46,9 @@ pub enum StoreError {
     /// The commit is written, and the disk failed when it was asked to keep it.
     #[error("commit {seq} is written, but the disk did not confirm it: {source}; whether it lasts is not known")]
     Unsure { seq: u64, source: Box<StoreError> },
+    /// The disk is full, and the store was opened only to look.
+    #[error("nothing can be written: {what}")]
+    Full { what: String },
     /// The shared store does not answer.
     #[error("{what}{}", unsure(*.sent))]
     Unreachable {
@@ -65,6 +68,21 @@ impl StoreError {
     /// The same where the words would have to be put together on every call that goes well.
     pub(crate) fn io_at<W: Into<String>>(what: impl FnOnce() -> W) -> impl FnOnce(std::io::Error) -> StoreError {
         move |source| StoreError::Io { what: what().into(), source }
+    }
+
+    /// Whether the disk has no room left.
+    pub fn is_full_disk(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        match self {
+            StoreError::Full { .. } => true,
+            StoreError::Io { source, .. } | StoreError::Unfinished { source, .. } => {
+                let inner = source.get_ref().and_then(|inner| inner.downcast_ref::<StoreError>());
+                matches!(source.kind(), StorageFull | QuotaExceeded) || inner.is_some_and(StoreError::is_full_disk)
+            }
+            StoreError::Unsure { source, .. } => source.is_full_disk(),
+            StoreError::Heads(error) => error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
+            _ => false,
+        }
     }
 
     pub fn refused(what: impl Into<String>, mend: impl Into<String>) -> StoreError {

@@ -25,6 +25,8 @@ pub(crate) struct KernelLock {
     freed: Condvar,
     wait: Duration,
     yields: u32,
+    /// Why it cannot be had, if nothing is to be written.
+    barred: Option<String>,
 }
 
 #[derive(Default)]
@@ -61,13 +63,18 @@ enum Wait {
 impl KernelLock {
     /// The file is opened when the lock is first wanted: reading needs none.
     pub fn new(path: PathBuf, wait: Duration) -> KernelLock {
-        KernelLock { path, queue: Mutex::default(), freed: Condvar::new(), wait, yields: YIELDS }
+        KernelLock { path, queue: Mutex::default(), freed: Condvar::new(), wait, yields: YIELDS, barred: None }
     }
 
     /// For a lock whose holder waits for the disk: whoever tries again and again would take it before those who have
     /// just been served could add what the next sync might carry as well.
     pub fn unhurried(self) -> KernelLock {
         KernelLock { yields: 0, ..self }
+    }
+
+    /// Whoever wants it is told why it cannot be had.
+    pub fn barred(self, why: Option<String>) -> KernelLock {
+        KernelLock { barred: why, ..self }
     }
 
     pub fn acquire(&self) -> Result<Held<'_>> {
@@ -99,6 +106,9 @@ impl KernelLock {
 
     /// Waits for the lock, or until it is no longer needed: another holder may do the work of all who wait.
     pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held<'_>>> {
+        if let Some(why) = &self.barred {
+            return Err(StoreError::Full { what: why.clone() });
+        }
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let alone = !queue.taken;
         queue.waiting += 1;

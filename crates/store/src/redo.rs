@@ -159,11 +159,11 @@ impl Store {
             let Some(head) = self.heads()?.head(&text)?.filter(|head| !head.gone) else { continue };
             let Some((_, seen)) = head.flag.as_ref().filter(|(flag, _)| flag.is_unwritten()) else { continue };
             let Ok(found) = self.tree.read(&path) else { continue };
+            let Ok(newest) = self.content_from_journal(&path, &head) else { continue };
             let is_as_it_was = match &found {
-                Some((bytes, _)) => self.still_unwritten(&path, &head, bytes).is_some(),
+                Some((bytes, _)) => self.still_unwritten(&path, &head, &newest, Some(bytes)).is_some(),
                 None => seen.is_none(),
             };
-            let Ok(newest) = self.content_from_journal(&path, &head) else { continue };
             if !is_as_it_was {
                 continue;
             }

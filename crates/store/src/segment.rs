@@ -43,7 +43,12 @@ impl Segment {
     }
 
     pub fn open(folder: &Path, number: u32) -> io::Result<Segment> {
-        let file = File::options().read(true).write(true).open(Self::path(folder, number))?;
+        let path = Self::path(folder, number);
+        let file = match File::options().read(true).write(true).open(&path) {
+            // Whoever may only look looks.
+            Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => File::open(&path)?,
+            other => other?,
+        };
         let filled = file.metadata()?.len();
         Ok(Segment { number, file: Arc::new(file), filled })
     }

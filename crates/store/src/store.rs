@@ -48,6 +48,8 @@ pub struct Options {
     pub rules: Option<Arc<dyn RuleBook>>,
     /// The contract cannot be read, and the one that the store is given says nothing: files have the classes that the journal knows.
     pub unruled: bool,
+    /// Only to look, for nothing can be written: why not.
+    pub looks: Option<String>,
 }
 
 impl Default for Options {
@@ -62,6 +64,7 @@ impl Default for Options {
             alone: false,
             rules: None,
             unruled: false,
+            looks: None,
         }
     }
 }
@@ -86,6 +89,8 @@ pub struct Store {
     pub(crate) surveyed: Mutex<Option<Surveyed>>,
     pub(crate) folder_names: FolderNames,
     read_only: bool,
+    /// It was opened only to look, for the disk is full.
+    pub(crate) looks: bool,
     /// The files are known to have been compared with the journal since the heads were made.
     pub(crate) redone: AtomicBool,
     /// What a killed process may have left in `.quipu/aside` was looked for.
@@ -176,7 +181,7 @@ impl Store {
         refuse_links(&quipu)?;
         let disk = Disk::new(options.watch);
         let tree = Tree::open(root, disk.clone()).map_err(StoreError::io(format!("cannot open `{}`", root.display())))?;
-        let read_only = rustix::fs::access(&quipu, rustix::fs::Access::WRITE_OK).is_err();
+        let read_only = options.looks.is_some() || rustix::fs::access(&quipu, rustix::fs::Access::WRITE_OK).is_err();
         let whole = quipu.join("tmp").is_dir() && quipu.join("journal").is_dir();
         if !read_only && !whole {
             Self::init(root)?;
@@ -192,7 +197,7 @@ impl Store {
         // What processes know of the journal's end they know as a working copy or as a project of its own: whoever still
         // takes it for the other finds nothing there, and looks again (see `find_end`).
         let boot = options.boot.unwrap_or_else(boot_id) + if order.is_some() { "s" } else { "" };
-        let lock = |name: &str| KernelLock::new(quipu.join(name), wait);
+        let lock = |name: &str| KernelLock::new(quipu.join(name), wait).barred(options.looks.clone());
         let folder_names = FolderNames::new(quipu.join("names"), !read_only, boot.clone());
         Ok(Store {
             contract,
@@ -212,6 +217,7 @@ impl Store {
             surveyed: Mutex::new(None),
             folder_names,
             read_only,
+            looks: options.looks.is_some(),
             redone: AtomicBool::new(false),
             asides_sought: AtomicBool::new(false),
             own: Mutex::new(None),

@@ -219,8 +219,8 @@ impl Store {
         if found.as_deref() == Some(&before) {
             return Ok(problems);
         }
-        if let (Some(told), Some(found)) = (told, &found)
-            && let Some(flag) = self.still_unwritten(&path, told, found)
+        if let Some(told) = told
+            && let Some(flag) = self.still_unwritten(&path, told, &before, found.as_deref())
         {
             off(flag.what.clone(), flag.mend(text, class, true));
             return Ok(problems);

@@ -430,6 +430,8 @@ fn reader_process() {
     assert_eq!(store.text_at(&path, &At::Back(1)).unwrap().0, b"one\n");
     assert_eq!(store.survey().unwrap().flagged().count(), 0);
     assert_eq!(store.verify().unwrap().problems, []);
+    assert!(store.sessions().unwrap().is_empty() && store.leases().unwrap().is_empty());
+    assert_eq!(store.recent_until(9, &mut |_| false).unwrap().len(), 2);
     let refused = store.judge(person().append(&path, "three\n")).err().unwrap();
     assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
 }
@@ -653,4 +655,53 @@ fn a_folder_for_a_file_and_a_link_for_a_folder_are_strange() {
     let strange = play.open().survey().unwrap().strange;
     let told: Vec<&str> = strange.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(told, ["drafts", "outline.md"], "{strange:?}");
+}
+
+/// Nothing can be written at all, and what was committed is read all the same.
+#[test]
+fn a_full_disk_keeps_nobody_from_reading() {
+    let mut unfinished = 0;
+    for room in 0..24 {
+        let play = Playground::local();
+        let disk = Arc::new(Filling(AtomicI64::new(i64::MAX)));
+        let store = play.open_with(Options { watch: Some(disk.clone()), ..Options::default() });
+        append(&store, "meta/a.md", "one\n");
+        write(&store, "drafts/ch01.md", "first\n");
+        disk.0.store(room, Ordering::SeqCst);
+        let (log, draft) = (Playground::path("meta/a.md"), Playground::path("drafts/ch01.md"));
+        let failed =
+            store.judge(person().append(&log, "two\n").write(&draft, "second\n", Expect::Any)).and_then(quipu_store::Judged::publish);
+        let Err(failed @ StoreError::Unfinished { .. }) = failed else { continue };
+        unfinished += 1;
+        assert!(failed.is_full_disk(), "{failed}");
+        drop(store);
+        let full = || Some(Arc::new(Filling(AtomicI64::new(0))) as Arc<dyn Watch>);
+        let hindered = play.open_with(Options { watch: full(), ..Options::default() });
+        let error = hindered.settle().unwrap_err();
+        assert!(error.is_full_disk(), "{error}");
+        let looking = play.open_with(Options { watch: full(), looks: Some(error.to_string()), ..Options::default() });
+        assert_eq!(looking.read(&log).unwrap().unwrap().0, b"one\ntwo\n");
+        assert_eq!(looking.read(&draft).unwrap().unwrap().0, b"second\n");
+        assert_eq!(looking.log(9).unwrap().len(), 3);
+        let survey = looking.survey().unwrap();
+        let flagged: Vec<String> = survey.flagged().map(|f| f.path.clone()).collect();
+        let problems = looking.verify().unwrap().problems;
+        assert_eq!(problems.iter().map(|p| p.place.clone()).collect::<Vec<_>>(), flagged, "{problems:?}");
+        for what in survey
+            .flagged()
+            .map(|f| (f.flag.as_ref().unwrap().what.clone(), f.mend()))
+            .chain(problems.into_iter().map(|p| (p.what, p.mend)))
+        {
+            assert_eq!(what, ("is not written yet: the disk is full".into(), "make room, then: quipu doctor".into()));
+        }
+        let refused = looking.judge(person().append(&log, "three\n")).and_then(quipu_store::Judged::publish).unwrap_err();
+        assert!(matches!(refused, StoreError::Full { .. }), "{refused}");
+        assert!(matches!(looking.doctor(), Err(StoreError::Full { .. } | StoreError::Io { .. })));
+        drop((hindered, looking));
+        let store = play.open();
+        assert_eq!(store.survey().unwrap().flagged().count(), 0);
+        assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
+        assert_eq!(store.verify().unwrap().problems, []);
+    }
+    assert!(unfinished > 2, "{unfinished}");
 }
