@@ -16,6 +16,32 @@ pub struct Finding {
     pub what: String,
 }
 
+/// A number that is to be from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fraction(pub f64);
+
+impl<'de> serde::Deserialize<'de> for Fraction {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Fraction, D::Error> {
+        struct Reader;
+        impl serde::de::Visitor<'_> for Reader {
+            type Value = Fraction;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number from 0 to 1")
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Fraction, E> {
+                Ok(Fraction(number))
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Fraction, E> {
+                Ok(Fraction(number as f64))
+            }
+        }
+        deserializer.deserialize_f64(Reader)
+    }
+}
+
 /// The contract's settings for the guards.
 #[derive(Debug, Clone)]
 pub struct GuardRules {

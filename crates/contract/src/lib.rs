@@ -23,6 +23,7 @@ mod language;
 mod listing;
 mod manifest;
 mod merge;
+mod misread;
 mod naming;
 mod order;
 mod outside;

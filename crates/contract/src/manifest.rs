@@ -11,6 +11,7 @@ use toml::Spanned;
 use crate::finish::Occasion;
 use crate::flow::{Builtin, Each, Merge, Objection, Price, Remember, RunsKept, When};
 use crate::form::Form;
+use crate::guard::Fraction;
 use crate::hooks::Fail;
 use crate::language::{Language, Said};
 use crate::rehearsal::Rehearsal;
@@ -563,7 +564,7 @@ pub struct GuardTable {
     /// Replacing a file by less than this share of it needs `--force`. Default 0.5; 0 turns it off.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<f64>", range(min = 0.0, max = 1.0)))]
-    pub shrink_below: Option<Spanned<f64>>,
+    pub shrink_below: Option<Spanned<Fraction>>,
     /// Paths in which text that looks like a credential is allowed.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]

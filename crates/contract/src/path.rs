@@ -75,8 +75,10 @@ impl ProjectPath {
             }
         }
         // `GIT~1` is how some file systems abbreviate `.git`.
-        if text.split('/').any(|p| p.eq_ignore_ascii_case("git~1") || p.eq_ignore_ascii_case("quipu~1")) {
-            return Err(BadPath::Reserved { path: shown(), folder: ".git" });
+        for (short, folder) in [("git~1", ".git"), ("quipu~1", ".quipu")] {
+            if text.split('/').any(|part| part.eq_ignore_ascii_case(short)) {
+                return Err(BadPath::Reserved { path: shown(), folder });
+            }
         }
         if !text.is_ascii() && !is_nfc(text) {
             return Err(BadPath::NotNormal { path: show_marks(text), normal: text.nfc().collect() });

@@ -62,7 +62,7 @@ fn press_value(value: &Spanned<DeValue<'_>>, row: &mut Vec<u8>) -> Result<(), Mi
     Ok(())
 }
 
-fn press_table(table: &DeTable<'_>, span: Range<usize>, row: &mut Vec<u8>) -> Result<(), Misread> {
+pub(crate) fn press_table(table: &DeTable<'_>, span: Range<usize>, row: &mut Vec<u8>) -> Result<(), Misread> {
     press_head(b't', &span, row);
     press_number(table.len(), row);
     for (key, value) in table.iter() {

@@ -15,10 +15,11 @@ use crate::contract::{Contract, FileRule, Profile, Var};
 use crate::fault::{Fault, Faults, Place};
 use crate::finish::FinishItem;
 use crate::flow::{Shape, parse_span};
-use crate::guard::GuardRules;
+use crate::guard::{Fraction, GuardRules};
 use crate::ignore::folder_or_file;
 use crate::language::Said;
 use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, ShapeTable, UnitTable};
+use crate::misread::misreads;
 use crate::naming::NamesNothing;
 use crate::order::{check_steps, check_units};
 use crate::path::{BadPath, ProjectPath};
@@ -109,10 +110,13 @@ impl Resolver {
     fn parse<T: serde::de::DeserializeOwned>(&mut self, source: &Source) -> Option<T> {
         match source.parse() {
             Ok(parsed) => Some(parsed),
-            Err(error) => {
-                let span = error.span.unwrap_or(0..0);
-                // serde says "expected one of …" itself; that is the list of allowed values.
-                self.fault(source, span, error.message, "quipu contract schema     (every key and value that is allowed)".into());
+            Err(first) => {
+                let found = misreads::<T>(&source.text);
+                for error in if found.is_empty() { vec![first] } else { found } {
+                    let span = error.span.unwrap_or(0..0);
+                    // serde says "expected one of …" itself; that is the list of allowed values.
+                    self.fault(source, span, error.message, "quipu contract schema     (every key and value that is allowed)".into());
+                }
                 None
             }
         }
@@ -621,10 +625,11 @@ impl Resolver {
     fn guards(&mut self, source: &Source, table: &GuardTable, binding: &Binding, names: &BTreeSet<String>) -> GuardRules {
         let mut rules = GuardRules { credentials: table.credentials.clone(), ..GuardRules::default() };
         if let Some(share) = &table.shrink_below {
-            if (0.0..=1.0).contains(share.get_ref()) {
-                rules.shrink_below = *share.get_ref();
+            let Fraction(number) = *share.get_ref();
+            if (0.0..=1.0).contains(&number) {
+                rules.shrink_below = number;
             } else {
-                self.fault(source, share.span(), format!("`{}` is no share", share.get_ref()), "a number from 0 to 1".into());
+                self.fault(source, share.span(), format!("`{number}` is no share"), "a number from 0 to 1".into());
             }
         }
         rules.credentials_in = table.credentials_in.iter().filter_map(|p| self.pattern(source, p, binding, names)).collect();

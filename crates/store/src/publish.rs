@@ -25,7 +25,7 @@ use crate::lease::Lease;
 use crate::live::{Known, Tail, Traced};
 use crate::lock::Held;
 use crate::order::Patience;
-use crate::record::{FORMAT, Kind, OpKind, Record, Sum, Who};
+use crate::record::{FORMAT, Kind, OpKind, Record, RecordOp, Sum, Who};
 use crate::replica::{Submitted, Terms};
 use crate::store::Store;
 use crate::trace::Trace;
@@ -39,6 +39,7 @@ pub struct Receipt {
     pub seq: u64,
     pub id: String,
     pub at: String,
+    /// What each file has now; `none` if it was removed.
     pub versions: BTreeMap<String, Version>,
     /// Outside edits that were taken over on the way.
     pub adopted: Vec<Adopted>,
@@ -53,11 +54,12 @@ pub struct Receipt {
 
 impl Receipt {
     pub(crate) fn of(record: &Record, adopted: Vec<Adopted>, repeated: bool) -> Receipt {
+        let version = |op: &RecordOp| if op.op == OpKind::Remove { Version::none() } else { op.version.clone() };
         Receipt {
             seq: record.seq,
             id: record.id.clone(),
             at: record.at.clone(),
-            versions: record.ops.iter().filter(|o| o.op != OpKind::Keep).map(|o| (o.path.clone(), o.version.clone())).collect(),
+            versions: record.ops.iter().filter(|o| o.op != OpKind::Keep).map(|o| (o.path.clone(), version(o))).collect(),
             adopted,
             merged: Vec::new(),
             repeated,

@@ -1,6 +1,7 @@
 use clap::Args;
 use quipu_contract::Privilege;
 use quipu_protocol::may_read_whole;
+use quipu_store::OpKind;
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
@@ -46,7 +47,10 @@ impl Operate for Log {
         let text = events
             .iter()
             .zip(&who)
-            .map(|(e, who)| line(e.seq, &e.at, e.kind.as_str(), who, width, &format!("{} {} bytes", e.version, e.len), e.why.as_deref()))
+            .map(|(e, who)| {
+                let what = if e.op == OpKind::Remove { "removed".into() } else { format!("{} {} bytes", e.version, e.len) };
+                line(e.seq, &e.at, e.kind.as_str(), who, width, &what, e.why.as_deref())
+            })
             .collect::<String>();
         let answer = Answer::new(json!(events), text);
         let Some(gap) = events.iter().find(|e| e.after_gap) else { return Ok(answer) };

@@ -17,7 +17,8 @@ pub fn answer(receipt: &Receipt) -> Answer {
         text.push_str("unchanged\n");
     }
     for (path, version) in &receipt.versions {
-        text.push_str(&format!("{path} {version}\n"));
+        let now = version.if_any().map_or("removed", |version| version.as_str());
+        text.push_str(&format!("{path} {now}\n"));
     }
     let mut answer = Answer::new(serde_json::json!(receipt), text);
     for adopted in &receipt.adopted {

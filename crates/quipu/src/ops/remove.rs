@@ -29,9 +29,6 @@ impl Operate for Remove {
         let mut change = Change::by(&session.actor).op(Op::Remove { path, expect });
         (change.why, change.lease) = (self.why, session.lease.clone());
         let receipt = project.judge(change)?.publish()?;
-        let path = self.path;
-        let mut answer = receipt::answer(&receipt);
-        answer.text = format!("{path} removed\n");
-        Ok(answer.say(format!("quipu restore {path} brings it back")))
+        Ok(receipt::answer(&receipt).say(format!("quipu restore {} brings it back", self.path)))
     }
 }
