@@ -45,21 +45,37 @@ const SHAPES: [Shape; 22] = [
 
 /// Text that looks like an API key, a private key or a token.
 pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
-    let mut looked_at = 0;
     let lowered = lowered(text.as_bytes());
-    // One pass over the text finds the few lines that are worth a closer look.
-    while let Some(hit) = find_hint(&lowered[looked_at..]).map(|hit| looked_at + hit) {
-        let start = text[..hit].rfind('\n').map_or(0, |newline| newline + 1);
-        let end = text[hit..].find('\n').map_or(text.len(), |newline| hit + newline);
-        looked_at = end;
-        let Some((what, literal)) = credential_in(&text[start..end]) else { continue };
-        if rules.credentials.iter().any(|allowed| allowed == literal) {
-            continue;
+    // One pass over the text finds the few places that are worth a closer look. What ends as a value does says no more than the value.
+    let (mut from, mut end, mut valued) = (0, 0, 0);
+    while let Some((hint, at)) = find_hint(&lowered[from..]).map(|(hint, at)| (hint, from + at)) {
+        from = at + 1;
+        if at >= end {
+            end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |newline| at + newline);
         }
-        let line = text[..start].bytes().filter(|b| *b == b'\n').count() + 1;
-        return Some(Finding { line, what: format!("looks like {what}") });
+        let found = match hint {
+            Hint::Shape => shaped(text, at, end),
+            Hint::Name(name) => private_key(text, at, end, name).or_else(|| {
+                let start = (at >= valued).then(|| value_behind(&text[..end], at + name.len(), name))??;
+                valued = start + key_run(&text[start..end]);
+                looks_random(&text[start..valued]).then(|| ("a secret", &text[start..valued]))
+            }),
+            Hint::Address => secret_in_address(&text[at..end]),
+        };
+        if let Some((what, _)) = found.filter(|(_, literal)| !rules.credentials.iter().any(|allowed| allowed == literal)) {
+            let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1;
+            return Some(Finding { line, what: format!("looks like {what}") });
+        }
     }
     None
+}
+
+/// What a hint hints at.
+#[derive(Clone, Copy)]
+enum Hint {
+    Shape,
+    Name(&'static str),
+    Address,
 }
 
 /// What a line with a credential must hold, in whatever case.
@@ -113,34 +129,43 @@ fn lowered(text: &[u8]) -> Vec<u8> {
 }
 
 /// The first place in lowered text where a hint stands.
-fn find_hint(lowered: &[u8]) -> Option<usize> {
+fn find_hint(lowered: &[u8]) -> Option<(Hint, usize)> {
     let hit = match &*HINT_SEARCH {
         HintSearch::Packed(search) => search.find(lowered),
         HintSearch::Automaton(search) => search.find(lowered),
+    }?;
+    let hint = match hit.pattern().as_usize() {
+        shape if shape < SHAPES.len() => Hint::Shape,
+        name => SECRET_NAMES.get(name - SHAPES.len()).map_or(Hint::Address, |name| Hint::Name(name)),
     };
-    hit.map(|hit| hit.start())
+    Some((hint, hit.start()))
 }
 
-fn credential_in(line: &str) -> Option<(&'static str, &str)> {
-    if line.contains("-----BEGIN ") && line.contains("PRIVATE KEY") {
-        return Some(("a private key", line.trim()));
+/// A key of a known service that begins at a place of a text.
+fn shaped(text: &str, at: usize, end: usize) -> Option<(&'static str, &str)> {
+    // Chinese has no spaces: a key may follow a word directly.
+    if text[..at].bytes().next_back().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+        return None;
     }
-    for shape in &SHAPES {
-        for (at, _) in line.match_indices(shape.prefix) {
-            // Chinese has no spaces: a key may follow a word directly.
-            if line[..at].bytes().next_back().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
-                continue;
-            }
-            let tail = &line[at + shape.prefix.len()..];
-            let length = tail.find(|c: char| !(c.is_ascii_alphanumeric() || shape.also.contains(c))).unwrap_or(tail.len());
-            let body = &tail[..length];
-            // A placeholder such as `sk-xxxxxxxx…` repeats itself; a key does not.
-            if length >= shape.least && variety(body) >= 8 && (shape.prefix != "eyJ" || body.matches('.').count() == 2) {
-                return Some((shape.what, &line[at..at + shape.prefix.len() + length]));
-            }
-        }
+    SHAPES.iter().find_map(|shape| {
+        let tail = text[at..end].strip_prefix(shape.prefix)?;
+        let length = tail.bytes().take_while(|b| b.is_ascii_alphanumeric() || shape.also.as_bytes().contains(b)).count();
+        let body = &tail[..length];
+        // A placeholder such as `sk-xxxxxxxx…` repeats itself; a key does not.
+        let is_key = length >= shape.least && variety(body) >= 8 && (shape.prefix != "eyJ" || body.matches('.').count() == 2);
+        is_key.then(|| (shape.what, &text[at..at + shape.prefix.len() + length]))
+    })
+}
+
+/// The line that begins a private key, if a name in it is that of one.
+fn private_key<'t>(text: &'t str, at: usize, end: usize, name: &str) -> Option<(&'static str, &'t str)> {
+    if name != PRIVATE_KEY || !text[at..].starts_with("PRIVATE KEY") {
+        return None;
     }
-    assigned_secret(line).or_else(|| secret_in_address(line))
+    let near = text.floor_char_boundary(at.saturating_sub(LONGEST_BETWEEN));
+    let begin = text[near..at].rfind("-----BEGIN ")?;
+    let start = text[..near + begin].rfind('\n').map_or(0, |newline| newline + 1);
+    Some(("a private key", text[start..end].trim()))
 }
 
 const SECRET_NAMES: [&str; 24] = [
@@ -151,7 +176,7 @@ const SECRET_NAMES: [&str; 24] = [
     "access_key",
     "access key",
     "private_key",
-    "private key",
+    PRIVATE_KEY,
     "secret",
     "password",
     "passwd",
@@ -169,6 +194,8 @@ const SECRET_NAMES: [&str; 24] = [
     "凭证",
     "凭据",
 ];
+/// The name in the line that begins a private key.
+const PRIVATE_KEY: &str = "private key";
 /// The one name that its value follows without a sign.
 const BEARER: &str = "bearer";
 
@@ -179,32 +206,14 @@ const ASSIGNS: [char; 8] = ['=', ':', '：', '＝', '是', '为', '|', '→'];
 /// How much may stand between a name and the sign behind it: `AWS_SECRET_ACCESS_KEY=`, `the password of the test server is`.
 const LONGEST_BETWEEN: usize = 40;
 
-/// `api_key = "…"`, `Authorization: Bearer …`, `| token | … |`, `密码：…` with a random-looking value.
-fn assigned_secret(line: &str) -> Option<(&'static str, &str)> {
-    let lower = line.to_ascii_lowercase();
-    for name in SECRET_NAMES {
-        let mut from = 0;
-        while let Some(at) = lower[from..].find(name) {
-            from += at + name.len();
-            let Some(start) = value_behind(line, from, name) else { continue };
-            let value = &line[start..start + key_run(&line[start..])];
-            if looks_random(value) {
-                return Some(("a secret", value));
-            }
-            // What ends as this value does says no more than it: each place of a line is looked at once.
-            from = start + value.len();
-        }
-    }
-    None
-}
-
-/// Where the value of a name begins that ends at `from`.
+/// Where the value of a name begins that ends at `from`: `api_key = "…"`, `Authorization: Bearer …`, `| token | … |`, `密码：…`.
 fn value_behind(line: &str, from: usize, name: &str) -> Option<usize> {
     const SCHEMES: [&str; 4] = ["Basic ", "Bearer ", "Token ", "ApiKey "];
     let rest = &line[from..];
     let is_between = |c: char| c.is_alphanumeric() || AROUND.contains(&c) || "_-)）/".contains(c);
-    let sign = rest.find(|c: char| ASSIGNS.contains(&c) || !is_between(c)).unwrap_or(rest.len());
-    let between = &rest[..sign.min(rest.floor_char_boundary(LONGEST_BETWEEN))];
+    let near = &rest[..rest.floor_char_boundary(LONGEST_BETWEEN + 4)];
+    let sign = near.find(|c: char| ASSIGNS.contains(&c) || !is_between(c)).unwrap_or(near.len());
+    let between = &near[..sign.min(near.floor_char_boundary(LONGEST_BETWEEN))];
     let value = if name == BEARER && rest.starts_with(' ') {
         rest
     } else if let Some((_, value)) = between.split_once(" is ") {
@@ -252,20 +261,16 @@ fn turns(text: &str) -> usize {
     (0..kinds.len().saturating_sub(1)).filter(|at| is_turn(*at)).count()
 }
 
-/// The password of an address such as `postgres://user:…@host/db`, if it is no example.
-fn secret_in_address(line: &str) -> Option<(&'static str, &str)> {
-    for (at, sign) in line.match_indices(SCHEME_END) {
-        let rest = &line[at + sign.len()..];
-        let end = rest.find(|c: char| c.is_whitespace() || "/\"'`<>()|,，。）」”".contains(c)).unwrap_or(rest.len());
-        let Some((user, _)) = rest[..end].rsplit_once('@') else { continue };
-        let Some((_, password)) = user.split_once(':') else { continue };
-        let is_mixed = password.bytes().any(|b| b.is_ascii_digit()) && password.bytes().any(|b| b.is_ascii_alphabetic());
-        let is_name = password.contains(['$', '{', '[', '*', '%']) && !password.bytes().any(|b| b.is_ascii_digit());
-        if !is_name && (password.len() >= 8 && is_mixed && variety(password) >= 6 || password.len() >= 16 && variety(password) >= 10) {
-            return Some(("an address with a password", password));
-        }
-    }
-    None
+/// The password of an address such as `postgres://user:…@host/db`, if it is no example. The text begins behind the scheme.
+fn secret_in_address(text: &str) -> Option<(&'static str, &str)> {
+    let rest = text.strip_prefix(SCHEME_END)?;
+    let end = rest.find(|c: char| c.is_whitespace() || "/\"'`<>()|,，。）」”".contains(c)).unwrap_or(rest.len());
+    let (user, _) = rest[..end].rsplit_once('@')?;
+    let (_, password) = user.split_once(':')?;
+    let is_mixed = password.bytes().any(|b| b.is_ascii_digit()) && password.bytes().any(|b| b.is_ascii_alphabetic());
+    let is_name = password.contains(['$', '{', '[', '*', '%']) && !password.bytes().any(|b| b.is_ascii_digit());
+    let is_secret = password.len() >= 8 && is_mixed && variety(password) >= 6 || password.len() >= 16 && variety(password) >= 10;
+    (is_secret && !is_name).then_some(("an address with a password", password))
 }
 
 /// What stands in every address, before whoever has one.
@@ -382,6 +387,16 @@ mod tests {
         }
     }
 
+    /// Each place of a text is looked at once, however many hints stand in one line.
+    #[test]
+    fn a_long_line_of_hints_takes_no_longer_than_others() {
+        let rules = GuardRules::default();
+        for hint in ["token ", "password=", "PRIVATE KEY ", "api_key: x ", "http://a:b@", "sk-", "密码", "bearer bearer", "secret is "] {
+            let line = hint.repeat((1 << 18) / hint.len());
+            assert_eq!(find_credentials(&rules, &line), None, "{hint}");
+        }
+    }
+
     #[test]
     fn examples_and_prose_are_no_credentials() {
         let rules = GuardRules::default();
@@ -420,7 +435,7 @@ mod tests {
 
     #[test]
     fn every_hint_is_found_wherever_it_stands() {
-        let find = |text: &str| find_hint(&text.as_bytes().to_ascii_lowercase());
+        let find = |text: &str| find_hint(&text.as_bytes().to_ascii_lowercase()).map(|(_, at)| at);
         for word in HINTS {
             let whole = HINTS.iter().all(|other| *other == word || !word.starts_with(other));
             for (case, text) in [word.to_owned(), word.to_uppercase(), word.to_lowercase()].into_iter().enumerate() {
