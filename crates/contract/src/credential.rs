@@ -58,7 +58,9 @@ pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
             Hint::Name(name) => private_key(text, at, end, name).or_else(|| {
                 let start = (at >= valued).then(|| value_behind(&text[..end], at + name.len(), name))??;
                 valued = start + key_run(&text[start..end]);
-                looks_random(&text[start..valued]).then(|| ("a secret", &text[start..valued]))
+                // A dot behind it ends the sentence.
+                let value = text[start..valued].trim_end_matches('.');
+                shaped(text, start, end).or_else(|| looks_random(value).then_some(("a secret", value)))
             }),
             Hint::Address => secret_in_address(&text[at..end]),
         };
@@ -481,7 +483,10 @@ mod tests {
     #[test]
     fn the_contract_can_allow_a_literal() {
         let key = ["gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat();
-        let rules = GuardRules { credentials: vec![key.clone()], ..GuardRules::default() };
-        assert_eq!(find_credentials(&rules, &key), None);
+        let rules = GuardRules { credentials: vec![key.clone(), "q8Zk2LmQ8xWv5Rt7YpB3nHc".into()], ..GuardRules::default() };
+        for text in [key.clone(), format!("the token is {key}."), format!("密钥：{key}"), "api_key: q8Zk2LmQ8xWv5Rt7YpB3nHc.".into()] {
+            assert_eq!(find_credentials(&rules, &text), None, "{text}");
+        }
+        assert!(find_credentials(&rules, &format!("api_key: q8Zk2LmQ8xWv5Rt7YpB3nHd and {key}")).is_some());
     }
 }
