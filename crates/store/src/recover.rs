@@ -24,10 +24,20 @@ pub struct Mended {
 }
 
 impl Store {
+    /// Where the heads end that are made anew: where a running process has told that files are in place. What lies behind is put there as
+    /// always, by whoever is at it or comes next; to take it for done would make a commit on its way look like someone's edit.
+    fn placed_bound(&self) -> Result<Position> {
+        let bound = self.bound()?;
+        if self.is_read_only() {
+            return Ok(bound);
+        }
+        Ok(self.live()?.known().applied.map_or(bound, |placed| placed.min(bound)))
+    }
+
     /// Fills heads from the journal. No file is written. What a file looked like is taken over from heads that were
     /// filled before and say the same of it; otherwise it is unknown until it is next looked at.
     pub(crate) fn fill_heads(&self, heads: &Heads) -> Result<()> {
-        let bound = self.bound()?;
+        let bound = self.placed_bound()?;
         heads.transaction(|heads| {
             let were_redone = heads.is_redone()?;
             let known: BTreeMap<String, Head> = if heads.is_made()? { heads.all()?.into_iter().collect() } else { BTreeMap::new() };
@@ -102,8 +112,15 @@ impl Store {
                 live.set_doubt(&self.disk, in_doubt)?;
                 did("the journal is gone or cut short: what is on disk becomes the new beginning".into());
             }
+            // Nobody commits meanwhile, and nobody is about to put files in place.
+            if !lost {
+                let tail = self.look()?.tail;
+                let _ = self.sync_to(tail.at).and_then(|()| self.apply_files(tail.at));
+            }
+            let placing = self.apply_lock.acquire()?;
             self.rebuild_heads()?;
             self.doubt_stamps()?;
+            drop(placing);
             match self.live()?.tail() {
                 Some(tail) => tail,
                 None => self.find_end(None)?,

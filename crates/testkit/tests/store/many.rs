@@ -315,3 +315,86 @@ fn verifying_beside_a_writer_finds_nothing() {
         assert_eq!(problems, []);
     });
 }
+
+const ONE_BY_ONE: &str = "QUIPU_TEST_ONE_BY_ONE";
+const LINES: usize = 60;
+
+/// Not a test of its own: appends line after line to its own file and replaces another, as so many commands would, or as one process does.
+#[test]
+fn line_by_line_process() {
+    let (Ok(root), Ok(name)) = (std::env::var(ROOT), std::env::var(NAME)) else { return };
+    let Ok(one_by_one) = std::env::var(ONE_BY_ONE) else { return };
+    let open = || open_store(Path::new(&root), contract(CONTRACT), options_of(Files::Late));
+    let (log, draft) = (Playground::path(&format!("meta/{name}.md")), Playground::path(&format!("drafts/{name}.md")));
+    let mut store = open();
+    for number in 0..LINES {
+        if one_by_one == "yes" {
+            store = open();
+        }
+        let line = format!("{name}-{number}\n");
+        let change = match number % 3 {
+            0 => Change::by(&Actor::Person).append(&log, line.as_bytes()).write(&draft, line.as_bytes(), Expect::Any),
+            1 => Change::by(&Actor::Person).append(&log, line.as_bytes()),
+            _ => Change::by(&Actor::Person)
+                .append(&log, line.as_bytes())
+                .create(&Playground::path(&format!(".sessions/{name}-{number}.md")), line.as_bytes()),
+        };
+        store.judge(change).unwrap_or_else(|e| panic!("{line}: {e}")).publish().unwrap_or_else(|e| panic!("{line}: {e}"));
+    }
+}
+
+/// Nobody edits anything by hand: whatever looks like it is the doctor's doing.
+#[test]
+fn a_doctor_beside_writers_does_no_harm() {
+    for one_by_one in ["yes", "no"] {
+        let play = patient();
+        play.open();
+        let children: Vec<Child> = (0..6)
+            .map(|name| {
+                Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", "many::line_by_line_process", "--nocapture"])
+                    .env(ROOT, play.root())
+                    .env(NAME, format!("w{name}"))
+                    .env(ONE_BY_ONE, one_by_one)
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        let over = AtomicBool::new(false);
+        let doctors = std::thread::scope(|scope| {
+            let doctor = scope.spawn(|| {
+                let mut doctors = 0;
+                while !over.load(Ordering::SeqCst) {
+                    play.open_with(options_of(Files::Late)).doctor().unwrap();
+                    doctors += 1;
+                }
+                doctors
+            });
+            for child in children {
+                let output = child.wait_with_output().unwrap();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            }
+            over.store(true, Ordering::SeqCst);
+            doctor.join().unwrap()
+        });
+        assert!(doctors > 2, "{doctors}");
+        let store = play.open();
+        let strange: Vec<String> = store
+            .log(usize::MAX)
+            .unwrap()
+            .into_iter()
+            .filter(|entry| matches!(entry.kind, Kind::Adopt | Kind::Aside))
+            .map(|entry| format!("{entry:?}"))
+            .collect();
+        assert!(strange.is_empty(), "{one_by_one}: after {doctors} doctors: {strange:#?}");
+        assert_eq!(store.survey().unwrap().flagged().count(), 0);
+        for name in (0..6).map(|n| format!("w{n}")) {
+            let expected: String = (0..LINES).map(|number| format!("{name}-{number}\n")).collect();
+            assert_eq!(play.text(&format!("meta/{name}.md")).unwrap(), expected);
+            assert_eq!(play.text(&format!("drafts/{name}.md")).unwrap(), format!("{name}-{}\n", LINES - LINES % 3 - 3));
+        }
+        assert_eq!(store.verify().unwrap().problems, []);
+    }
+}
