@@ -64,7 +64,7 @@ impl ProjectPath {
             if part.is_empty() || part == "." || part == ".." {
                 return Err(BadPath::Leaves(shown()));
             }
-            if part.ends_with(['.', ' ']) || part.starts_with(' ') {
+            if part.ends_with(|c: char| c == '.' || c.is_whitespace()) || part.starts_with(char::is_whitespace) {
                 return Err(BadPath::OddCharacter(shown()));
             }
             if part.len() > 255 {
@@ -193,6 +193,9 @@ mod tests {
             ".g\u{200c}it/x",
             "．git/x",
             "git~1/x",
+            "quipu.toml\u{3000}",
+            "a/decisions.md\u{a0}",
+            "\u{2003}x.md",
             ".ｇｉｔ/x",
         ] {
             assert!(ProjectPath::parse(path).is_err(), "{path:?}");

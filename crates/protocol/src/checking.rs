@@ -145,7 +145,8 @@ fn quoting(conflict: &Unwaived) -> String {
 impl Project {
     /// Judges a change: first by what memory says where the contract lets contradictions block, then by the store. Every
     /// change goes this way, whichever door it came through.
-    pub fn judge(&self, change: Change) -> Result<JudgedChange<'_>, StoreError> {
+    pub fn judge(&self, mut change: Change) -> Result<JudgedChange<'_>, StoreError> {
+        change.with_rules = true;
         for (path, bytes) in self.resulting_texts(&change)? {
             let text = String::from_utf8_lossy(&bytes);
             let found = self.find_brought(&change.actor, path, &text).map_err(|error| match error {

@@ -121,7 +121,8 @@ impl Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        let (what, is_full) = (error.to_string(), error.is_full_disk());
+        use std::io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory};
+        let (what, is_full, is_closed) = (error.to_string(), error.is_full_disk(), error.is_closed_index());
         match error {
             StoreError::Refused(refused) => Failure { rule: refused.rule, ..Failure::new(exit::REFUSED, what, refused.mend) },
             StoreError::Stale { path, now, .. } if now.if_any().is_none() => {
@@ -141,6 +142,10 @@ impl From<StoreError> for Failure {
             StoreError::Full { .. } | StoreError::Heads(_) | StoreError::Io { .. } if is_full => {
                 Failure::new(exit::IO, what, "make room, then the same command again")
             }
+            StoreError::Unfinished { source, .. } if !is_full && matches!(source.kind(), InvalidInput | NotADirectory | IsADirectory) => {
+                Failure::new(exit::IO, what, "move away what stands there, then: quipu doctor     (do not repeat the command)")
+            }
+            StoreError::Heads(_) if is_closed => Failure::new(exit::IO, what, "move `.quipu/heads.db` away: it is made anew"),
             StoreError::Unfinished { .. } => {
                 Failure::new(exit::IO, what, "make room or give permission, then: quipu doctor     (do not repeat the command)")
             }
@@ -171,8 +176,12 @@ impl From<StoreError> for Failure {
                 if source.kind() == std::io::ErrorKind::InvalidInput {
                     return Failure::new(exit::REFUSED, what, "name a plain file: folders, links and devices hold no memory");
                 }
-                let is_denied = source.kind() == std::io::ErrorKind::PermissionDenied;
-                Failure::new(exit::IO, what, if is_denied { "give permission, then the same command again" } else { "" })
+                let mend = match source.kind() {
+                    std::io::ErrorKind::PermissionDenied => "give permission, then the same command again",
+                    std::io::ErrorKind::ReadOnlyFilesystem => "let the disk be written to, then the same command again",
+                    _ => "",
+                };
+                Failure::new(exit::IO, what, mend)
             }
         }
     }

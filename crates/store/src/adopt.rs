@@ -30,6 +30,7 @@ const UNTOLD: &str = "cannot be compared with the journal: a record about it is 
 /// How it is said that a file may not be read or written.
 const UNREAD: &str = "cannot be read: ";
 const UNWRITTEN: &str = "could not be written: ";
+const BLOCKED: &str = ", which is in its way";
 const NO_ROOM: &str = "is not written yet: the disk is full";
 /// How it is said that something else stands in a file's place, or in that of a folder above it.
 const IN_THE_WAY: &str = ", where a file belongs";
@@ -38,7 +39,8 @@ const ON_THE_WAY: &str = ", where a folder belongs";
 impl Flag {
     /// A commit is journalled and could not write this file.
     pub(crate) fn unwritten(error: &std::io::Error) -> Flag {
-        Flag { what: format!("{UNWRITTEN}{error}"), line: None }
+        let blocked = if error.kind() == std::io::ErrorKind::PermissionDenied { "" } else { BLOCKED };
+        Flag { what: format!("{UNWRITTEN}{error}{blocked}"), line: None }
     }
 
     /// Something else stands where the file belongs, or on the way to it: someone's doing, not a failure of the disk.
@@ -60,6 +62,11 @@ impl Flag {
         }
     }
 
+    /// It was not the file that was wrong, but that it could not be looked at.
+    fn is_of_look(&self) -> bool {
+        self.what.starts_with(UNREAD) || self.what.ends_with(IN_THE_WAY) || self.what.ends_with(ON_THE_WAY)
+    }
+
     pub(crate) fn is_unwritten(&self) -> bool {
         self.what.starts_with(UNWRITTEN)
     }
@@ -74,6 +81,9 @@ impl Flag {
         }
         if self.what == NO_ROOM {
             return "make room, then: quipu doctor".into();
+        }
+        if self.what.ends_with(BLOCKED) {
+            return "move away what stands there, then: quipu doctor".into();
         }
         if self.is_unwritten() {
             return format!("give permission to write it, then: quipu restore {path}");
@@ -115,10 +125,7 @@ impl Store {
     pub(crate) fn notice(&self, path: &ProjectPath, class: Class, head: Option<&Head>) -> Result<Noticed> {
         let stamp = match self.tree.stamp(path) {
             Err(error) => {
-                return match Flag::of_look(path, &error) {
-                    Some(flag) => Ok(Noticed::Flagged(flag, None)),
-                    None => Err(StoreError::io_at(|| format!("cannot look at `{path}`"))(error)),
-                };
+                return look_failed(path, head, &error, None).ok_or_else(|| StoreError::io(format!("cannot look at `{path}`"))(error));
             }
             Ok(stamp) => stamp,
         };
@@ -130,7 +137,9 @@ impl Store {
         match (known, stamp) {
             (None, None) => return Ok(Noticed::Same),
             (Some(head), Some(stamp)) if head.stamp == Some(stamp) => return Ok(Noticed::Same),
-            (Some(Head { flag: Some((flag, seen)), .. }), stamp) if *seen == stamp => return Ok(Noticed::Flagged(flag.clone(), stamp)),
+            (Some(Head { flag: Some((flag, seen)), .. }), stamp) if *seen == stamp && !flag.is_of_look() => {
+                return Ok(Noticed::Flagged(flag.clone(), stamp));
+            }
             _ => {}
         }
         if let Some(stamp) = stamp.filter(|s| s.size > LARGEST) {
@@ -139,10 +148,7 @@ impl Store {
         }
         let found = match self.tree.read(path) {
             Err(error) => {
-                return match Flag::of_look(path, &error) {
-                    Some(flag) => Ok(Noticed::Flagged(flag, stamp)),
-                    None => Err(StoreError::io_at(|| format!("cannot read `{path}`"))(error)),
-                };
+                return look_failed(path, head, &error, stamp).ok_or_else(|| StoreError::io(format!("cannot read `{path}`"))(error));
             }
             Ok(found) => found,
         };
@@ -163,10 +169,8 @@ impl Store {
             return Ok(Noticed::Flagged(flag, stamp));
         }
         let after = found;
-        if let (Some(before), Some(after)) = (&before, &after)
-            && !before.is_empty()
-            && !after.is_empty()
-            && after.iter().all(|b| *b == 0)
+        if before.as_ref().is_none_or(|before| !before.is_empty())
+            && after.as_ref().is_some_and(|after| !after.is_empty() && after.iter().all(|b| *b == 0))
         {
             return Ok(Noticed::Flagged(
                 Flag { what: "holds nothing but zero bytes, as a power cut leaves them".into(), line: None },
@@ -219,6 +223,15 @@ impl Store {
         }
         let (flag, _) = head.flag.as_ref().filter(|(flag, _)| flag.is_unwritten())?;
         was_version().then(|| flag.clone())
+    }
+}
+
+/// A file that could not be looked at, if that is a matter of this one file. One that could not be written stays so.
+fn look_failed(path: &ProjectPath, head: Option<&Head>, error: &std::io::Error, stamp: Option<Stamp>) -> Option<Noticed> {
+    let unwritten = head.and_then(|head| head.flag.clone()).filter(|(flag, _)| flag.is_unwritten());
+    match unwritten {
+        Some((flag, seen)) => Some(Noticed::Flagged(flag, seen)),
+        None => Flag::of_look(path, error).map(|flag| Noticed::Flagged(flag, stamp)),
     }
 }
 

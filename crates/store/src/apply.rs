@@ -256,14 +256,12 @@ impl Store {
                 }
                 Err(source) => source,
             };
-            let denied = source.kind() == std::io::ErrorKind::PermissionDenied;
-            if denied {
-                // Until it is brought to its newest state, what stands there is not to be taken for an edit.
+            // A folder or a link in the way is a matter of this one file, and so are its permissions: no other file has to wait for that.
+            let only_this = source.kind() == std::io::ErrorKind::PermissionDenied || self.tree.obstacle(path).is_some();
+            if only_this {
+                // Until it is brought to its newest state, what stands there, or that nothing does, is not to be taken for an edit.
                 pending.head.flag = Some((Flag::unwritten(&source), self.tree.stamp(path).ok().flatten()));
             }
-            // A folder or a link in the way is a matter of this one file, and so are its permissions: it is
-            // flagged when it is next looked at, and no other file has to wait for that.
-            let only_this = denied || self.tree.obstacle(path).is_some();
             let unfinished = StoreError::Unfinished { seq, path: path.to_string(), source };
             if !only_this {
                 return Err(unfinished);

@@ -93,6 +93,8 @@ pub struct Change {
     pub note: Option<Value>,
     /// Its maker makes it anew on the newest texts if it comes too late: then nobody misses what it said.
     pub revised: bool,
+    /// Journal `quipu.toml` with it, if it is not journalled as it stands.
+    pub with_rules: bool,
     pub ops: Vec<Op>,
     /// What Quipu itself writes in the same commit: derived files, a log.
     pub beside: Vec<Op>,
@@ -109,6 +111,7 @@ impl Change {
             ends: None,
             note: None,
             revised: false,
+            with_rules: false,
             ops: Vec::new(),
             beside: Vec::new(),
         }

@@ -85,6 +85,11 @@ impl StoreError {
         }
     }
 
+    /// Whether the index of heads cannot be opened at all, as where something else stands in its place.
+    pub fn is_closed_index(&self) -> bool {
+        matches!(self, StoreError::Heads(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen))
+    }
+
     pub fn refused(what: impl Into<String>, mend: impl Into<String>) -> StoreError {
         StoreError::Refused(Refused { what: what.into(), rule: None, mend: mend.into() })
     }

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::atomic::Ordering;
 
-use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, Listing, ProjectPath, first_line, merge_keyed};
+use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, Listing, MANIFEST, ProjectPath, first_line, merge_keyed};
 use smol_str::SmolStr;
 
 use crate::adopt::{Adopted, Noticed};
@@ -166,6 +167,9 @@ impl Store {
                 ops.push(record);
             }
         }
+        if change.with_rules {
+            self.note_rules(&mut look, &files, &mut adoptions, &mut touched);
+        }
         for (path, now) in files.iter().filter(|(_, now)| now.replaced && now.exists() && !change.force) {
             guard_loss(&contract, path, now.len_before, now.head.as_ref().map_or(0, |h| h.len))?;
         }
@@ -221,6 +225,26 @@ impl Store {
     }
 
     /// A file's newest state; an allowed outside edit becomes part of it.
+    /// The rules that a change is judged by are journalled with it, as they stand: else nobody could bring them back. They are read once
+    /// by each process, and looked at here until they are found as journalled.
+    fn note_rules(
+        &self,
+        look: &mut Look,
+        files: &Files,
+        adoptions: &mut Vec<(RecordOp, Adopted)>,
+        touched: &mut Vec<(ProjectPath, Version, Option<Stamp>)>,
+    ) {
+        let Ok(manifest) = ProjectPath::parse(MANIFEST) else { return };
+        if self.unruled || files.contains_key(&manifest) || self.rules_noted.load(Ordering::Relaxed) {
+            return;
+        }
+        let before = adoptions.len();
+        // Whatever is wrong with the file is told to those who ask for it.
+        let _ = self.look_at(look, &manifest, self.contract.class(&manifest), adoptions, touched);
+        adoptions.retain(|(op, _)| op.op != OpKind::Remove || op.path != MANIFEST);
+        self.rules_noted.store(adoptions.len() == before, Ordering::Relaxed);
+    }
+
     fn look_at(
         &self,
         look: &mut Look,
@@ -352,7 +376,7 @@ impl Store {
                 guard_continued(&contract.guards, &writing, &self.line_before(path, now, prepared)?)?;
             }
         }
-        now.replaced |= matches!(op, Op::Write { .. } | Op::Create { .. } | Op::Amend { .. });
+        now.replaced |= matches!(op, Op::Write { .. } | Op::Create { .. } | Op::Amend { .. } | Op::Merge { .. });
         if act == Act::RestoreHead && now.flagged.is_none() {
             return Ok(None); // it stands there as it should
         }

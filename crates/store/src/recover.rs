@@ -130,6 +130,8 @@ impl Store {
         did(format!("made the heads anew from {} {}", tail.seq, if tail.seq == 1 { "record" } else { "records" }));
         if lost {
             self.heal()?.into_iter().for_each(&mut did);
+            let taken = self.survey()?.adopted.len();
+            did(format!("journalled {taken} {} as they stand", if taken == 1 { "file" } else { "files" }));
         }
         for left in self.rescue_leftovers()? {
             did(match left.edit_of {

@@ -89,6 +89,8 @@ pub struct Store {
     pub(crate) surveyed: Mutex<Option<Surveyed>>,
     pub(crate) folder_names: FolderNames,
     read_only: bool,
+    /// `quipu.toml` is journalled as it stands.
+    pub(crate) rules_noted: AtomicBool,
     /// It was opened only to look, for the disk is full.
     pub(crate) looks: bool,
     /// The files are known to have been compared with the journal since the heads were made.
@@ -122,8 +124,8 @@ impl std::ops::Deref for HeadsGuard<'_> {
     }
 }
 
-/// Folders in `.quipu` whose files are written in their place.
-const WRITTEN_IN_PLACE: [&str; 4] = ["journal", "recall", "workers", "calls"];
+/// Folders in `.quipu` whose files are written in their place, or read as what they are.
+const TAKEN_AS_THEY_ARE: [&str; 7] = ["journal", "recall", "workers", "calls", "aside", "conflicts", "tokens"];
 
 /// Nothing goes through links: what Quipu writes for itself would be written to a file elsewhere, and no file of the project after it.
 fn refuse_links(quipu: &Path) -> Result<()> {
@@ -135,7 +137,7 @@ fn refuse_links(quipu: &Path) -> Result<()> {
     if quipu.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
         return refuse(quipu);
     }
-    let folders = WRITTEN_IN_PLACE.map(|name| quipu.join(name));
+    let folders = TAKEN_AS_THEY_ARE.map(|name| quipu.join(name));
     for folder in std::iter::once(quipu).chain(folders.iter().map(PathBuf::as_path)) {
         let Ok(entries) = std::fs::read_dir(folder) else { continue };
         for entry in entries.flatten() {
@@ -217,6 +219,7 @@ impl Store {
             surveyed: Mutex::new(None),
             folder_names,
             read_only,
+            rules_noted: AtomicBool::new(false),
             looks: options.looks.is_some(),
             redone: AtomicBool::new(false),
             asides_sought: AtomicBool::new(false),

@@ -192,12 +192,18 @@ impl Store {
         }
         let Ok(path) = ProjectPath::parse(text) else { return Ok(problems) };
         let mut off = |what: String, mend: String| problems.push(Problem { place: text.to_owned(), what, mend });
-        let found = match self.tree.read(&path) {
+        let read = match self.tree.read(&path) {
+            // A file below something that is no folder is not merely absent.
+            Ok(None) => self.tree.stamp(&path).map(|_| None),
+            other => other,
+        };
+        let found = match read {
             Ok(found) => found.map(|(bytes, _)| bytes),
             Err(error) => {
                 // A look at the place tells best what stands there.
                 let error = self.tree.stamp(&path).err().unwrap_or(error);
-                match Flag::of_look(&path, &error) {
+                let unwritten = told.and_then(|told| told.flag.clone()).map(|(flag, _)| flag).filter(Flag::is_unwritten);
+                match unwritten.or_else(|| Flag::of_look(&path, &error)) {
                     Some(flag) => off(flag.what.clone(), flag.mend(text, head.class, true)),
                     None => off(format!("cannot be read: {error}"), "look at the disk".into()),
                 }

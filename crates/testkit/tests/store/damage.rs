@@ -260,8 +260,10 @@ fn a_lost_journal_is_told_and_doctor_begins_anew() {
     std::fs::remove_dir_all(play.file(".quipu/journal")).unwrap();
     let store = play.open();
     assert!(store.judge(person().append(&Playground::path("meta/a.md"), "two\n")).is_err());
-    assert!(store.doctor().unwrap().iter().any(|m| m.what.contains("journal is gone")));
-    assert_eq!(store.survey().unwrap().adopted.len(), 2); // the contract itself is a file with a rule
+    let mended = store.doctor().unwrap();
+    assert!(mended.iter().any(|m| m.what.contains("journal is gone")), "{mended:?}");
+    assert!(mended.iter().any(|m| m.what == "journalled 2 files as they stand"), "{mended:?}"); // the contract itself is a file with a rule
+    assert_eq!(store.verify().unwrap().files, 2);
     append(&store, "meta/a.md", "two\n");
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
     assert_eq!(store.verify().unwrap().problems, []);
@@ -518,6 +520,10 @@ fn denied_process() {
     assert_eq!(flagged, [("drafts/ch01.md", mend("drafts/ch01.md")), ("meta/a.md", mend("meta/a.md"))]);
     assert_eq!(reader.read(&log).unwrap().unwrap().0, b"one\ntwo\n");
     assert_eq!(reader.read(&draft).unwrap().unwrap().0, b"second\n");
+    // That it cannot even be read for a while does not make one forget it.
+    set("drafts", 0o000);
+    assert_eq!(reader.survey().unwrap().flagged().count(), 2);
+    set("drafts", 0o555);
     set("meta/a.md", 0o000);
     assert_eq!(reader.survey().unwrap().flagged().count(), 2);
     assert_eq!(store().read(&Playground::path("state.json")).unwrap().unwrap().0, b"{}\n");
@@ -704,4 +710,70 @@ fn a_full_disk_keeps_nobody_from_reading() {
         assert_eq!(store.verify().unwrap().problems, []);
     }
     assert!(unfinished > 2, "{unfinished}");
+}
+
+/// A commit that meets a folder in its place is told, waits, and is written when the folder is gone.
+#[test]
+fn a_folder_in_the_place_of_a_file_makes_no_commit_an_edit() {
+    let play = Playground::local();
+    let store = play.open();
+    store.survey().unwrap();
+    let (draft, log) = (Playground::path("drafts/ch01.md"), Playground::path("meta/a.md"));
+    for (path, change) in [(&draft, person().write(&draft, "one\n", Expect::Any)), (&log, person().append(&log, "one\n"))] {
+        store.judge(change).unwrap().publish().unwrap();
+        std::fs::remove_file(play.file(path.as_str())).unwrap();
+        std::fs::create_dir(play.file(path.as_str())).unwrap();
+        std::fs::write(play.file(path.as_str()).join("in"), "x").unwrap();
+        let restored = store.restore(&Actor::Person, path, None, None);
+        assert!(matches!(&restored, Err(StoreError::Unfinished { .. })), "{restored:?}");
+        let flagged = |store: &quipu_store::Store| {
+            let survey = store.survey().unwrap();
+            assert_eq!(survey.adopted, []);
+            survey.flagged().map(|f| (f.path.clone(), f.mend())).collect::<Vec<_>>()
+        };
+        let waits = [(path.to_string(), "move away what stands there, then: quipu doctor".to_owned())];
+        assert_eq!(flagged(&store), waits);
+        std::fs::rename(play.file(path.as_str()), play.file("away")).unwrap();
+        assert_eq!(flagged(&store), waits);
+        let mended = store.doctor().unwrap();
+        assert!(mended.iter().any(|m| m.what.starts_with(&format!("wrote `{path}`"))), "{mended:?}");
+        assert_eq!(play.text(path.as_str()).unwrap(), "one\n");
+        assert_eq!(flagged(&store), []);
+        assert_eq!(store.verify().unwrap().problems, []);
+        std::fs::remove_dir_all(play.file("away")).unwrap();
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_a_folder_is_told_until_it_is_gone() {
+    let play = Playground::local();
+    let store = play.open();
+    for path in ["drafts/a.md", "drafts/b.md"] {
+        write(&store, path, "one\n");
+    }
+    std::fs::rename(play.file("drafts"), play.file("away")).unwrap();
+    std::fs::write(play.file("drafts"), "a file\n").unwrap();
+    let told = |problems: Vec<(String, String)>| {
+        assert_eq!(problems.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), ["drafts/a.md", "drafts/b.md"]);
+        assert!(problems.iter().all(|(_, what)| what.contains("lies below something that is no folder")), "{problems:?}");
+    };
+    for _ in 0..2 {
+        told(store.verify().unwrap().problems.into_iter().map(|p| (p.place, p.what)).collect());
+        told(store.survey().unwrap().flagged().map(|f| (f.path.clone(), f.flag.as_ref().unwrap().what.clone())).collect());
+    }
+    std::fs::remove_file(play.file("drafts")).unwrap();
+    std::fs::rename(play.file("away"), play.file("drafts")).unwrap();
+    assert_eq!(store.survey().unwrap().flagged().count(), 0);
+    assert_eq!(store.verify().unwrap().problems, []);
+}
+
+#[test]
+fn zero_bytes_are_no_new_file_either() {
+    let play = Playground::local();
+    let store = play.open();
+    std::fs::create_dir_all(play.file("drafts")).unwrap();
+    std::fs::write(play.file("drafts/new.md"), [0; 50]).unwrap();
+    let survey = store.survey().unwrap();
+    assert!(survey.adopted.iter().all(|a| a.path != "drafts/new.md"));
+    assert_eq!(survey.flagged().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["drafts/new.md"]);
 }

@@ -202,3 +202,19 @@ fn a_credential_in_a_name_is_refused() {
     let play = Playground::with_contract(&format!("{CONTRACT}\n[guards]\ncredentials_in = [\"notes/**\"]\n"));
     write(&play.open(), &name, "one\n", true).unwrap();
 }
+
+#[test]
+fn a_merge_that_empties_a_file_is_a_loss() {
+    let play = Playground::new();
+    let store = play.open();
+    let fields =
+        |value: &dyn Fn(usize) -> serde_json::Value| (0..40).map(|n| (format!("field{n}"), value(n))).collect::<serde_json::Map<_, _>>();
+    let merge = |value, force| {
+        let op = Op::Merge { path: Playground::path("state.json"), value: serde_json::Value::Object(value) };
+        store.judge(Change { force, ..Change::by(&Actor::Person).op(op) }).and_then(quipu_store::Judged::publish)
+    };
+    write(&store, "state.json", "{}\n", false).unwrap();
+    merge(fields(&|n| format!("a value of some length {n}").into()), false).unwrap();
+    refused(merge(fields(&|_| serde_json::Value::Null), false), "would shrink");
+    merge(fields(&|_| serde_json::Value::Null), true).unwrap();
+}

@@ -190,10 +190,22 @@ fn a_link_among_quipus_own_files_is_refused_and_not_followed() {
     let outside = tempfile::tempdir().unwrap();
     let precious = outside.path().join("precious");
     std::fs::write(&precious, "precious\n").unwrap();
-    std::fs::create_dir_all(play.file(".quipu/recall")).unwrap();
-    for place in
-        ["live", "stamps", "names", "append.lock", "heads.db", "journal/00000002.jsonl", "recall/complete", "recall/lock", "tokens"]
-    {
+    for folder in ["recall", "conflicts"] {
+        std::fs::create_dir_all(play.file(".quipu").join(folder)).unwrap();
+    }
+    for place in [
+        "live",
+        "stamps",
+        "names",
+        "append.lock",
+        "heads.db",
+        "journal/00000002.jsonl",
+        "recall/complete",
+        "recall/lock",
+        "tokens",
+        "aside/x",
+        "conflicts/x",
+    ] {
         let place = format!(".quipu/{place}");
         let aside = play.file(".quipu-aside");
         let was_there = std::fs::rename(play.file(&place), &aside).is_ok();
