@@ -18,12 +18,27 @@ struct Shape {
     least: usize,
 }
 
-const SHAPES: [Shape; 22] = [
+const SHAPES: [Shape; 37] = [
     Shape { what: "an AWS access key", prefix: "AKIA", also: "", least: 16 },
     Shape { what: "an AWS temporary key", prefix: "ASIA", also: "", least: 16 },
     Shape { what: "an Anthropic API key", prefix: "sk-ant-", also: "-_", least: 20 },
     Shape { what: "an OpenAI API key", prefix: "sk-proj-", also: "-_", least: 20 },
+    Shape { what: "an OpenRouter API key", prefix: "sk-or-v1-", also: "", least: 32 },
     Shape { what: "an API key", prefix: "sk-", also: "_", least: 24 },
+    Shape { what: "a Groq API key", prefix: "gsk_", also: "", least: 40 },
+    Shape { what: "an xAI API key", prefix: "xai-", also: "", least: 40 },
+    Shape { what: "a Perplexity API key", prefix: "pplx-", also: "", least: 40 },
+    Shape { what: "a Vault token", prefix: "hvs.", also: "-_", least: 24 },
+    Shape { what: "a DigitalOcean token", prefix: "dop_v1_", also: "", least: 40 },
+    Shape { what: "a Shopify token", prefix: "shpat_", also: "", least: 24 },
+    Shape { what: "a Grafana token", prefix: "glsa_", also: "_", least: 24 },
+    Shape { what: "a Linear API key", prefix: "lin_api_", also: "", least: 24 },
+    Shape { what: "a Replicate token", prefix: "r8_", also: "", least: 30 },
+    Shape { what: "a Google access token", prefix: "ya29.", also: "-_", least: 40 },
+    Shape { what: "an Atlassian token", prefix: "ATATT3", also: "-_=", least: 60 },
+    Shape { what: "an Alibaba Cloud key", prefix: "LTAI", also: "", least: 16 },
+    Shape { what: "a Docker token", prefix: "dckr_pat_", also: "-_", least: 20 },
+    Shape { what: "an age secret key", prefix: "AGE-SECRET-KEY-1", also: "", least: 40 },
     Shape { what: "a Stripe key", prefix: "sk_live_", also: "", least: 16 },
     Shape { what: "a Stripe key", prefix: "rk_live_", also: "", least: 16 },
     Shape { what: "a GitHub token", prefix: "ghp_", also: "", least: 30 },
@@ -57,7 +72,10 @@ pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
             Hint::Shape => shaped(text, at, end),
             Hint::Name(name) => private_key(text, at, end, name).or_else(|| {
                 let start = (at >= valued).then(|| value_behind(&text[..end], at + name.len(), name))??;
-                valued = start + key_run(&text[start..end]);
+                valued = start + value_run(&text[start..end]);
+                if is_digest(text, at, at + name.len(), start) {
+                    return None;
+                }
                 // A dot behind it ends the sentence.
                 let value = text[start..valued].trim_end_matches('.');
                 shaped(text, start, end).or_else(|| looks_random(value).then_some(("a secret", value)))
@@ -154,7 +172,11 @@ fn shaped(text: &str, at: usize, end: usize) -> Option<(&'static str, &str)> {
         let length = tail.bytes().take_while(|b| b.is_ascii_alphanumeric() || shape.also.as_bytes().contains(b)).count();
         let body = &tail[..length];
         // A placeholder such as `sk-xxxxxxxx…` repeats itself; a key does not.
-        let is_key = length >= shape.least && variety(body) >= 8 && (shape.prefix != "eyJ" || body.matches('.').count() == 2);
+        // The one that Amazon prints wherever it shows a key says that it is none.
+        let is_key = length >= shape.least
+            && variety(body) >= 8
+            && !(shape.prefix == "AKIA" && body.ends_with("EXAMPLE"))
+            && (shape.prefix != "eyJ" || body.matches('.').count() == 2);
         is_key.then(|| (shape.what, &text[at..at + shape.prefix.len() + length]))
     })
 }
@@ -170,7 +192,7 @@ fn private_key<'t>(text: &'t str, at: usize, end: usize, name: &str) -> Option<(
     Some(("a private key", text[start..end].trim()))
 }
 
-const SECRET_NAMES: [&str; 24] = [
+const SECRET_NAMES: [&str; 25] = [
     "api_key",
     "apikey",
     "api-key",
@@ -182,6 +204,7 @@ const SECRET_NAMES: [&str; 24] = [
     "secret",
     "password",
     "passwd",
+    "_pass",
     "passphrase",
     "pwd",
     "token",
@@ -212,7 +235,7 @@ const LONGEST_BETWEEN: usize = 40;
 fn value_behind(line: &str, from: usize, name: &str) -> Option<usize> {
     const SCHEMES: [&str; 4] = ["Basic ", "Bearer ", "Token ", "ApiKey "];
     let rest = &line[from..];
-    let is_between = |c: char| c.is_alphanumeric() || AROUND.contains(&c) || "_-)）/".contains(c);
+    let is_between = |c: char| c.is_alphanumeric() || AROUND.contains(&c) || "_-)）]/".contains(c);
     let near = &rest[..rest.floor_char_boundary(LONGEST_BETWEEN + 4)];
     let sign = near.find(|c: char| ASSIGNS.contains(&c) || !is_between(c)).unwrap_or(near.len());
     let between = &near[..sign.min(near.floor_char_boundary(LONGEST_BETWEEN))];
@@ -234,7 +257,10 @@ fn value_behind(line: &str, from: usize, name: &str) -> Option<usize> {
 fn looks_random(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
-    let pieces = || value.split(|c: char| !c.is_ascii_alphanumeric());
+    if value.starts_with('$') || value.contains("://") {
+        return false;
+    }
+    let pieces = || value.split(|c: char| !c.is_ascii_alphanumeric() && !PASSWORD_SIGNS.contains(&(c as u8)));
     let has_piece = |least: usize| pieces().any(|piece| piece.len() >= least && piece.bytes().any(|b| b.is_ascii_digit()));
     let (variety, turns) = (variety(value), turns(value));
     let is_short = value.len() >= SHORTEST && variety >= 8 && digits >= 2 && letters >= 3 && turns >= 5 && has_piece(10);
@@ -252,6 +278,7 @@ fn turns(text: &str) -> usize {
         b'a'..=b'z' => 1,
         b'A'..=b'Z' => 2,
         b'0'..=b'9' => 3,
+        b if PASSWORD_SIGNS.contains(b) => 4,
         _ => 0,
     };
     let kinds: Vec<u8> = text.as_bytes().iter().map(kind).collect();
@@ -278,9 +305,22 @@ fn secret_in_address(text: &str) -> Option<(&'static str, &str)> {
 /// What stands in every address, before whoever has one.
 const SCHEME_END: &str = "://";
 
-/// How far a text is made of what secrets are made of.
-fn key_run(text: &str) -> usize {
-    text.bytes().take_while(|b| is_key_byte(*b)).count()
+/// Whether what stands around a name says that the value is public: a hash of a secret, the address or the number of a token.
+fn is_digest(text: &str, at: usize, behind: usize, value: usize) -> bool {
+    const PUBLIC: [&str; 12] =
+        ["hash", "sha1", "sha2", "sha5", "md5", "digest", "checksum", "fingerprint", "address", " id", "哈希", "摘要"];
+    let near = text.floor_char_boundary(at.saturating_sub(24));
+    let before = text[near..at].rsplit('\n').next().unwrap_or_default();
+    let around = [before, &text[behind..value]].map(str::to_ascii_lowercase);
+    around.iter().any(|around| PUBLIC.iter().any(|word| around.contains(word)))
+}
+
+/// Signs that passwords have besides what keys are made of. Those that stand between a text and its password are none of them.
+const PASSWORD_SIGNS: &[u8] = b"!#$%^&~";
+
+/// How far the value of a name goes.
+fn value_run(text: &str) -> usize {
+    text.bytes().take_while(|b| is_key_byte(*b) || PASSWORD_SIGNS.contains(b)).count()
 }
 
 fn is_key_byte(byte: u8) -> bool {
@@ -382,6 +422,11 @@ mod tests {
             ["ok\nsecret: 550e8400-e29b-", "41d4-a716-446655440000"].concat(),
             ["好\n密码：q8Zk2LmQ", "8xWv5Rt7"].concat(),
             ["好\n测试服务器的密码（临时）是q8Zk2LmQ", "8xWv5Rt7"].concat(),
+            ["ok\npassword: Xk29fj&", "Qz1Lm4"].concat(),
+            ["ok\npassword: Tr0ub4dor&", "3xyz"].concat(),
+            ["ok\nSMTP_PASS=Xk29fjQz", "1Lm4"].concat(),
+            ["ok\nos.environ['API_TOKEN'] = 'FQs1DxBA9RelOx", "OPbbNcRV7vZgGEFW5j'"].concat(),
+            ["ok\nsk-or-v1-3f9c1b7a5e8d2046", "b1c3d5e7f9a0b2c4d6e8f0a1b3c5d7e9"].concat(),
             ["ok\nDATABASE_URL=postgres://app:q8Zk2LmQ", "8xWv@db.local:5432/app"].concat(),
             ["好\n数据库 redis://:q8Zk2LmQ", "8xWv@缓存/0。"].concat(),
         ] {
@@ -419,6 +464,14 @@ mod tests {
             "api_key: ${OPENAI_API_KEY_FOR_2026}, password = getpass.getpass()",
             "The token budget of a chapter is 12000, or 8192 for claude-3-5-sonnet-20241022.",
             "postgres://user:password@localhost:5432/db",
+            "token id: 550e8400-e29b-41d4-a716-446655440000",
+            "password hash: 5f4dcc3b5aa765d61d8327deb882cf99",
+            "密码哈希：5f4dcc3b5aa765d61d8327deb882cf99",
+            "sha256 of token: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            "Token address: 0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
+            "for example AKIAIOSFODNN7EXAMPLE",
+            "token endpoint: https://example.org/oauth2?client=abc123&grant=x9y8z7",
+            "password: Sunflower2024!",
             "https://user:${PASSWORD}@example.org and https://example.org/@me:2026a",
             "the password is on the note under the keyboard of room 12b",
             "密码是 2026 年改的，见第 12 章",
@@ -439,7 +492,7 @@ mod tests {
     fn every_hint_is_found_wherever_it_stands() {
         let find = |text: &str| find_hint(&text.as_bytes().to_ascii_lowercase()).map(|(_, at)| at);
         for word in HINTS {
-            let whole = HINTS.iter().all(|other| *other == word || !word.starts_with(other));
+            let whole = HINTS.iter().all(|other| *other == word || !word.to_lowercase().contains(&other.to_lowercase()));
             for (case, text) in [word.to_owned(), word.to_uppercase(), word.to_lowercase()].into_iter().enumerate() {
                 for before in 0..25 {
                     let text = format!("{}{text}", "xs".repeat(before));

@@ -9,11 +9,23 @@ use crate::guard::Finding;
 pub fn find_placeholder(text: &str) -> Option<Finding> {
     for (index, line) in text.lines().enumerate() {
         // Long lines are prose that mentions such words, not a placeholder.
-        if line.len() <= 160 && is_placeholder(line) {
+        if line.len() <= 160 && may_be_placeholder(line) && is_placeholder(line) {
             return Some(Finding { line: index + 1, what: format!("`{}` stands for text that is not there", line.trim()) });
         }
     }
     None
+}
+
+/// Whether a line begins as a stand-in can: most do not, and cost a glance.
+fn may_be_placeholder(line: &str) -> bool {
+    let Some(at) = line.find(|c: char| c.is_alphanumeric()) else { return false };
+    let (lead, bare) = line.split_at(at);
+    let begins = |word: &str| bare.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    lead.contains(['[', '(', '<', '（', '【', '［', '〔', '「', '/', '#', '.', '…'])
+        || begins("re")
+        || begins("the re")
+        || line.contains("...")
+        || !line.is_ascii() && (line.len() <= LONGEST_CHINESE * 6 || line.contains('…'))
 }
 
 fn is_placeholder(line: &str) -> bool {
@@ -28,74 +40,91 @@ fn is_placeholder(line: &str) -> bool {
         return false;
     }
     let start = line.trim_start_matches([' ', '\t', '-', '*', '>']);
+    let comment = start.starts_with("//") || start.starts_with('#') && !start.starts_with("##");
+    let inner = start.trim_start_matches([' ', '/', '#']);
     let dotted = line.contains("...") || line.contains('…');
-    let bracketed = dotted || start.starts_with(['[', '(', '<', '（', '【', '［', '〔', '「']);
+    let bracketed = dotted || inner.starts_with(['[', '(', '<', '（', '【', '［', '〔', '「']);
     // Why it was left out says nothing about what was.
     let bare = REASONS.iter().find_map(|why| bare.strip_suffix(why)).unwrap_or(&bare);
-    let is_left = |text: &str| dotted && text.split(' ').count() <= 4 && MEANT.iter().any(|m| text.starts_with(m)) && only_means_text(text);
-    is_english(bare, bracketed, bracketed || start.starts_with(['/', '#']))
-        || is_left(bare)
-        || (!bare.is_ascii() && is_chinese(bare, bracketed))
+    let sort = if bracketed {
+        Sort::Bracketed
+    } else if comment {
+        Sort::Comment
+    } else {
+        Sort::Prose
+    };
+    is_english(bare, sort, dotted) || (!bare.is_ascii() && is_chinese(&simplified(bare), bracketed))
+}
+
+/// What a line looks like: the more it does like a note, the less it need say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    /// In brackets, or with an ellipsis.
+    Bracketed,
+    Comment,
+    Prose,
 }
 
 const REASONS: [&str; 5] = [" for brevity", " for space", " for length", " to save space", " for now"];
-/// What begins a stand-in that says only which text is meant, beside an ellipsis.
-const MEANT: [&str; 5] = ["previous ", "original ", "remaining ", "existing ", "other "];
 
 /// What became of the text that is meant.
-const STATES: [&str; 15] = [
+const STATES: [&str; 22] = [
     "unchanged",
+    "unmodified",
+    "unaltered",
     "remains the same",
     "remain the same",
     "stays the same",
+    "stay the same",
+    "same as before",
     "as before",
+    "as in the previous version",
+    "as in the original",
+    "identical",
+    "continues",
     "omitted",
     "goes here",
-    "same as before",
-    "unmodified",
     "truncated",
     "abridged",
     "snipped",
     "elided",
     "left out",
     "not shown",
+    "no changes",
 ];
 
-fn is_english(bare: &str, bracketed: bool, elided: bool) -> bool {
-    const SUBJECTS: [&str; 12] = [
-        "the rest",
-        "rest",
-        "remaining",
-        "the remaining",
-        "remainder",
-        "existing",
-        "previous",
-        "everything else",
-        "other sections",
-        "all other",
-        "unchanged",
-        "same",
-    ];
+fn is_english(bare: &str, sort: Sort, dotted: bool) -> bool {
+    /// In brackets these are said of nothing but a text.
+    const ALONE: [&str; 9] =
+        ["truncated", "omitted", "snip", "snipped", "elided", "abridged", "unchanged", "same as before", "same as above"];
+    /// What can hardly mean anything but text, so that it needs no brackets.
+    const REST: [&str; 5] = ["rest ", "the rest ", "remaining ", "the remaining ", "remainder "];
+    /// What a comment or a note in brackets means by it.
+    const OTHER: [&str; 8] = ["existing ", "previous ", "original ", "other ", "all other ", "the other ", "everything else ", "keep "];
     let words = bare.split(' ').count();
-    if words <= 10 && SUBJECTS.iter().any(|s| bare.starts_with(s)) && STATES.iter().any(|s| bare.ends_with(s)) {
-        // "Same as before" alone is a sentence; with an ellipsis or a bracket it is a stand-in.
-        return elided || bare.starts_with("rest") || bare.starts_with("the rest") || bare.starts_with("remain");
-    }
-    // A heading may well be about what exists, or the rest of something.
-    let begins = ["existing ", "rest of ", "the rest of "].iter().any(|words| bare.starts_with(words));
-    if begins && elided && words <= 6 && (bracketed || only_means_text(bare)) {
+    let begins = |those: &[&str]| those.iter().any(|those| bare.starts_with(those));
+    if sort == Sort::Bracketed && ALONE.contains(&bare) {
         return true;
     }
-    // Alone in brackets these are said of nothing but a text.
-    if bracketed && ["truncated", "omitted", "snip", "snipped", "elided", "abridged"].contains(&bare) {
-        return true;
+    let means = |state: &&str| bare.strip_suffix(*state).is_some_and(only_means_text);
+    if words <= 11 && STATES.iter().any(|state| means(&state)) {
+        return sort == Sort::Bracketed || begins(&REST) || sort == Sort::Comment && begins(&OTHER);
     }
-    bracketed && words <= 8 && STATES.iter().any(|state| bare.strip_suffix(state).is_some_and(only_means_text))
+    // What says only which text is meant. A heading may well be about what exists, and a link about the chapter before.
+    let generic =
+        ["content", "contents", "text", "code", "body", "implementation"].iter().any(|noun| bare.split(' ').any(|word| word == *noun));
+    let whole = bare.starts_with("rest of ") || bare.starts_with("the rest of ");
+    match sort {
+        Sort::Prose => false,
+        _ if words > 6 || !only_means_text(bare) => false,
+        Sort::Comment => whole || bare.starts_with("existing "),
+        Sort::Bracketed => whole || begins(&OTHER) && (dotted || generic) || begins(&REST) && dotted,
+    }
 }
 
 /// Whether words say nothing but which text is meant: "the other sections are", "content".
 fn only_means_text(words: &str) -> bool {
-    const TEXTS: [&str; 20] = [
+    const TEXTS: [&str; 36] = [
         "content",
         "contents",
         "text",
@@ -116,8 +145,24 @@ fn only_means_text(words: &str) -> bool {
         "details",
         "rest",
         "remainder",
+        "implementation",
+        "function",
+        "functions",
+        "method",
+        "methods",
+        "class",
+        "page",
+        "pages",
+        "list",
+        "table",
+        "rows",
+        "entries",
+        "items",
+        "everything",
+        "else",
+        "script",
     ];
-    const AROUND: [&str; 24] = [
+    const AROUND: [&str; 31] = [
         "the",
         "of",
         "this",
@@ -142,14 +187,45 @@ fn only_means_text(words: &str) -> bool {
         "remain",
         "and",
         "to",
+        "here",
+        "keep",
+        "stays",
+        "stay",
+        "continues",
+        "has",
+        "have",
     ];
     let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
-    let mut words = words.split_whitespace().peekable();
     let mut meant = false;
-    words.all(|word| {
+    words.split_whitespace().all(|word| {
         meant |= TEXTS.contains(&word);
         TEXTS.contains(&word) || AROUND.contains(&word) || is_number(word)
     }) && meant
+}
+
+/// The letters of stand-ins in their simplified form.
+fn simplified(text: &str) -> String {
+    const PAIRS: [(char, char); 18] = [
+        ('餘', '余'),
+        ('變', '变'),
+        ('內', '内'),
+        ('節', '节'),
+        ('與', '与'),
+        ('維', '维'),
+        ('後', '后'),
+        ('續', '续'),
+        ('無', '无'),
+        ('動', '动'),
+        ('舊', '旧'),
+        ('樣', '样'),
+        ('斷', '断'),
+        ('間', '间'),
+        ('碼', '码'),
+        ('處', '处'),
+        ('沒', '没'),
+        ('這', '这'),
+    ];
+    text.chars().map(|c| PAIRS.iter().find(|(traditional, _)| *traditional == c).map_or(c, |(_, simple)| *simple)).collect()
 }
 
 /// The longest line that is taken for a Chinese stand-in, in characters.
@@ -161,15 +237,34 @@ fn is_chinese(bare: &str, bracketed: bool) -> bool {
     /// What is left over, and can hardly mean anything but text.
     const REST: [&str; 9] = ["其余", "其他", "其它", "剩余", "剩下", "余下", "以下", "后文", "此处"];
     /// In brackets they need not say what they mean.
-    const ALONE: [&str; 10] =
-        ["保持原样", "保持不变", "维持原样", "维持不变", "原样保留", "已省略", "已截断", "以下省略", "中间省略", "后续省略"];
+    const ALONE: [&str; 18] = [
+        "保持原样",
+        "保持不变",
+        "维持原样",
+        "维持不变",
+        "原样保留",
+        "已省略",
+        "已截断",
+        "以下省略",
+        "中间省略",
+        "后续省略",
+        "略",
+        "下略",
+        "上略",
+        "中略",
+        "后略",
+        "同上",
+        "同前",
+        "此处略",
+    ];
+    const KEPT: [&str; 4] = ["内容保留", "原文保留", "正文保留", "其余保留"];
     /// What prose speaks of as well.
     const TEXTS: [&str; 13] = ["前文", "上文", "下文", "以上", "原文", "正文", "全文", "内容", "章节", "段落", "部分", "前面", "后面"];
     if bare.chars().count() > LONGEST_CHINESE + bare.matches(' ').count() {
         return false;
     }
     let text = bare.replace(' ', "");
-    if bracketed && ALONE.contains(&text.as_str()) {
+    if bracketed && (ALONE.contains(&text.as_str()) || KEPT.iter().any(|kept| text.ends_with(kept))) {
         return true;
     }
     let says = |subject: &&str, is_rest: bool| {
@@ -182,19 +277,46 @@ fn is_chinese(bare: &str, bracketed: bool) -> bool {
 
 /// Whether the rest of a line says that the text which is meant is as it was, or left out.
 fn is_left(rest: &str, is_meant: bool, bracketed: bool) -> bool {
-    const BETWEEN: [&str; 20] = [
-        "的", "部分", "内容", "章节", "段落", "文字", "文本", "正文", "代码", "各章", "各节", "所有", "全部", "均", "都", "仍", "保持",
-        "维持", "与", "原文",
+    const BETWEEN: [&str; 25] = [
+        "的",
+        "部分",
+        "内容",
+        "章节",
+        "段落",
+        "文字",
+        "文本",
+        "正文",
+        "代码",
+        "各章",
+        "各节",
+        "所有",
+        "全部",
+        "均",
+        "都",
+        "仍",
+        "保持",
+        "维持",
+        "与",
+        "原文",
+        "之前",
+        "以前",
+        "先前",
+        "上一版",
+        "原来",
     ];
     const AS_IT_WAS: [&str; 8] = ["不变", "未变", "没有变化", "未改动", "不作修改", "不做修改", "无变化", "未修改"];
     const LEFT_OUT: [&str; 2] = ["省略", "略去"];
     /// Said in prose as well.
-    const IN_BRACKETS: [&str; 8] = ["略", "从略", "照旧", "同前", "如前", "一致", "相同", "原样"];
+    const IN_BRACKETS: [&str; 11] = ["略", "从略", "照旧", "同前", "如前", "一致", "相同", "原样", "同原文", "同之前", "不动"];
     let mut rest = rest;
     while let Some(behind) = BETWEEN.iter().find_map(|word| rest.strip_prefix(word)) {
         rest = behind;
     }
-    let left_out = |word: &&str| rest.strip_prefix(*word).is_some_and(|behind| behind.chars().count() <= LONGEST_BESIDE);
+    // An ellipsis (省略号) is a sign, and there are ways to leave a word out.
+    let left_out = |word: &&str| {
+        rest.strip_prefix(*word)
+            .is_some_and(|behind| behind.chars().count() <= LONGEST_BESIDE && !behind.starts_with(['号', '写', '词', '法', '主']))
+    };
     rest == "同上" || is_meant && (AS_IT_WAS.contains(&rest) || LEFT_OUT.iter().any(left_out)) || bracketed && IN_BRACKETS.contains(&rest)
 }
 
@@ -232,6 +354,18 @@ mod tests {
             "一\n\n[保持原样]",
             "一\n\n【……已省略……】",
             "一\n\n（第二章的正文保持原样）",
+            "a\n\n// rest of implementation",
+            "a\n\n[keep existing content]",
+            "a\n\n[previous content here]",
+            "a\n\n# (other functions remain unchanged)",
+            "a\n\n[Sections 3-7 remain identical]",
+            "a\n\n[The rest of the document continues as in the previous version]",
+            "一\n\n（略）",
+            "一\n\n（以下同原文）",
+            "一\n\n[以下内容与之前相同]",
+            "一\n\n（原有内容保留）",
+            "一\n\n［其餘不變］",
+            "一\n\n（其餘部分保持不變）",
         ] {
             assert_eq!(find_placeholder(text).map(|f| f.line), Some(3), "{text}");
         }
@@ -263,6 +397,15 @@ mod tests {
             "The previous chapter...",
             "## Existing implementations",
             "## The rest of the crew",
+            "Resting heart rate unchanged",
+            "Restaurant menu: unchanged",
+            "Remaining crew: unchanged",
+            "## Existing code",
+            "\"The rest,\" he said, \"unchanged.\"",
+            "    # unchanged",
+            "此处省略号表示停顿。",
+            "以下省略写法：a.b",
+            "（部分保留）",
             "[Previous chapter]",
             "... and the previous day",
             "The list was truncated.",
