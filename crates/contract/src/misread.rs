@@ -12,52 +12,77 @@ use crate::press::{Misread, press_table};
 /// Nobody mends more at once.
 const MOST: usize = 50;
 
-/// What of a text cannot be read as a `T`, in the order it was found. Empty if all of it can.
-pub(crate) fn misreads<T: DeserializeOwned>(text: &str) -> Vec<Misread> {
+/// What of a text cannot be read, in the order it was found, and what the rest says.
+pub(crate) struct Reading<T> {
+    pub misreads: Vec<Misread>,
+    /// None if what was left out may be what the rest rests on: then it would be full of faults that are none.
+    pub rest: Option<T>,
+}
+
+/// Reads what can be read of a text.
+pub(crate) fn read_all<T: DeserializeOwned>(text: &str) -> Reading<T> {
     let mut table = match DeTable::parse(text) {
         Ok(table) => table,
-        Err(error) => return vec![Misread { message: error.message().to_owned(), span: error.span() }],
+        Err(error) => return Reading { misreads: vec![Misread { message: error.message().to_owned(), span: error.span() }], rest: None },
     };
-    let mut found: Vec<Misread> = Vec::new();
+    let mut misreads: Vec<Misread> = Vec::new();
     let mut left_out: Vec<String> = Vec::new();
-    while found.len() < MOST {
+    let mut rests_on_nothing = true;
+    while misreads.len() < MOST {
         let mut row = Vec::new();
         let span = table.span();
-        let Err(mut misread) = press_table(table.get_ref(), span, &mut row).and_then(|()| crate::pressed::read::<T>(&row)) else { break };
+        let mut misread = match press_table(table.get_ref(), span, &mut row).and_then(|()| crate::pressed::read::<T>(&row)) {
+            Ok(rest) => return Reading { misreads, rest: rests_on_nothing.then_some(rest) },
+            Err(misread) => misread,
+        };
         misread.message = in_plain_words(&misread.message);
         let place = misread.span.clone();
         // What is missing because it was left out is there.
         if !left_out.iter().any(|key| misread.message == format!("missing field `{key}`")) {
-            found.push(misread);
+            misreads.push(misread);
         }
         // What is wrong with the file as a whole hides the rest.
-        let Some(left) = place.and_then(|place| leave_out(table.get_mut(), &place)) else { break };
-        left_out.push(left);
+        let mut path = Vec::new();
+        let Some(whole) = place.and_then(|place| leave_out(table.get_mut(), &place, &mut path)) else { break };
+        rests_on_nothing &= !whole && !path.first().is_some_and(|top| NAMING.contains(&top.as_str()));
+        left_out.extend(path.pop());
     }
-    found
+    Reading { misreads, rest: None }
 }
 
-/// Leaves out the innermost key or value at a place, and tells its key: the first of several tables of one name begins where all of them
-/// do. None if there is nothing.
-fn leave_out(table: &mut DeTable<'_>, place: &Range<usize>) -> Option<String> {
-    if let Some(left) = table.iter_mut().find_map(|(_, value)| leave_out_of(value, place)) {
-        return Some(left);
+/// Tables whose keys are names that others use.
+const NAMING: [&str; 4] = ["vars", "units", "profiles", "include"];
+
+/// Leaves out the innermost key or value at a place, tells the keys that lead there, and whether it was more than a plain value: the
+/// first of several tables of one name begins where all of them do. None if there is nothing.
+fn leave_out(table: &mut DeTable<'_>, place: &Range<usize>, path: &mut Vec<String>) -> Option<bool> {
+    for (key, value) in table.iter_mut() {
+        path.push(key.get_ref().to_string());
+        if let Some(whole) = leave_out_of(value, place, path) {
+            return Some(whole);
+        }
+        path.pop();
     }
     let at_place = table.iter().find(|(key, value)| key.span() == *place || value.span() == *place).map(|(key, _)| key.clone())?;
-    table.remove(&at_place).map(|_| at_place.get_ref().to_string())
+    path.push(at_place.get_ref().to_string());
+    // A key that nobody knows names nothing, whatever it holds.
+    let is_unknown = at_place.span() == *place;
+    table.remove(&at_place).map(|value| !is_unknown && matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_)))
 }
 
-fn leave_out_of(value: &mut Spanned<DeValue<'_>>, place: &Range<usize>) -> Option<String> {
+fn leave_out_of(value: &mut Spanned<DeValue<'_>>, place: &Range<usize>, path: &mut Vec<String>) -> Option<bool> {
     match value.get_mut() {
-        DeValue::Table(table) => leave_out(table, place),
+        DeValue::Table(table) => leave_out(table, place, path),
         DeValue::Array(values) => {
-            if let Some(left) = values.iter_mut().find_map(|value| leave_out_of(value, place)) {
-                return Some(left);
+            for value in values.iter_mut() {
+                if let Some(whole) = leave_out_of(value, place, path) {
+                    return Some(whole);
+                }
             }
             let before = values.len();
             let kept: DeArray<'_> = values.iter().filter(|value| value.span() != *place).cloned().collect();
             *values = kept;
-            (values.len() != before).then(String::new)
+            (values.len() != before).then_some(true)
         }
         _ => None,
     }
@@ -89,7 +114,8 @@ mod tests {
         let text = "quipu = 1\nprofiles = \"relay\"\n\n[[files]]\npth = \"a.md\"\n\n[[files]]\npath = \"b.md\"\nmarker = 3\ncreate = \"yes\"\n\n\
             [roles.x]\ntitle = 1\nfoo = 1\n\n[roles.y]\nduty = []\n\n[guards]\nshrink_below = \"x\"\ncredentials = 1\n\n[other]\n";
         let line = |span: &Option<Range<usize>>| text[..span.clone().unwrap().start].matches('\n').count() + 1;
-        let mut found: Vec<(usize, String)> = misreads::<Manifest>(text).iter().map(|m| (line(&m.span), m.message.clone())).collect();
+        let mut found: Vec<(usize, String)> =
+            read_all::<Manifest>(text).misreads.iter().map(|m| (line(&m.span), m.message.clone())).collect();
         found.sort();
         let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [2, 4, 5, 7, 9, 10, 13, 14, 17, 20, 21, 23], "{found:#?}");
@@ -99,10 +125,24 @@ mod tests {
     }
 
     #[test]
+    fn what_others_rest_on_hides_the_rest() {
+        for (text, is_read) in [
+            ("quipu = 1\nlanguage = \"fr\"\n", true),
+            ("quipu = 1\nother = [1]\n[guards]\nshrink_below = \"x\"\n", true),
+            ("quipu = 1\n[vars]\nname = 3\n", false),
+            ("quipu = 1\n[[files]]\npth = \"a.md\"\n", false),
+            ("quipu = 1\nprofiles = 3\n", false),
+        ] {
+            let reading = read_all::<Manifest>(text);
+            assert!(!reading.misreads.is_empty() && reading.rest.is_some() == is_read, "{text}: {:?}", reading.misreads);
+        }
+    }
+
+    #[test]
     fn a_sound_file_has_none() {
-        assert_eq!(misreads::<Manifest>("quipu = 1\nprofiles = [\"relay\"]\n[guards]\nshrink_below = 0\n"), []);
+        assert_eq!(read_all::<Manifest>("quipu = 1\nprofiles = [\"relay\"]\n[guards]\nshrink_below = 0\n").misreads, []);
         for share in ["0.2", "1", "0.0"] {
-            assert_eq!(misreads::<Manifest>(&format!("quipu = 1\n[guards]\nshrink_below = {share}\n")), []);
+            assert_eq!(read_all::<Manifest>(&format!("quipu = 1\n[guards]\nshrink_below = {share}\n")).misreads, []);
         }
     }
 }

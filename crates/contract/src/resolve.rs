@@ -19,7 +19,7 @@ use crate::guard::{Fraction, GuardRules};
 use crate::ignore::folder_or_file;
 use crate::language::Said;
 use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, ShapeTable, UnitTable};
-use crate::misread::misreads;
+use crate::misread::{Reading, read_all};
 use crate::naming::NamesNothing;
 use crate::order::{check_steps, check_units};
 use crate::path::{BadPath, ProjectPath};
@@ -67,16 +67,23 @@ pub fn resolve_contract(manifest: &Source, load: &dyn Fn(&str, &str) -> Result<S
         resolver.fault(manifest, parsed.quipu.span(), format!("format {} is not known", parsed.quipu.get_ref()), "quipu = 1".into());
     }
     let mut loaded = Vec::new();
+    let found_before = resolver.found.len();
     for name in &parsed.profiles {
         if loaded.iter().any(|p: &Loaded| p.name == *name.get_ref()) {
             continue;
         }
         match resolver.load_profile(name.get_ref(), load) {
             Ok(profile) => loaded.push(profile),
-            Err(what) => resolver.fault(manifest, name.span(), what, "quipu profile list".into()),
+            Err(what) => {
+                let folder = name.get_ref().trim_start_matches("./").trim_end_matches('/').to_owned();
+                let restore = format!("quipu restore {folder}/profile.toml     (if it was there); or quipu profile list");
+                let mend = if name.get_ref().contains('/') { restore } else { "quipu profile list".into() };
+                resolver.fault(manifest, name.span(), what, mend);
+            }
         }
     }
-    if !resolver.found.is_empty() {
+    // Without its profiles everything that rests on them would be a fault.
+    if resolver.found.len() > found_before {
         return Err(resolver.faults());
     }
     let contract = resolver.join(manifest, parsed, loaded);
@@ -111,13 +118,13 @@ impl Resolver {
         match source.parse() {
             Ok(parsed) => Some(parsed),
             Err(first) => {
-                let found = misreads::<T>(&source.text);
-                for error in if found.is_empty() { vec![first] } else { found } {
+                let Reading { misreads, rest } = read_all::<T>(&source.text);
+                for error in if misreads.is_empty() { vec![first] } else { misreads } {
                     let span = error.span.unwrap_or(0..0);
                     // serde says "expected one of …" itself; that is the list of allowed values.
                     self.fault(source, span, error.message, "quipu contract schema     (every key and value that is allowed)".into());
                 }
-                None
+                rest
             }
         }
     }
@@ -218,7 +225,10 @@ impl Resolver {
                             what: format!("role `{name}` is declared twice, by `{}` and by `{}`", earlier.profile, profile.name),
                             place: earlier.place.clone(),
                             other: Some(role.place.clone()),
-                            mend: format!("quipu profile eject {}     (then rename one of them)", profile.name),
+                            mend: format!(
+                                "quipu profile eject {0}     (rename the role there, and take \"./profiles/{0}\" in place of \"{0}\")",
+                                profile.name
+                            ),
                         });
                     }
                     contract.roles.insert(name.clone(), role);
@@ -465,7 +475,10 @@ impl Resolver {
                     ),
                     place: a.place.clone(),
                     other: Some(b.place.clone()),
-                    mend: format!("decide in quipu.toml: [[files]] path = \"{}\" class = \"…\"", b.path),
+                    mend: format!(
+                        "decide in quipu.toml: [[files]] path = \"{}\" class = \"…\"     (without one: write it, with both profiles; then quipu start)",
+                        b.path
+                    ),
                 });
             }
         }

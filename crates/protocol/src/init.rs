@@ -99,6 +99,10 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
         }
     }
     let io = |what: String| move |source| InitError::Io { what, source };
+    let mut layout = layout.clone();
+    let mut named = std::collections::BTreeSet::new();
+    layout.profiles.retain(|name| named.insert(name.clone()));
+    let layout = &layout;
     let text = render_manifest(layout, root);
     // The contract is resolved before anything is written: a faulty one leaves no trace.
     let library = Library::of(root);

@@ -83,14 +83,12 @@ pub fn read_manifest(root: &Path) -> Result<Vec<u8>, ProjectError> {
         Ok(None) => Err(ProjectError::NotFound(root.to_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
             let place = Place { file: MANIFEST.to_owned(), line: 1 };
-            let mend = "put the file itself there, or: quipu restore quipu.toml".into();
-            Err(Faults(vec![Fault {
-                place,
-                what: "`quipu.toml` is a link or no file at all: it is not followed".into(),
-                other: None,
-                mend,
-            }])
-            .into())
+            let is_link = root.join(MANIFEST).is_symlink();
+            let (what, mend) = match is_link {
+                true => ("is a symbolic link: it is not followed", "put the file itself there, or: quipu restore quipu.toml"),
+                false => ("is no file", "move it away, then: quipu restore quipu.toml"),
+            };
+            Err(Faults(vec![Fault { place, what: format!("`{MANIFEST}` {what}"), other: None, mend: mend.into() }]).into())
         }
         Err(source) => Err(ProjectError::Unreadable { path: root.join(MANIFEST), source }),
     }

@@ -192,7 +192,7 @@ impl From<ProjectError> for Failure {
         let what = error.to_string();
         match error {
             ProjectError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu init --profile NAME     (quipu profile list)"),
-            ProjectError::Removed(_) => Failure::new(exit::NOT_FOUND, what, "quipu restore quipu.toml"),
+            ProjectError::Removed(_) => Failure::new(exit::NOT_FOUND, what, "quipu restore quipu.toml     (a person may)"),
             ProjectError::Unreadable { .. } => Failure::new(exit::IO, what, ""),
             ProjectError::Faulty(faults) => {
                 Failure { faults: Some(Box::new(faults)), ..Failure::new(exit::USAGE, "the contract is faulty", "") }

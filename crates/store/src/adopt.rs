@@ -94,7 +94,11 @@ impl Flag {
         if !has_history {
             return format!("mend `{path}` by hand: there is no version of it to bring back");
         }
-        let keep = if class == Class::Sealed { format!("; or keep it: quipu amend {path} --why \"…\"") } else { String::new() };
+        let keep = if class == Class::Sealed && !self.what.starts_with("was removed") {
+            format!("; or keep it: quipu amend {path} --why \"…\"")
+        } else {
+            String::new()
+        };
         format!("quipu diff {path}; then quipu restore {path}{keep}")
     }
 }

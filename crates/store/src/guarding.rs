@@ -65,7 +65,11 @@ pub(crate) fn may_hold_credentials(rules: &GuardRules, path: &ProjectPath) -> bo
 
 fn refused_credential(path: &ProjectPath, rule: Option<&FileRule>, found: &Finding) -> StoreError {
     let what = format!("`{path}`, line {} of the new text {}: memory is no place for it", found.line, found.what);
-    refused_by(what, rule, "remove it; or allow it in quipu.toml: [guards] credentials_in = [\"PATH\"]".into())
+    refused_by(
+        what,
+        rule,
+        format!("remove it; or allow it in quipu.toml: [guards] credentials_in = [\"{path}\"], or credentials = [\"the text itself\"]"),
+    )
 }
 
 /// A credential that the line before a text begins and the text goes on with.
@@ -96,7 +100,7 @@ pub(crate) fn guard_words(rules: &GuardRules, words: &str, are: &str, flag: &str
     match find_credentials(rules, words) {
         Some(found) => Err(StoreError::refused(
             format!("the {are}, line {}, {}: the journal is no place for it", found.line, found.what),
-            format!("the same command with another {flag}"),
+            format!("the same command with other words ({flag})"),
         )),
         None => Ok(()),
     }

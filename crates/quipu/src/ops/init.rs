@@ -40,6 +40,9 @@ impl Operate for Init {
             let Some((name, value)) = pair.split_once('=') else {
                 return Err(Failure::usage(format!("`--var {pair}` has no value"), "--var NAME=VALUE"));
             };
+            if name.trim().is_empty() {
+                return Err(Failure::usage(format!("`--var {pair}` has no name"), "--var NAME=VALUE"));
+            }
             vars.insert(name.trim().to_owned(), value.to_owned());
         }
         let root = match &self.dir {

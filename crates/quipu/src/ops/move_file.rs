@@ -42,7 +42,9 @@ impl From<MoveError> for Failure {
         let what = error.to_string();
         match error {
             MoveError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu status --files"),
-            MoveError::Exists(path) => Failure::new(exit::REFUSED, what, format!("quipu remove {path}; or another name")),
+            MoveError::Exists(path) => {
+                Failure::new(exit::REFUSED, what, format!("another name; or, if its class allows it: quipu remove {path}"))
+            }
             MoveError::Fixed { .. } => Failure::new(exit::REFUSED, what, "quipu move OLD NEW --leave     (those links will be broken)"),
             MoveError::Read(error) => error.into(),
             MoveError::Store(error) => error.into(),

@@ -1,6 +1,6 @@
 use clap::Args;
 use quipu_contract::{Language, Privilege};
-use quipu_protocol::{Library, Project, eject_profile};
+use quipu_protocol::{Library, Project, ProjectError, eject_profile};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
@@ -69,7 +69,11 @@ impl Operate for ProfileEject {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;
-        let root = Project::find_root(&session.folder)?;
+        // Before there is a project, for whoever is to begin one with it.
+        let root = match Project::find_root(&session.folder) {
+            Err(ProjectError::NotFound(folder)) => folder,
+            found => found?,
+        };
         let ejected = eject_profile(&root, &self.name)?;
         let text = ejected.files.iter().map(|f| format!("{f}\n")).collect::<String>();
         Ok(Answer::new(json!(ejected), text)

@@ -1,9 +1,10 @@
 use clap::Args;
+use quipu_contract::{Class, MANIFEST};
 use quipu_protocol::{ReadError, is_of_faulty_rules};
-use quipu_store::{At, Change};
+use quipu_store::{At, Change, StoreError};
 
 use super::receipt;
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -37,10 +38,17 @@ impl Operate for Restore {
         };
         let mut change = Change::by(&session.actor);
         (change.why, change.lease) = (self.why, session.lease.clone());
-        let change = project.store.restoring(change, &path, at.as_ref())?;
+        let change = match project.store.restoring(change, &path, at.as_ref()) {
+            Err(StoreError::NotFound { what, .. }) if path.as_str() == MANIFEST && project.store.is_unruled() => {
+                return Err(Failure::new(exit::NOT_FOUND, what, "write it anew, or: quipu init --profile NAME --force"));
+            }
+            other => other?,
+        };
         let done = project.judge(change)?.publish()?;
         let answer = receipt::answer(&done);
-        let is_newest = done.unchanged && self.at.is_none();
+        // Only where there is an older one that may come back.
+        let may_go_back = matches!(project.contract.class(&path), Class::Overwrite | Class::State | Class::Free);
+        let is_newest = done.unchanged && self.at.is_none() && may_go_back && project.store.events(&path)?.len() > 1;
         Ok(if is_newest {
             answer.say(format!("it stands there as it was last written; quipu restore {path} --at ~1 brings the version before it back"))
         } else {
