@@ -107,7 +107,7 @@ fn is_english(bare: &str, sort: Sort, dotted: bool) -> bool {
         return true;
     }
     let means = |state: &&str| bare.strip_suffix(*state).is_some_and(only_means_text);
-    if words <= 11 && STATES.iter().any(|state| means(&state)) {
+    if words <= 11 && STATES.iter().any(means) {
         return sort == Sort::Bracketed || begins(&REST) || sort == Sort::Comment && begins(&OTHER);
     }
     // What says only which text is meant. A heading may well be about what exists, and a link about the chapter before.
