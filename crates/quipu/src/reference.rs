@@ -19,7 +19,7 @@ command is called in. An error says what, where, which rule, and the command tha
 
 ```text
 error: `meta/glossary.md` is append-only: existing bytes never change
-  rule  profiles/book/profile.toml:131  path = \"meta/glossary.md\" class = \"append\"
+  rule  profiles/book/profile.toml:135  path = \"meta/glossary.md\" class = \"append\"
   do    quipu append meta/glossary.md --text \"…\"     (a correction supersedes, it does not edit)
 ```
 ";
