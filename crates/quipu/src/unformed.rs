@@ -10,7 +10,7 @@ impl From<KeyedError> for Failure {
     fn from(error: KeyedError) -> Failure {
         let what = error.to_string();
         match error {
-            KeyedError::NoSection { .. } => Failure::new(exit::NOT_FOUND, what, "--section with one of these"),
+            KeyedError::NoSection { .. } => Failure::new(exit::NOT_FOUND, what, "the same command with one of these"),
             KeyedError::WhichSection { .. } | KeyedError::Ambiguous { .. } => Failure::usage(what, "--section SECTION"),
             KeyedError::NotOneLine { .. } => Failure::usage(what, "one fact per line; what is longer belongs in a session"),
             KeyedError::NoKey { .. } => Failure::usage(what, "a short name, such as `test command`"),

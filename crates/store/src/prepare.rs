@@ -78,7 +78,10 @@ pub(crate) fn permit(
         return Err(refused_by(
             format!("`{path}` looks like `{}` but is not spelled like it", meant.path),
             Some(meant),
-            format!("quipu read {}", meant.path),
+            match meant.path.as_literal() {
+                Some(literal) => format!("quipu read {literal}"),
+                None => format!("a name that is spelled like `{}`", meant.path),
+            },
         ));
     }
     let of_people = rule.is_some_and(|r| r.people_only) || path.begins_a_project();

@@ -50,7 +50,20 @@ impl Operate for Init {
             None => session.folder.clone(),
         };
         let layout = Layout { profiles: self.profile, language: Language::parse(&self.lang).unwrap_or_default(), vars, force: self.force };
-        let laid = lay_out(&root, &layout, Options::default())?;
+        let laid = lay_out(&root, &layout, Options::default()).map_err(|error| {
+            // Advice for the folder that was named, not for this one.
+            let there = self.dir.as_ref().map(|dir| dir.display().to_string());
+            let failure = Failure::from(error);
+            match (there, &failure.mend) {
+                (Some(there), Some(mend)) => {
+                    let mend = mend.replace("quipu init --profile", &format!("quipu init {there} --profile"));
+                    let mend = mend.replace("quipu status", &format!("quipu -C {there} status"));
+                    let mend = mend.replace("quipu restore", &format!("quipu -C {there} restore"));
+                    Failure { mend: Some(mend), ..failure }
+                }
+                _ => failure,
+            }
+        })?;
         let mut answer = Answer::new(json!(laid), laid.welcome.join("\n\n"));
         let told =
             [("created", &laid.created), ("replaced", &laid.replaced), ("adopted as it is", &laid.adopted), ("folders", &laid.folders)];
