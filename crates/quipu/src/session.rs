@@ -77,7 +77,10 @@ impl Session {
         let project = Project::open(root, Options::default())?;
         match project.store.settle() {
             Err(error) if error.is_full_disk() => {
-                let looks = Some(error.to_string());
+                let looks = Some(match error {
+                    StoreError::Unfinished { seq, .. } => format!("the disk is full, and files of commit {seq} wait for room"),
+                    _ => "the disk is full".to_owned(),
+                });
                 drop(project);
                 Project::open(root, Options { looks, ..Options::default() })
             }

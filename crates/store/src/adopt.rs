@@ -225,8 +225,9 @@ impl Store {
             let is_part = found.is_none_or(|found| newest.starts_with(found));
             return (is_part || was_version()).then(|| Flag { what: NO_ROOM.into(), line: None });
         }
-        let (flag, _) = head.flag.as_ref().filter(|(flag, _)| flag.is_unwritten())?;
-        was_version().then(|| flag.clone())
+        let (flag, seen) = head.flag.as_ref().filter(|(flag, _)| flag.is_unwritten())?;
+        let is_as_it_was = if found.is_some() { was_version() } else { seen.is_none() };
+        is_as_it_was.then(|| flag.clone())
     }
 }
 
@@ -234,6 +235,8 @@ impl Store {
 fn look_failed(path: &ProjectPath, head: Option<&Head>, error: &std::io::Error, stamp: Option<Stamp>) -> Option<Noticed> {
     let unwritten = head.and_then(|head| head.flag.clone()).filter(|(flag, _)| flag.is_unwritten());
     match unwritten {
+        // What hinders it now may be another thing.
+        Some((_, seen)) if error.kind() == std::io::ErrorKind::InvalidInput => Some(Noticed::Flagged(Flag::unwritten(error), seen)),
         Some((flag, seen)) => Some(Noticed::Flagged(flag, seen)),
         None => Flag::of_look(path, error).map(|flag| Noticed::Flagged(flag, stamp)),
     }

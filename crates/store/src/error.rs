@@ -85,6 +85,16 @@ impl StoreError {
         }
     }
 
+    /// Whether it is a matter of one file, which is flagged, and hinders no other.
+    pub(crate) fn is_of_one_file(&self) -> bool {
+        use std::io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory, PermissionDenied};
+        let kind = match self {
+            StoreError::Unfinished { source, .. } | StoreError::Io { source, .. } => source.kind(),
+            _ => return false,
+        };
+        matches!(kind, PermissionDenied | InvalidInput | NotADirectory | IsADirectory)
+    }
+
     /// Whether the index of heads cannot be opened at all, as where something else stands in its place.
     pub fn is_closed_index(&self) -> bool {
         matches!(self, StoreError::Heads(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen))

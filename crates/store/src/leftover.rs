@@ -6,6 +6,7 @@
 
 use std::fs::DirEntry;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 
 use quipu_contract::ProjectPath;
 
@@ -37,7 +38,11 @@ impl Store {
             for entry in self.leftovers()? {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let io = || format!("cannot rescue `.quipu/tmp/{name}`");
-                let edit = self.edit_in(&entry).map_err(StoreError::io_at(io))?;
+                let edit = match self.edit_in(&entry) {
+                    // What may not be read or changed stops nobody: `verify` names it.
+                    Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => continue,
+                    other => other.map_err(StoreError::io_at(io))?,
+                };
                 if let Some((path, bytes)) = &edit {
                     self.keep_aside(path, bytes).map_err(StoreError::io_at(io))?;
                 }
@@ -51,7 +56,7 @@ impl Store {
 
     /// Edits that lie there, by the names of their files, for whoever only looks.
     pub(crate) fn unrescued(&self) -> Result<Vec<String>> {
-        let edits = self.leftovers()?.into_iter().filter(|entry| matches!(self.edit_in(entry), Ok(Some(_))));
+        let edits = self.leftovers()?.into_iter().filter(|entry| !matches!(self.edit_in(entry), Ok(None)));
         Ok(edits.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
     }
 
@@ -67,7 +72,14 @@ impl Store {
     fn edit_in(&self, entry: &DirEntry) -> std::io::Result<Option<(ProjectPath, Vec<u8>)>> {
         let kind = entry.file_type()?;
         let bytes = if kind.is_file() {
-            std::fs::read(entry.path())?
+            match std::fs::read(entry.path()) {
+                // Its permissions came with it from its place, where nobody could read it either.
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && !self.is_read_only() => {
+                    std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(0o600))?;
+                    std::fs::read(entry.path())?
+                }
+                other => other?,
+            }
         } else if kind.is_symlink() {
             [b"a symbolic link to ", std::fs::read_link(entry.path())?.as_os_str().as_bytes(), b"\n"].concat()
         } else {

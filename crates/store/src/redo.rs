@@ -96,7 +96,15 @@ impl Store {
         for text in paths {
             let Ok(path) = ProjectPath::parse(&text) else { continue };
             let Some(head) = self.heads()?.head(&text)? else { continue };
-            // Something that is no file stands there: not what a crash leaves.
+            // Something else stands there, or above it: not what a crash leaves. It may have been in the way of the newest text.
+            if let Err(error) = self.tree.stamp(&path)
+                && error.kind() == std::io::ErrorKind::InvalidInput
+            {
+                if !head.gone {
+                    self.heads()?.set_flag(&text, &head.version, &Flag::unwritten(&error), None)?;
+                }
+                continue;
+            }
             let Ok(found) = self.tree.read(&path) else { continue };
             if found.as_ref().is_some_and(|(_, stamp)| head.stamp == Some(*stamp)) {
                 continue;
@@ -157,19 +165,18 @@ impl Store {
             let Ok(path) = ProjectPath::parse(&text) else { continue };
             // Others may have gone on meanwhile.
             let Some(head) = self.heads()?.head(&text)?.filter(|head| !head.gone) else { continue };
-            let Some((_, seen)) = head.flag.as_ref().filter(|(flag, _)| flag.is_unwritten()) else { continue };
+            if !head.flag.as_ref().is_some_and(|(flag, _)| flag.is_unwritten()) {
+                continue;
+            }
             let Ok(found) = self.tree.read(&path) else { continue };
             let Ok(newest) = self.content_from_journal(&path, &head) else { continue };
-            let is_as_it_was = match &found {
-                Some((bytes, _)) => self.still_unwritten(&path, &head, &newest, Some(bytes)).is_some(),
-                None => seen.is_none(),
-            };
+            let bytes = found.map(|(bytes, _)| bytes);
+            let is_as_it_was = self.still_unwritten(&path, &head, &newest, bytes.as_deref()).is_some();
             if !is_as_it_was {
                 continue;
             }
-            let bytes = found.map(|(bytes, _)| bytes).unwrap_or_default();
             let mut asides = false;
-            if let Ok(stamp) = self.replace(&path, &newest, &[&Version::of(&bytes)], None, &mut asides) {
+            if let Ok(stamp) = self.replace(&path, &newest, &[&Version::of(&bytes.unwrap_or_default())], None, &mut asides) {
                 self.heads()?.set_stamp(&text, &head.version, stamp)?;
                 written.push(text);
             }

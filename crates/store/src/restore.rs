@@ -107,11 +107,18 @@ impl Store {
         }
         let held = self.append_lock.acquire()?;
         let look = self.look()?;
-        let mut ops = Vec::new();
-        for name in &names {
-            let Ok(bytes) = std::fs::read(name) else { continue }; // another process journalled it
+        let mut ops: Vec<RecordOp> = Vec::new();
+        // One edit of a file for each record, so that each can be asked for.
+        let (mut taken, mut later) = (Vec::new(), false);
+        for name in names {
+            let Ok(bytes) = std::fs::read(&name) else { continue }; // another process journalled it
             let Some(split) = memchr::memchr(b'\n', &bytes) else { continue };
             let path = String::from_utf8_lossy(&bytes[..split]).into_owned();
+            if ops.iter().any(|op| op.path == path) {
+                later = true;
+                continue;
+            }
+            taken.push(name);
             let kept = bytes[split + 1..].to_vec();
             ops.push(
                 RecordOp {
@@ -146,10 +153,8 @@ impl Store {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             kept.extend(paths.into_iter().map(|path| Kept { path, seq }));
         }
-        for name in names {
-            let _ = std::fs::remove_file(name);
-        }
-        Ok(count)
+        let removed = taken.iter().filter(|name| std::fs::remove_file(name).is_ok()).count();
+        Ok(count + if later && removed > 0 { self.journal_asides()? } else { 0 })
     }
 
     /// Bytes that were set aside, by the number of their record.

@@ -551,6 +551,20 @@ fn denied_process() {
     assert_eq!(std::fs::read(root.join("meta/a.md")).unwrap(), b"one\ntwo\n");
     assert_eq!(std::fs::read(root.join("drafts/ch01.md")).unwrap(), b"second\n");
     assert_eq!(mending.verify().unwrap().problems, []);
+    // The same with a new file, of which nothing is there yet; nobody else is told of it as if it were theirs.
+    let new = Playground::path("drafts/new.md");
+    set("drafts", 0o555);
+    let result = store().judge(person().write(&new, "new\n", Expect::Any)).unwrap().publish();
+    assert!(matches!(&result, Err(StoreError::Unfinished { .. })), "{result:?}");
+    for (when, mode) in [("denied", 0o555), ("allowed", 0o755)] {
+        set("drafts", mode);
+        let told: Vec<String> = store().verify().unwrap().problems.into_iter().map(|p| format!("{}: {}", p.place, p.what)).collect();
+        assert!(told.len() == 1 && told[0].starts_with("drafts/new.md: could not be written: Permission denied"), "{when}: {told:?}");
+        assert_eq!(store().survey().unwrap().flagged().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["drafts/new.md"], "{when}");
+    }
+    store().doctor().unwrap();
+    assert_eq!(std::fs::read(root.join("drafts/new.md")).unwrap(), b"new\n");
+    assert_eq!(store().verify().unwrap().problems, []);
 }
 
 const DENIED_WITHOUT_INDEX: &str = "QUIPU_TEST_DENIED_WITHOUT_INDEX";
@@ -776,4 +790,55 @@ fn zero_bytes_are_no_new_file_either() {
     let survey = store.survey().unwrap();
     assert!(survey.adopted.iter().all(|a| a.path != "drafts/new.md"));
     assert_eq!(survey.flagged().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["drafts/new.md"]);
+}
+
+#[test]
+fn each_edit_that_gave_way_can_be_shown() {
+    let play = Playground::local();
+    let store = play.open();
+    write(&store, "drafts/ch01.md", "first\n");
+    for (name, text) in [("99999-0~drafts%2Fch01.md", "one by hand\n"), ("99998-0~drafts%2Fch01.md", "another by hand\n")] {
+        std::fs::write(play.file(".quipu/tmp").join(name), text).unwrap();
+        std::fs::set_permissions(play.file(".quipu/tmp").join(name), std::fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    let kept = store.survey().unwrap().kept;
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    let mut shown: Vec<String> = kept
+        .iter()
+        .map(|kept| String::from_utf8(store.kept_aside(kept.seq, &Playground::path(&kept.path)).unwrap().unwrap()).unwrap())
+        .collect();
+    shown.sort();
+    assert_eq!(shown, ["another by hand\n", "one by hand\n"]);
+}
+
+/// What stands in the way is known again when the index, and what processes know, are gone.
+#[test]
+fn what_stands_in_the_way_stops_nobody_though_the_caches_are_gone() {
+    for caches in [&["heads.db", "heads.db-wal", "heads.db-shm"][..], &["heads.db", "heads.db-wal", "heads.db-shm", "live"]] {
+        let play = Playground::local();
+        let store = play.open();
+        write(&store, "drafts/a.md", "one\n");
+        append(&store, "meta/a.md", "one\n");
+        store.survey().unwrap();
+        drop(store);
+        std::fs::rename(play.file("drafts"), play.file("away")).unwrap();
+        std::fs::write(play.file("drafts"), "a file\n").unwrap();
+        std::fs::remove_file(play.file("meta/a.md")).unwrap();
+        std::fs::create_dir(play.file("meta/a.md")).unwrap();
+        for name in caches {
+            let _ = std::fs::remove_file(play.file(".quipu").join(name));
+        }
+        let store = play.open();
+        let flagged = |store: &quipu_store::Store| store.survey().unwrap().flagged().map(|f| f.path.clone()).collect::<Vec<_>>();
+        assert_eq!(flagged(&store), ["drafts/a.md", "meta/a.md"]);
+        append(&store, "meta/b.md", "others go on\n");
+        let problems: Vec<String> = store.verify().unwrap().problems.into_iter().map(|p| p.place).collect();
+        assert_eq!(problems, ["drafts/a.md", "meta/a.md"]);
+        std::fs::remove_file(play.file("drafts")).unwrap();
+        std::fs::remove_dir(play.file("meta/a.md")).unwrap();
+        assert_eq!(store.survey().unwrap().adopted, []);
+        store.doctor().unwrap();
+        assert_eq!((play.text("drafts/a.md").unwrap(), play.text("meta/a.md").unwrap()), ("one\n".into(), "one\n".into()));
+        assert_eq!(store.verify().unwrap().problems, []);
+    }
 }
