@@ -73,8 +73,10 @@ impl Engine<'_> {
             self.say_waiting(&states, shift);
             return Ok(true);
         }
-        // Whoever was at something may have ended between the look at the flow and the look at the workers.
-        Ok(self.project.store.pulse()? != seen)
+        // Whoever was at something may have ended, or died, between the look at the flow and the look at the workers. What a dead worker
+        // held would otherwise count as begun, with nobody left to end it.
+        shift.handed_back = None;
+        Ok(self.hand_back(shift)? || self.project.store.pulse()? != seen)
     }
 
     /// Says once what it waits for.
