@@ -56,9 +56,6 @@ pub struct Seated {
     /// When it was last known to live.
     pub seen: String,
     pub alive: bool,
-    /// It died a moment ago on this machine: what it had sent may still arrive at the shared store.
-    #[serde(skip)]
-    pub(crate) just_died: bool,
 }
 
 /// The place of a worker, for as long as it works. Given up when dropped.
@@ -116,7 +113,7 @@ impl Store {
             let told = std::fs::metadata(&path).and_then(|m| m.modified()).ok().and_then(|at| jiff::Timestamp::try_from(at).ok());
             let told = told.map_or(self.clock.now().wall_us, jiff::Timestamp::as_microsecond);
             let seen = render_second(if alive { self.clock.now().wall_us } else { told });
-            found.push(Seated { worker, seen, alive, just_died: false });
+            found.push(Seated { worker, seen, alive });
         }
         found
     }
@@ -129,8 +126,7 @@ impl Store {
             let live = self.seats().join(format!("{}.live", worker.id));
             let died_here = live.exists() && !is_held(&live);
             let seen = render_second(now - i64::try_from(said.silent_ms * 1000).unwrap_or(0));
-            let is_silent = said.silent_ms >= SILENCE_MS;
-            Some(Seated { worker, seen, alive: !is_silent && !died_here, just_died: !is_silent && died_here })
+            Some(Seated { worker, seen, alive: said.silent_ms < SILENCE_MS && !died_here })
         };
         rows.iter().filter_map(seated).collect()
     }
@@ -192,7 +188,7 @@ impl Seat<'_> {
     /// the dead.
     pub fn hand_back(&self) -> Result<Vec<Lease>> {
         let store = self.store;
-        let dead: Vec<Seated> = store.seated()?.into_iter().filter(|s| !s.alive).collect();
+        let dead: Vec<Worker> = store.seated()?.into_iter().filter(|s| !s.alive).map(|s| s.worker).collect();
         let doubts = self.doubts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if dead.is_empty() && doubts.is_empty() {
             return Ok(Vec::new());
@@ -213,16 +209,11 @@ impl Seat<'_> {
             self.unclaim(&id)?;
         }
         let mut given_back = Vec::new();
-        for Seated { worker, just_died, .. } in &dead {
-            let before = given_back.len();
+        for worker in &dead {
             for claim in &worker.claims {
                 given_back.extend(give_back(&claim.lease)?);
             }
-            // A lease that arrives after its worker's death is found as long as someone remembers who asked for it.
-            let is_awaited = *just_died && given_back.len() - before < worker.claims.len();
-            if !is_awaited {
-                store.clear_seat(&worker.id);
-            }
+            store.clear_seat(&worker.id);
         }
         Ok(given_back)
     }
