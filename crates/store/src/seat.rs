@@ -58,6 +58,9 @@ pub struct Seated {
     pub alive: bool,
 }
 
+/// A request that a dead worker had sent has arrived after so long.
+const ON_ITS_WAY: std::time::Duration = std::time::Duration::from_millis(300);
+
 /// The place of a worker, for as long as it works. Given up when dropped.
 pub struct Seat<'s> {
     store: &'s Store,
@@ -193,7 +196,14 @@ impl Seat<'_> {
         if dead.is_empty() && doubts.is_empty() {
             return Ok(Vec::new());
         }
-        let leases = store.leases()?;
+        let mut leases = store.leases()?;
+        let is_held = |worker: &Worker, leases: &[Lease]| worker.claims.iter().all(|claim| leases.iter().any(|l| l.id == claim.lease));
+        if store.order().is_some() && !dead.iter().all(|worker| is_held(worker, &leases)) {
+            // What a worker sent just before it died may still be on its way: nobody would know of it once its seat is cleared away.
+            std::thread::sleep(ON_ITS_WAY);
+            store.sync()?;
+            leases = store.leases()?;
+        }
         let give_back = |id: &str| -> Result<Option<Lease>> {
             let Some(lease) = leases.iter().find(|l| l.id == id) else { return Ok(None) };
             match store.release_lease(&Actor::Runtime, &lease.id, Some(lease.fence)) {
