@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::characters::{is_invisible, quotable};
 use crate::unit::UnitId;
 
 /// The name of a role or an agent: one plain path part, so that it can stand in a path.
@@ -21,12 +22,13 @@ pub struct BadName(String);
 
 impl ActorName {
     pub fn parse(text: &str) -> Result<ActorName, BadName> {
-        let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        // Hangul fillers are letters that draw nothing.
+        let plain = |c: char| (c.is_alphanumeric() && !is_invisible(c)) || c == '-' || c == '_';
         let good = text.chars().next().is_some_and(char::is_alphanumeric)
             && text.chars().all(plain)
             && text.chars().count() <= 64
             && unicode_normalization::is_nfc(text);
-        if good { Ok(ActorName(text.to_owned())) } else { Err(BadName(text.escape_debug().to_string())) }
+        if good { Ok(ActorName(text.to_owned())) } else { Err(BadName(quotable(text))) }
     }
 
     pub fn as_str(&self) -> &str {
@@ -107,7 +109,7 @@ mod tests {
         for good in ["writer", "r1", "otto-2", "作者"] {
             assert!(ActorName::parse(good).is_ok(), "{good}");
         }
-        for bad in ["", "../x", "a/b", ".hidden", "a b", "-x", "a\u{200b}"] {
+        for bad in ["", "../x", "a/b", ".hidden", "a b", "-x", "a\u{200b}", "\u{3164}", "a\u{115f}"] {
             assert!(ActorName::parse(bad).is_err(), "{bad:?}");
         }
     }

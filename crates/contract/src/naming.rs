@@ -3,6 +3,7 @@
 //! Paths are checked before they are matched: none begins with `./`, has an empty part or a decomposed letter. A pattern that
 //! only such a path could match would be a rule that holds nothing, and nobody would notice.
 
+use crate::characters::quotable;
 use crate::path::{BadPath, ProjectPath, normal_form};
 use crate::pattern::Pattern;
 
@@ -39,7 +40,7 @@ fn bad_path(text: &str) -> Option<BadPath> {
 impl BadPath {
     /// The same fault, told of the text that someone wrote.
     fn told_of(self, text: &str) -> BadPath {
-        let path = text.escape_debug().to_string();
+        let path = quotable(text);
         match self {
             BadPath::Empty => BadPath::Empty,
             BadPath::Absolute(_) => BadPath::Absolute(path),

@@ -10,6 +10,8 @@ use serde::Serialize;
 use thiserror::Error;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
+use crate::characters::{is_invisible, is_line_break, is_stand_in, quotable};
+
 /// Folders no path may enter: the journal is not memory, and git has its own rules.
 pub const RESERVED: [&str; 2] = [".quipu", ".git"];
 
@@ -46,7 +48,7 @@ pub fn normal_form(name: &str) -> String {
 
 impl ProjectPath {
     pub fn parse(text: &str) -> Result<ProjectPath, BadPath> {
-        let shown = || text.escape_debug().to_string();
+        let shown = || quotable(text);
         let text = text.strip_prefix("./").unwrap_or(text);
         if text.is_empty() {
             return Err(BadPath::Empty);
@@ -153,13 +155,7 @@ fn show_marks(text: &str) -> String {
 }
 
 fn is_odd(c: char) -> bool {
-    c.is_control()
-        || c == '\\'
-        || matches!(c,
-            '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffd}' | '\u{e0000}'..='\u{e0fff}')
+    c.is_control() || c == '\\' || is_invisible(c) || is_line_break(c) || is_stand_in(c)
 }
 
 #[cfg(test)]
@@ -201,6 +197,57 @@ mod tests {
             assert!(ProjectPath::parse(path).is_err(), "{path:?}");
         }
         assert!(ProjectPath::parse(".gitignore").is_ok());
+    }
+
+    #[test]
+    fn characters_that_draw_nothing_are_refused() {
+        let family = [
+            '\u{ad}',
+            '\u{34f}',
+            '\u{61c}',
+            '\u{115f}',
+            '\u{1160}',
+            '\u{17b4}',
+            '\u{180b}',
+            '\u{180e}',
+            '\u{200b}',
+            '\u{200d}',
+            '\u{2028}',
+            '\u{202e}',
+            '\u{2060}',
+            '\u{2065}',
+            '\u{2066}',
+            '\u{2800}',
+            '\u{3164}',
+            '\u{fe0f}',
+            '\u{feff}',
+            '\u{ffa0}',
+            '\u{fff0}',
+            '\u{fff9}',
+            '\u{fffc}',
+            '\u{fffd}',
+            '\u{fdd0}',
+            '\u{ffff}',
+            '\u{13430}',
+            '\u{16fe4}',
+            '\u{1bca0}',
+            '\u{1d159}',
+            '\u{1d173}',
+            '\u{1d17a}',
+            '\u{1fffe}',
+            '\u{e0001}',
+            '\u{e0041}',
+            '\u{e0100}',
+            '\u{e0fff}',
+            '\u{7f}',
+            '\u{9b}',
+        ];
+        for c in family {
+            let path = format!("notes/a{c}b.md");
+            let error = ProjectPath::parse(&path).unwrap_err();
+            assert!(matches!(error, BadPath::OddCharacter(_)), "{path:?}: {error}");
+            assert!(error.to_string().contains(&c.escape_unicode().to_string()), "{error}");
+        }
     }
 
     #[test]

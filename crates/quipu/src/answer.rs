@@ -56,6 +56,14 @@ impl Answer {
         Answer { json, text: text.into(), raw: None, talk: Vec::new(), compact: false, exit: exit::FINE }
     }
 
+    /// Text that programs read: exact where stdout is no terminal, with a line break at its end.
+    pub fn data(json: Value, text: impl Into<String>) -> Answer {
+        let mut answer = Answer::new(json, text);
+        let end = if answer.text.is_empty() || answer.text.ends_with('\n') { "" } else { "\n" };
+        answer.raw = Some(format!("{}{end}", answer.text).into_bytes());
+        answer
+    }
+
     pub fn say(mut self, line: impl Into<String>) -> Answer {
         self.talk.push(line.into());
         self

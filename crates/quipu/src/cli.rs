@@ -2,16 +2,17 @@
 
 use std::env::VarError;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use quipu_contract::in_one_line;
 
 use crate::answer::{Answer, Failure, exit};
 use crate::hook::{DENIED, UNJUDGED};
 use crate::session::{Names, Session};
 use crate::table::{GROUPS, Operation, TABLE};
+use crate::terminal;
 
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -20,7 +21,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(matches) => matches,
         Err(error) => {
             let code = if error.use_stderr() { exit::USAGE } else { exit::FINE };
-            let _ = error.print();
+            print_misuse(&error, &arguments);
             return ExitCode::from(never_a_denial(word == Some("hook"), code));
         }
     };
@@ -31,11 +32,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         let result = (operation.call)(inner, &session);
         // An agent that gets nowhere is told so, beside whatever this call says.
         let told = session.watched.get().map(|watched| watched.take(operation.name, &arguments, &result)).unwrap_or_default();
-        let mut stderr = std::io::stderr().lock();
-        told.iter().for_each(|warning| drop(writeln!(stderr, "warning: {warning}")));
+        told.iter().for_each(|warning| terminal::say(&format!("warning: {warning}")));
         // Neither is an edit replaced without a word.
         let aside = session.aside.get().and_then(|aside| aside.told(&result, json));
-        aside.iter().for_each(|told| drop(writeln!(stderr, "{told}")));
+        aside.iter().for_each(|told| terminal::say(told));
         result
     });
     // A hook answers by itself; whatever failed before it could is no denial.
@@ -111,7 +111,13 @@ fn common() -> Vec<Arg> {
     };
     vec![
         Arg::new("json").long("json").action(ArgAction::SetTrue).global(true).help("Data as JSON").help_heading(heading),
-        Arg::new("folder").short('C').value_name("DIR").global(true).help("Act as if called in this folder").help_heading(heading),
+        Arg::new("folder")
+            .short('C')
+            .value_name("DIR")
+            .value_parser(clap::value_parser!(PathBuf))
+            .global(true)
+            .help("Act as if called in this folder")
+            .help_heading(heading),
         text("as", "ROLE", "Act in this role [env: QUIPU_ROLE]"),
         text("unit", "UNIT", "For this unit [env: QUIPU_UNIT]"),
         text("agent", "NAME", "Under this agent name [env: QUIPU_AGENT]"),
@@ -130,7 +136,7 @@ fn called(matches: &ArgMatches) -> (&'static Operation, &ArgMatches) {
 
 fn session(matches: &ArgMatches) -> Result<Session, Failure> {
     let flag = |name: &str| matches.get_one::<String>(name).cloned();
-    let folder = flag("folder").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let folder = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| PathBuf::from("."));
     if !folder.is_dir() {
         return Err(Failure::new(exit::NOT_FOUND, format!("there is no folder `{}`", folder.display()), ""));
     }
@@ -149,25 +155,31 @@ fn session(matches: &ArgMatches) -> Result<Session, Failure> {
     Session::new(folder, flags, environment)
 }
 
+/// Prints what clap has to say. It repeats the arguments, so it is only trusted with colours where these are harmless.
+fn print_misuse(error: &clap::Error, arguments: &[OsString]) {
+    let is_harmless = |argument: &OsString| argument.to_str().is_some_and(|text| in_one_line(text) == text);
+    if arguments.iter().all(is_harmless) {
+        let _ = error.print();
+    } else {
+        terminal::say(error.render().to_string().trim_end());
+    }
+}
+
 /// Prints an answer. A reader that closed the pipe has what it wanted.
 fn print(result: Result<Answer, Failure>, json: bool) -> u8 {
-    let mut stdout = std::io::stdout().lock();
-    let mut stderr = std::io::stderr().lock();
     match result {
         Ok(answer) => {
-            for line in &answer.talk {
-                let _ = writeln!(stderr, "{line}");
-            }
-            let data = match (json, answer.raw) {
-                (true, _) if answer.compact => format!("{}\n", answer.json).into_bytes(),
-                (true, _) => format!("{:#}\n", answer.json).into_bytes(),
-                (false, Some(raw)) => raw,
-                (false, None) if answer.text.is_empty() || answer.text.ends_with('\n') => answer.text.into_bytes(),
-                (false, None) => format!("{}\n", answer.text).into_bytes(),
+            answer.talk.iter().for_each(|line| terminal::say(line));
+            let written = match (json, answer.raw) {
+                (true, _) if answer.compact => terminal::show_json(&answer.json.to_string()),
+                (true, _) => terminal::show_json(&format!("{:#}", answer.json)),
+                (false, Some(raw)) => terminal::show_bytes(&raw),
+                (false, None) if answer.text.is_empty() || answer.text.ends_with('\n') => terminal::show_text(&answer.text),
+                (false, None) => terminal::show_text(&format!("{}\n", answer.text)),
             };
-            match stdout.write_all(&data).and_then(|()| stdout.flush()) {
+            match written {
                 Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                    let _ = writeln!(stderr, "quipu: the answer could not be written: {error}");
+                    terminal::say(&format!("quipu: the answer could not be written: {error}"));
                     exit::IO
                 }
                 _ => answer.exit,
@@ -175,9 +187,9 @@ fn print(result: Result<Answer, Failure>, json: bool) -> u8 {
         }
         Err(failure) => {
             if json {
-                let _ = writeln!(stdout, "{:#}", failure.json());
+                let _ = terminal::show_json(&format!("{:#}", failure.json()));
             } else {
-                let _ = writeln!(stderr, "{}", failure.render());
+                terminal::say(&failure.render());
             }
             failure.exit
         }

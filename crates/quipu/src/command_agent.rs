@@ -2,7 +2,7 @@
 //!
 //! `command:PROGRAM ARGS…` is run by the shell. Its exit code is not believed; what it prints is.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -10,9 +10,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::answer::Failure;
+use crate::terminal;
 
 /// A program that has said nothing for so long will say nothing.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// What a program wrote to stderr before it ended is there at once; a child of its own that lives on may hold the pipe open.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// A longer line of stderr is shown in parts.
+const LONGEST_LINE: u64 = 64 << 10;
 /// How deep questions are nested, for programs that ask in turn.
 pub const DEPTH: &str = "QUIPU_ASK_DEPTH";
 
@@ -42,12 +47,19 @@ impl CommandAgent {
             .env(DEPTH, self.depth.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(|e| format!("cannot start `{}`: {e}", self.command))?;
         let (mut stdin, mut stdout) = match (child.stdin.take(), child.stdout.take()) {
             (Some(stdin), Some(stdout)) => (stdin, stdout),
             _ => return Err("no pipe to it".into()),
         };
+        let (told, all_told) = mpsc::channel();
+        let stderr = child.stderr.take();
+        std::thread::spawn(move || {
+            stderr.into_iter().for_each(relay);
+            let _ = told.send(());
+        });
         let asked = question.to_string();
         // A program that does not read must not keep us from reading what it says.
         std::thread::spawn(move || {
@@ -63,8 +75,21 @@ impl CommandAgent {
             let _ = child.kill();
         }
         let _ = child.wait();
+        let _ = all_told.recv_timeout(LAST_WORDS);
         let text = text.map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?.map_err(|e| e.to_string())?;
         serde_json::from_str(text.trim()).map_err(|e| format!("its answer is no JSON: {e}"))
+    }
+}
+
+/// Shows what a program writes to stderr, line by line, as messages are shown.
+fn relay(stderr: impl Read) {
+    let mut reader = BufReader::new(stderr);
+    loop {
+        let mut line = Vec::new();
+        match reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => terminal::say(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n'])),
+        }
     }
 }
 

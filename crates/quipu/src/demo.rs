@@ -104,8 +104,8 @@ pub fn run(folder: Option<PathBuf>) -> Result<Answer, Failure> {
         "{told}\nDone in {seconds:.1} s. The book:\n  {place}/publish/index.html\n  {place}/publish/book.epub\n\
          \nTry in {place}:\n  quipu serve --open                  all of this in a browser, live\n  quipu status\n  quipu replay write/ch04             what the writer of chapter 4 saw\n  quipu view writer --unit ch04       what it would see now\n  quipu blame meta/glossary.md        which commit brought each term\n  quipu run --dry-run --again --step write    tokens and costs with a real agent\n  quipu run --agent claude --again --step write --unit ch02    the same flow with one, if it is installed\n"
     );
-    let pages = [root.join("publish/index.html"), root.join("publish/book.epub")];
-    Ok(Answer::new(json!({"root": root, "pages": pages, "acknowledged": acknowledged.len(), "lost": lost}), text))
+    let pages = [format!("{place}/publish/index.html"), format!("{place}/publish/book.epub")];
+    Ok(Answer::new(json!({"root": place.to_string(), "pages": pages, "acknowledged": acknowledged.len(), "lost": lost}), text))
 }
 
 impl Demo {

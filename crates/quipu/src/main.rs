@@ -1,6 +1,7 @@
 //! The program `quipu`: one table of operations, and the doors to it.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod answer;
 mod aside;
@@ -23,6 +24,7 @@ mod reference;
 mod session;
 mod signals;
 mod table;
+mod terminal;
 mod unformed;
 mod unseen;
 
@@ -31,6 +33,6 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = quipu_agents::sandbox_main(std::env::args_os().skip(1)) {
         return code;
     }
-    quipu_shared::register(|what| eprintln!("{what}"));
+    quipu_shared::register(|what| terminal::say(what));
     cli::run(std::env::args_os())
 }

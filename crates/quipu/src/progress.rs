@@ -2,15 +2,16 @@
 //!
 //! Talk goes to stderr, events are data and go to stdout.
 
-use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use quipu_contract::{in_one_line, is_line_break, printable};
 use quipu_protocol::flow::{Event, Turn, Usage};
 
 use crate::answer::count;
 use crate::flow_text::{render_usage, width};
+use crate::terminal;
 
 /// How often the running lines are drawn anew.
 const TICK: Duration = Duration::from_millis(500);
@@ -33,7 +34,7 @@ struct Shown {
 impl Progress {
     pub fn new(json: bool) -> Progress {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(80);
-        Progress { json, terminal: !json && std::io::stderr().is_terminal(), columns, running: Mutex::default() }
+        Progress { json, terminal: !json && terminal::stderr_is_terminal(), columns, running: Mutex::default() }
     }
 
     /// Runs something while the lines are kept fresh.
@@ -58,14 +59,14 @@ impl Progress {
     pub fn tell(&self, event: &Event) {
         if self.json {
             let line = serde_json::to_string(event).unwrap_or_default();
-            let _ = writeln!(std::io::stdout().lock(), "{line}");
+            let _ = terminal::show_json(&line);
             return;
         }
         let line = self.note(event);
         if self.terminal {
             self.draw(line.as_deref());
         } else if let Some(line) = line {
-            let _ = writeln!(std::io::stderr().lock(), "{line}");
+            terminal::say(&line);
         }
     }
 
@@ -74,7 +75,7 @@ impl Progress {
         let mut shown = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let mut end = |turn: &Turn| shown.turns.retain(|(t, _, _)| t != turn);
         Some(match event {
-            Event::Released { paths } => format!("released   {} (its worker had died)", paths.join(", ")),
+            Event::Released { paths } => format!("released   {} (its worker had died)", in_one_line(&paths.join(", "))),
             Event::Pruned { runs } => format!("pruned     the folders of {} ([runs] in quipu.toml)", count(*runs, "old run")),
             Event::Started { turn, agent, round } => {
                 let round = if *round > 0 { format!(", round {round}") } else { String::new() };
@@ -88,7 +89,7 @@ impl Progress {
                 if let Some((_, _, note)) = shown.turns.iter_mut().find(|(t, _, _)| t == turn) {
                     note.push_str(", sent back");
                 }
-                format!("sent back  {turn}: {}", fault.replace('\n', "\n           "))
+                format!("sent back  {turn}: {}", indented(fault))
             }
             Event::Progress { turn, line } => {
                 let first = line.lines().next().unwrap_or_default().trim().to_owned();
@@ -100,40 +101,42 @@ impl Progress {
                 if line.trim().lines().count() < 2 {
                     return None;
                 }
-                format!("asked      {turn}:\n{}", line.trim_end())
+                format!("asked      {turn}:\n           {}", indented(line.trim_end()))
             }
-            Event::Denied { turn, attempt } => format!("denied     {turn}: {attempt}"),
+            Event::Denied { turn, attempt } => format!("denied     {turn}: {}", indented(attempt)),
             Event::VerificationOnly { turn, why } => {
-                format!("verification only for {turn}: {why}; what it writes is looked at, what it reads is not held")
+                format!("verification only for {turn}: {}; what it writes is looked at, what it reads is not held", indented(why))
             }
-            Event::KeptAside { path, kept } => format!("kept       {path} as {kept}: it had no marker"),
+            Event::KeptAside { path, kept } => {
+                format!("kept       {} as {}: it had no marker", in_one_line(path), in_one_line(kept))
+            }
             Event::Accepted { turn, files, dropped, sealed, usage, ended } => {
                 end(turn);
-                let mut line = format!("accepted   {turn}: {}{}", files.join(", "), used(*usage));
+                let mut line = format!("accepted   {turn}: {}{}", in_one_line(&files.join(", ")), used(*usage));
                 if !dropped.is_empty() {
-                    line.push_str(&format!("\n           dropped, for nobody asked: {}", dropped.join(", ")));
+                    line.push_str(&format!("\n           dropped, for nobody asked: {}", in_one_line(&dropped.join(", "))));
                 }
                 if let Some(ended) = ended {
-                    line.push_str(&format!("\n           what it left is complete, although {ended}"));
+                    line.push_str(&format!("\n           what it left is complete, although {}", indented(ended)));
                 }
                 for path in sealed {
-                    line.push_str(&format!("\n           {path} is sealed and stays as it is"));
+                    line.push_str(&format!("\n           {} is sealed and stays as it is", in_one_line(path)));
                 }
                 line
             }
             Event::Failed { turn, why, count, retries, usage } => {
                 end(turn);
-                format!("failed     {turn} ({count} of {retries}): {}{}", why.replace('\n', "\n           "), used(*usage))
+                format!("failed     {turn} ({count} of {retries}): {}{}", indented(why), used(*usage))
             }
-            Event::Did { turn, what } => format!("did        {turn}{}{what}", if what.is_empty() { "" } else { ": " }),
+            Event::Did { turn, what } => format!("did        {turn}{}{}", if what.is_empty() { "" } else { ": " }, indented(what)),
             Event::Lost { turn, why } => {
                 end(turn);
-                format!("lost       {turn}: {why}")
+                format!("lost       {turn}: {}", indented(why))
             }
-            Event::Waiting { why } => format!("waits      {why}"),
+            Event::Waiting { why } => format!("waits      {}", indented(why)),
             Event::Stuck { turn, why } => {
                 end(turn);
-                format!("stuck      {turn}: {why}")
+                format!("stuck      {turn}: {}", indented(why))
             }
             Event::Stopped { turn } => {
                 end(turn);
@@ -150,16 +153,22 @@ impl Progress {
             text.push_str(&format!("\x1b[{}A\x1b[J", shown.lines));
         }
         if let Some(line) = line {
-            text.push_str(&format!("{line}\n"));
+            text.push_str(&format!("{}\n", printable(line)));
         }
         for (turn, since, note) in &shown.turns {
             let seconds = since.elapsed().as_secs();
             let line = format!("  … {turn}  {}:{:02}  {note}", seconds / 60, seconds % 60);
-            text.push_str(&format!("{}\n", clipped(&line, self.columns)));
+            text.push_str(&format!("{}\n", clipped(&in_one_line(&line), self.columns)));
         }
         shown.lines = shown.turns.len();
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        terminal::write_stderr(&text);
     }
+}
+
+/// A text behind the word that says what happened: its further lines are set in, so that none of them looks like an event.
+fn indented(text: &str) -> String {
+    let lines = text.split(is_line_break).map(|line| line.strip_suffix('\r').unwrap_or(line));
+    lines.collect::<Vec<_>>().join("\n           ")
 }
 
 /// As much of a line as fits.

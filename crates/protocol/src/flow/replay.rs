@@ -5,7 +5,7 @@ use std::path::Path;
 
 use quipu_contract::plan::MOST_STAGES;
 use quipu_store::StoreError;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
 use super::folder::folder_of;
@@ -17,11 +17,17 @@ use crate::project::Project;
 pub struct Replay {
     pub fact: RunFact,
     /// The folder of the run; none if it was deleted.
+    #[serde(serialize_with = "folder_text")]
     pub folder: Option<std::path::PathBuf>,
     /// What was sent to the agent; of a run in several parts all of them.
     pub brief: Option<String>,
     /// Other runs of the same turn, newest first.
     pub others: Vec<String>,
+}
+
+/// A path of the machine need not be UTF-8; JSON must.
+fn folder_text<S: Serializer>(folder: &Option<std::path::PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    folder.as_ref().map(|folder| folder.display().to_string()).serialize(serializer)
 }
 
 #[derive(Debug, Error)]

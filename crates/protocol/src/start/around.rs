@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
 use crate::project::Project;
 
 /// Folders looked into for projects below, and how deep.
@@ -11,7 +9,7 @@ const MOST_FOLDERS: usize = 500;
 const DEEPEST: usize = 2;
 
 /// What lies around a folder that belongs to no project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surroundings {
     /// The nearest folder upwards that holds such files without a contract.
     pub joinable: Option<PathBuf>,

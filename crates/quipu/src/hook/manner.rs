@@ -68,6 +68,6 @@ impl Manner {
 
 /// One object, the same with `--json` and without.
 fn spoken(object: Value) -> Answer {
-    let text = format!("{object}\n");
-    Answer::new(object, text)
+    let text = object.to_string();
+    Answer::data(object, text)
 }

@@ -32,6 +32,6 @@ impl Operate for Checkout {
         let folder = session.folder.join(self.into.unwrap_or_else(|| PathBuf::from(name.replace('/', "-"))));
         let moved = checkout(&address, &name, &folder)?;
         let text = format!("{}: `{}` at revision {}\n", folder.display(), moved.project, moved.records);
-        Ok(Answer::new(json!({"folder": folder, "moved": moved}), text))
+        Ok(Answer::new(json!({"folder": folder.display().to_string(), "moved": moved}), text))
     }
 }

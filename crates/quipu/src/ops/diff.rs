@@ -56,7 +56,7 @@ impl Operate for Diff {
         let old_name = format!("{path} {}", old_version.as_deref().unwrap_or("(not journalled)"));
         let new_name = format!("{path} {}", new_version.as_deref().unwrap_or("(on disk)"));
         let diff = render_difference(&old_name, &old, &new_name, &new);
-        let answer = Answer::new(json!({"path": path, "from": old_version, "to": new_version, "diff": diff}), diff);
+        let answer = Answer::data(json!({"path": path, "from": old_version, "to": new_version, "diff": diff}), diff);
         Ok(if answer.text.is_empty() { answer.say("no difference") } else { answer })
     }
 }

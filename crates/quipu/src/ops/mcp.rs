@@ -11,6 +11,7 @@ use crate::answer::{Answer, Failure, exit};
 use crate::mcp::{Opening, RoomDoor, open, serve, serve_room};
 use crate::session::Session;
 use crate::table::Operate;
+use crate::terminal;
 
 #[derive(Debug, Args)]
 pub struct Mcp {
@@ -50,7 +51,7 @@ impl Operate for Mcp {
             let address = address(http)?;
             return self.over_http(address, session);
         }
-        let (input, output) = (std::io::stdin().lock(), std::io::stdout().lock());
+        let (input, output) = (std::io::stdin().lock(), terminal::protocol_pipe());
         let served = match (self.view, self.out) {
             (Some(view), Some(out)) => serve_room(&RoomDoor { view, out, outputs: self.outputs }, input, output),
             _ => serve(session, input, output),
@@ -77,9 +78,9 @@ impl Mcp {
         let opening =
             Opening { address, token, hosts: self.allow_host, body: self.most_bytes, deadline: Duration::from_secs(self.deadline) };
         let ready = |address: SocketAddr| {
-            eprintln!("http://{address}{}", crate::mcp::PATH);
+            terminal::say(&format!("http://{address}{}", crate::mcp::PATH));
             if made {
-                eprintln!("Authorization: Bearer {}", shown.as_str());
+                terminal::say(&format!("Authorization: Bearer {}", shown.as_str()));
             }
         };
         open(session, opening, ready)?;

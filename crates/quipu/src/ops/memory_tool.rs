@@ -36,9 +36,9 @@ impl Operate for MemoryTool {
             named => named.clone(),
         };
         match perform(&project, &actor, session.lease.as_ref(), &folder, &command) {
-            Ok(told) => Ok(Answer::new(json!({"content": told, "is_error": false}), told)),
+            Ok(told) => Ok(Answer::data(json!({"content": told, "is_error": false}), told)),
             Err(ToolError(told)) => {
-                let mut answer = Answer::new(json!({"content": told, "is_error": true}), told);
+                let mut answer = Answer::data(json!({"content": told, "is_error": true}), told);
                 answer.exit = exit::NO;
                 Ok(answer)
             }

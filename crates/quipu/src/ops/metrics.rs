@@ -59,7 +59,7 @@ impl Operate for Metrics {
             if drawn.raw.is_some() {
                 return Ok(drawn);
             }
-            answer.json["svg"] = json!(file);
+            answer.json["svg"] = json!(file.display().to_string());
             answer = answer.say(format!("drawn into {}", file.display()));
         }
         Ok(answer)

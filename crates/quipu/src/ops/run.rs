@@ -12,6 +12,7 @@ use crate::performers::performer;
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::Operate;
+use crate::terminal;
 
 /// Agents mostly wait for a model: three at a time keep a machine and a rate limit comfortable.
 pub const JOBS: usize = 3;
@@ -53,7 +54,7 @@ impl Operate for Run {
         let root = Project::find_root(&session.folder)?;
         let (project, behind) = Session::newest_project(&root)?;
         if let Some(behind) = behind {
-            eprintln!("{behind}");
+            terminal::say(&behind);
         }
         let choice = choose(session, &project.contract, &self.steps, self.until.as_ref())?;
         let choice = Choice { stale: self.stale, again: self.again, salvage: self.salvage, jobs: self.jobs, ..choice };

@@ -12,6 +12,7 @@ use crate::answer::{Answer, Failure, exit};
 use crate::page::site;
 use crate::session::Session;
 use crate::table::Operate;
+use crate::terminal;
 
 #[derive(Debug, Args)]
 pub struct Serve {
@@ -60,13 +61,11 @@ impl Operate for Serve {
 
 /// The address is data, and wanted long before the server ends. A reader that closed the pipe has what it wanted.
 fn say(as_json: bool, url: &str) {
-    use std::io::Write;
-    let mut stdout = std::io::stdout().lock();
-    let line = if as_json { json!({"event": "serving", "url": url}).to_string() } else { url.to_owned() };
-    let _ = writeln!(stdout, "{line}");
-    let _ = stdout.flush();
-    if !as_json {
-        let _ = writeln!(std::io::stderr(), "whoever has this address may read and write as you; Ctrl-C ends it");
+    if as_json {
+        let _ = terminal::show_json(&json!({"event": "serving", "url": url}).to_string());
+    } else {
+        let _ = terminal::show_text(&format!("{url}\n"));
+        terminal::say("whoever has this address may read and write as you; Ctrl-C ends it");
     }
 }
 

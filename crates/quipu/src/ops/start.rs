@@ -79,6 +79,7 @@ fn offer(around: &Surroundings) -> Answer {
             text.push_str(&format!("  quipu init --profile {:<10} {}\n", profile.name, profile.about));
         }
     }
-    let below: Vec<_> = around.below.iter().map(|(path, title)| json!({"path": path, "title": title})).collect();
-    Answer::new(json!({"scene": "fresh", "joinable": around.joinable, "below": below}), text)
+    let joinable = around.joinable.as_ref().map(|folder| folder.display().to_string());
+    let below: Vec<_> = around.below.iter().map(|(path, title)| json!({"path": path.display().to_string(), "title": title})).collect();
+    Answer::new(json!({"scene": "fresh", "joinable": joinable, "below": below}), text)
 }

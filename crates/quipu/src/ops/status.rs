@@ -96,7 +96,7 @@ impl Operate for Status {
             flow_json = json!(flow.standings);
         }
         let mut answer = Answer::new(
-            json!({"root": project.store.root(), "classes": classes, "survey": survey, "leases": leases.iter().map(super::lease::described).collect::<Vec<_>>(), "flow": flow_json}),
+            json!({"root": project.store.root().display().to_string(), "classes": classes, "survey": survey, "leases": leases.iter().map(super::lease::described).collect::<Vec<_>>(), "flow": flow_json}),
             text,
         );
         if let Some((_, state)) = shared {

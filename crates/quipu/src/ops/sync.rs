@@ -1,4 +1,3 @@
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -9,6 +8,7 @@ use crate::answer::{Answer, Failure};
 use crate::aside::told_conflicts;
 use crate::session::Session;
 use crate::table::Operate;
+use crate::terminal;
 
 #[derive(Debug, Args)]
 pub struct Sync {
@@ -100,10 +100,10 @@ fn follow(store: &Store, leave_at: Option<Instant>, synced: &mut Synced, json: b
 
 /// Events are data, words are talk. Whoever has stopped listening does not keep the copy from following.
 fn tell(json: bool, event: &str, synced: &Synced, words: &str) {
-    let _ = if json {
+    if json {
         let event = json!({"event": event, "from": synced.from, "to": synced.to, "conflicts": synced.conflicts, "what": words});
-        writeln!(std::io::stdout().lock(), "{event}")
+        let _ = terminal::show_json(&event.to_string());
     } else {
-        writeln!(std::io::stderr().lock(), "{words}")
-    };
+        terminal::say(words);
+    }
 }

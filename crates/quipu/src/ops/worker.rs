@@ -9,6 +9,7 @@ use super::run::{JOBS, carry_out, choose};
 use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::Operate;
+use crate::terminal;
 
 #[derive(Debug, Args)]
 pub struct Worker {
@@ -50,7 +51,7 @@ impl Operate for Worker {
         let done = loop {
             let (project, behind) = Session::newest_project(&root)?;
             if let Some(behind) = behind {
-                eprintln!("{behind}");
+                terminal::say(&behind);
             }
             check_flow(&project.contract, self.flow.as_deref())?;
             let choice = choose(session, &project.contract, &self.steps, self.until.as_ref())?;

@@ -1,0 +1,86 @@
+//! The only place that writes to stdout and stderr.
+//!
+//! Messages and text for people are written through [`printable`], on a terminal as in a pipe: a name,
+//! a reason or a line of an agent must not move the cursor, write the clipboard or fake a line.
+//! Data is exact: JSON keeps its values, and the bytes of a file are only spelled out where stdout is
+//! a terminal.
+
+#![allow(clippy::disallowed_methods)]
+
+use std::io::{self, IsTerminal, StdoutLock, Write};
+
+use quipu_contract::printable;
+
+/// Writes a message to stderr, with a line break behind it.
+pub fn say(message: &str) {
+    write_stderr(&format!("{}\n", printable(message)));
+}
+
+/// Writes text to stderr as it is. For the program's own cursor movements around [`printable`] text.
+pub fn write_stderr(text: &str) {
+    // A reader that closed stderr does not want to know.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+pub fn stderr_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Writes text for people to stdout.
+pub fn show_text(text: &str) -> io::Result<()> {
+    write_stdout(printable(text).as_bytes())
+}
+
+/// Writes JSON to stdout, with a line break behind it.
+pub fn show_json(json: &str) -> io::Result<()> {
+    write_stdout(format!("{}\n", escaped_json(json)).as_bytes())
+}
+
+/// Writes the bytes of a file to stdout: exactly, unless a terminal would obey them.
+pub fn show_bytes(bytes: &[u8]) -> io::Result<()> {
+    match io::stdout().is_terminal() {
+        true => show_text(&String::from_utf8_lossy(bytes)),
+        false => write_stdout(bytes),
+    }
+}
+
+/// The pipe of a protocol whose messages are JSON.
+pub fn protocol_pipe() -> StdoutLock<'static> {
+    io::stdout().lock()
+}
+
+fn write_stdout(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush())
+}
+
+/// The same JSON with the characters spelled `\u009b` that JSON need not escape and a terminal obeys. They can only
+/// stand in strings, so the values stay the same.
+fn escaped_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if printable(c.encode_utf8(&mut [0; 4])).len() == c.len_utf8() {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            out.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_keeps_its_values() {
+        let value = serde_json::json!({"why": "a\u{1b}[2J\u{9b}\u{202e}\r\n\u{e0041}é", "list": [1, "\u{7f}"]});
+        for json in [value.to_string(), format!("{value:#}")] {
+            let shown = escaped_json(&json);
+            assert_eq!(printable(&shown), shown);
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        }
+    }
+}
