@@ -12,6 +12,8 @@ mod consulted;
 mod demo;
 mod flow_text;
 mod hook;
+#[cfg(test)]
+mod hostile_tests;
 mod integrate;
 mod mcp;
 mod memory;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod failing;
+mod hostile;
 mod hosts;
 mod playground;
 pub mod postgres;
@@ -10,6 +11,7 @@ mod sample;
 mod script;
 
 pub use failing::{FailingDisk, Failure};
+pub use hostile::{mutated, mutated_bytes};
 pub use hosts::{Host, Network};
 pub use playground::{CONTRACT, Playground, contract, copy_folder, open_store, temp_folder};
 pub use sample::{SampleBook, Tongue};

@@ -16,5 +16,7 @@ mod wire;
 
 pub use http::{Opening, PATH, open};
 pub use room::RoomDoor;
+#[cfg(test)]
+pub use serve::Door;
 pub use serve::{serve, serve_room};
 pub use tools::is_tool;
