@@ -21,6 +21,7 @@ mod growth;
 mod import;
 mod index_file;
 mod init;
+mod kept_json;
 mod learning;
 mod library;
 mod links;

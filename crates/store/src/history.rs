@@ -216,7 +216,7 @@ impl Store {
 
     /// The newest commit of each file; zero where no commit touched it.
     pub fn newest_of(&self, paths: &[ProjectPath]) -> Result<Vec<u64>> {
-        let heads = self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str))?;
+        let heads = self.with_sound_heads(|| self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str)))?;
         Ok(heads.into_iter().map(|head| head.map_or(0, |head| head.seq)).collect())
     }
 

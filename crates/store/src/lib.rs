@@ -40,6 +40,7 @@ mod recover;
 mod redo;
 mod replica;
 mod restore;
+mod row_sum;
 mod rulebook;
 mod seat;
 mod segment;

@@ -13,6 +13,7 @@ use crate::disk::{Disk, Step};
 use crate::error::{Result, StoreError};
 use crate::journal::Position;
 use crate::record::{FORMAT, Sum, parse_sum};
+use crate::store::remove_cache;
 use crate::trace::{FORM, ROOM, Trace};
 
 /// The journal's end. Written only under the append lock.
@@ -76,7 +77,12 @@ impl Live {
     }
 
     pub fn open(path: &Path, boot: String) -> Result<Live> {
-        let file = File::options().create(true).truncate(false).read(true).write(true).open(path);
+        let open = || File::options().create(true).truncate(false).read(true).write(true).open(path);
+        // Whatever stands in its place, a new file is right: the journal itself is read then.
+        let file = open().or_else(|error| match error.kind() {
+            std::io::ErrorKind::IsADirectory | std::io::ErrorKind::PermissionDenied => remove_cache(path).and_then(|()| open()),
+            _ => Err(error),
+        });
         Ok(Live::of(file.map_err(StoreError::io("cannot open `.quipu/live`"))?, boot))
     }
 

@@ -72,8 +72,8 @@ impl Store {
                     Some(old) => (head.stamp, head.flag) = (old.stamp, old.flag.clone()),
                     None => all_known = false,
                 }
-                heads.put(path, head)?;
             }
+            heads.put_all(newest.iter())?;
             tail.at = tail.at.max(bound);
             heads.set_applied(&tail)?;
             if all_known {
@@ -98,7 +98,7 @@ impl Store {
         if !lost {
             // With the heads as they are: they know what the files looked like. What hinders this is mended below.
             let _ = self.settle();
-            for path in self.write_unwritten()? {
+            for path in self.with_sound_heads(|| self.write_unwritten())? {
                 did(format!("wrote `{path}`, which could not be written when it was committed"));
             }
             self.heal()?.into_iter().for_each(&mut did);
@@ -114,12 +114,12 @@ impl Store {
             }
             // Nobody commits meanwhile, and nobody is about to put files in place.
             if !lost {
-                let tail = self.look()?.tail;
+                let tail = self.with_sound_heads(|| self.look())?.tail;
                 let _ = self.sync_to(tail.at).and_then(|()| self.apply_files(tail.at));
             }
             let placing = self.apply_lock.acquire()?;
             self.rebuild_heads()?;
-            self.doubt_stamps()?;
+            self.with_sound_heads(|| self.doubt_stamps())?;
             drop(placing);
             match self.live()?.tail() {
                 Some(tail) => tail,
@@ -133,7 +133,7 @@ impl Store {
             let taken = self.survey()?.adopted.len();
             did(format!("journalled {taken} {} as they stand", if taken == 1 { "file" } else { "files" }));
         }
-        for left in self.rescue_leftovers()? {
+        for left in self.with_sound_heads(|| self.rescue_leftovers())? {
             did(match left.edit_of {
                 Some(path) => format!("set aside an edit of `{path}` that a killed program left in `.quipu/tmp`"),
                 None => format!("removed the left-over `.quipu/tmp/{}`", left.name),

@@ -52,7 +52,7 @@ impl Store {
     pub fn restoring(&self, change: Change, path: &ProjectPath, at: Option<&At>) -> Result<Change> {
         let head = {
             self.settle()?;
-            self.heads()?.head(path.as_str())?
+            self.with_sound_heads(|| self.heads()?.head(path.as_str()))?
         };
         let (bytes, older) = match (at, &head) {
             (Some(at), _) => (self.text_at(path, at)?.0, true),

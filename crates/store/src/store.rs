@@ -339,7 +339,10 @@ impl Store {
     /// Makes the heads anew from the journal, in their place if they can be opened at all: a database
     /// that another process has open must not be taken from under it without need.
     pub(crate) fn rebuild_heads(&self) -> Result<()> {
-        self.cool()?;
+        // What an index that cannot be written was not told, the journal tells.
+        if self.cool().is_err() {
+            self.forget_by_heart();
+        }
         let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         *slot = None;
         let heads = self.open_heads()?;
@@ -381,12 +384,7 @@ impl Store {
 
     fn remove_heads_files(&self) -> Result<()> {
         for name in ["heads.db", "heads.db-wal", "heads.db-shm"] {
-            match std::fs::remove_file(self.quipu().join(name)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(StoreError::io(format!("cannot remove `.quipu/{name}`"))(error));
-                }
-                _ => {}
-            }
+            remove_cache(&self.quipu().join(name)).map_err(StoreError::io(format!("cannot remove `.quipu/{name}`")))?;
         }
         Ok(())
     }
@@ -459,7 +457,27 @@ pub(crate) fn inode(path: &Path) -> u64 {
     rustix::fs::stat(path).map_or(0, |stat| stat.st_ino)
 }
 
+/// Whether the file index cannot be used as it is. It is a cache: whatever is wrong with it, a new one is right. Only
+/// where a new one would fail as well is there no use in rebuilding it.
 pub(crate) fn is_damage(error: &StoreError) -> bool {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-    matches!(error, StoreError::Heads(e) if matches!(e.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)))
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory};
+    let StoreError::Heads(error) = error else { return false };
+    !matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | DiskFull | OutOfMemory))
+}
+
+/// Removes a cache file, or what stands in its place. A folder with something in it, which Quipu did not make, is
+/// renamed and kept.
+pub(crate) fn remove_cache(path: &Path) -> std::io::Result<()> {
+    use std::io::ErrorKind::{DirectoryNotEmpty, IsADirectory, NotFound};
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == NotFound => Ok(()),
+        Err(error) if error.kind() == IsADirectory || path.is_dir() => match std::fs::remove_dir(path) {
+            Err(error) if error.kind() == DirectoryNotEmpty => {
+                let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                std::fs::rename(path, path.with_file_name(format!("{name}.moved-{}", crate::ident::short_id())))
+            }
+            other => other,
+        },
+        other => other,
+    }
 }

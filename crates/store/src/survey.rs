@@ -88,6 +88,10 @@ const TRIES: usize = 8;
 impl Store {
     /// Looks at some paths before a command reads them; adopts what is allowed and returns it.
     pub fn take_notice(&self, paths: &[ProjectPath]) -> Result<Vec<Adopted>> {
+        self.with_sound_heads(|| self.take_notice_once(paths))
+    }
+
+    fn take_notice_once(&self, paths: &[ProjectPath]) -> Result<Vec<Adopted>> {
         self.settle()?;
         // Without rules nothing can be allowed: what stands there stays an edit, and the newest version the one before it.
         if self.is_read_only() || self.is_unruled() {

@@ -27,7 +27,7 @@ use crate::journal::Position;
 use crate::lease::Lease;
 use crate::live::{Known, Tail, Traced};
 use crate::record::OpKind;
-use crate::store::Store;
+use crate::store::{Store, remove_cache};
 use crate::trace::Trace;
 use crate::tree::Stamp;
 use crate::unplaced::{Care, Journalled, Source, Unplaced};
@@ -285,7 +285,7 @@ impl Store {
     /// Keeps in mind that files are in place. Only under the apply lock.
     pub(crate) fn note_placed(&self, records: &[Journalled], heads: Vec<(String, Head)>) -> Result<()> {
         let Some(last) = records.last() else { return Ok(()) };
-        self.note_stamps(&heads)?;
+        self.note_stamps(&heads);
         let full = {
             let mut slot = self.by_heart();
             let Some(warm) = slot.as_mut() else { return Ok(()) };
@@ -309,8 +309,9 @@ impl Store {
         Ok(())
     }
 
-    /// Writes down what the files look like, for others: one small append, under the apply lock.
-    fn note_stamps(&self, heads: &[(String, Head)]) -> Result<()> {
+    /// Writes down what the files look like, for others: one small append, under the apply lock. Without it they compare
+    /// the files byte by byte, so that it cannot be written is no reason to fail.
+    fn note_stamps(&self, heads: &[(String, Head)]) {
         let mut lines = String::new();
         for (path, head) in heads {
             if let Some(stamp) = head.stamp {
@@ -320,12 +321,13 @@ impl Store {
         let file = match self.stamps.get() {
             Some(file) => file,
             None => {
-                let opened = std::fs::File::options().create(true).append(true).open(self.quipu().join("stamps"));
-                let opened = opened.map_err(StoreError::io("cannot open `.quipu/stamps`"))?;
+                let path = self.quipu().join("stamps");
+                let open = || std::fs::File::options().create(true).append(true).open(&path);
+                let Ok(opened) = open().or_else(|_| remove_cache(&path).and_then(|()| open())) else { return };
                 self.stamps.get_or_init(|| opened)
             }
         };
-        (&*file).write_all(lines.as_bytes()).map_err(StoreError::io("cannot write `.quipu/stamps`"))
+        let _ = (&*file).write_all(lines.as_bytes());
     }
 
     /// The index knows it all now. Lines that stay by accident are of records it has.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::session::{Session, read_session};
 use crate::forms::folders_of;
+use crate::kept_json::{load_kept, save_kept};
 use crate::project::Project;
 use crate::view::words;
 
@@ -37,7 +38,7 @@ struct Kept {
 /// Every session that the actor may read, oldest first.
 pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession>, StoreError> {
     let file = project.store.root().join(".quipu/sessions.json");
-    let kept: Option<Kept> = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let kept: Option<Kept> = load_kept(&file);
     let mut kept = kept.filter(|kept| kept.version == KEPT).unwrap_or_default();
     let mut current = BTreeMap::new();
     let mut fresh = Vec::new();
@@ -58,7 +59,7 @@ pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession
     if changed || !kept.sessions.is_empty() {
         let kept = Kept { version: KEPT, sessions: current.clone() };
         // Where it cannot be written it is read again next time; nothing depends on it.
-        let _ = write_derived(&file, &serde_json::to_vec(&kept).unwrap_or_default());
+        let _ = save_kept(&file, &kept);
     }
     let readable = |path: &str| ProjectPath::parse(path).is_ok_and(|path| may_read(project, actor, &path));
     let mut sessions: Vec<PastSession> =

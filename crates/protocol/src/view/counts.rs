@@ -11,12 +11,13 @@ use quipu_text::Counter;
 use serde::{Deserialize, Serialize};
 
 use super::pieces::PieceText;
+use crate::kept_json::{load_kept, save_kept};
 
 /// Shorter texts are counted faster than their counts are read.
 const KEPT_BYTES: usize = 4096;
 
 /// Changes when counting does.
-const SCHEME: &str = "2";
+const SCHEME: &str = "3";
 
 /// The counts of one text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +44,7 @@ impl CountKeeper {
     /// The counts of a text and its pieces.
     pub fn count(&self, text: &str, pieces: &[PieceText]) -> Counts {
         let kept = if text.len() < KEPT_BYTES { None } else { self.folder.as_ref().map(|f| f.join(name(text, pieces))) };
-        if let Some(counts) = kept.as_ref().and_then(|file| load(file))
+        if let Some(counts) = kept.as_ref().and_then(|file| load_kept::<Counts>(file))
             && counts.pieces.len() == pieces.len()
             && counts.overviews.len() == pieces.len()
         {
@@ -60,7 +61,8 @@ impl CountKeeper {
             overviews: pieces.iter().map(|p| p.overview.as_ref().map(|line| self.counter.count(&format!("{line}\n")))).collect(),
         };
         if let Some(file) = kept {
-            keep(&file, &counts);
+            // A count that could not be kept is counted again.
+            let _ = save_kept(&file, &counts);
         }
         counts
     }
@@ -70,18 +72,4 @@ impl CountKeeper {
 fn name(text: &str, pieces: &[PieceText]) -> String {
     let cut: String = pieces.iter().map(|p| format!("{} {}\n", p.range.end, p.overview.as_deref().unwrap_or("\t"))).collect();
     format!("{}-{SCHEME}-{}.json", Version::of(text.as_bytes()), Version::of(cut.as_bytes()))
-}
-
-fn load(file: &Path) -> Option<Counts> {
-    serde_json::from_slice(&std::fs::read(file).ok()?).ok()
-}
-
-/// Best effort: a count that could not be kept is counted again.
-fn keep(file: &Path, counts: &Counts) {
-    let (Some(folder), Ok(bytes)) = (file.parent(), serde_json::to_vec(counts)) else { return };
-    let half = file.with_extension(format!("{}.tmp", std::process::id()));
-    let _ = std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&half, bytes))
-        .and_then(|()| std::fs::rename(&half, file))
-        .inspect_err(|_| drop(std::fs::remove_file(&half)));
 }

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod caches;
 mod classes;
 mod crash;
 mod damage;

@@ -1,0 +1,29 @@
+//! The checksum of one row of the file index.
+
+/// Collects the fields of a row. Lengths go in as well, so that no byte can move from one field to the next unnoticed.
+#[derive(Default)]
+pub(crate) struct RowSum(flate2::Crc);
+
+impl RowSum {
+    pub fn number(mut self, number: i64) -> RowSum {
+        self.0.update(&number.to_le_bytes());
+        self
+    }
+
+    pub fn text(self, text: &str) -> RowSum {
+        let mut sum = self.number(i64::try_from(text.len()).unwrap_or(i64::MAX));
+        sum.0.update(text.as_bytes());
+        sum
+    }
+
+    pub fn maybe_text(self, text: Option<&str>) -> RowSum {
+        match text {
+            Some(text) => self.number(1).text(text),
+            None => self.number(0),
+        }
+    }
+
+    pub fn finish(self) -> i64 {
+        self.0.sum().into()
+    }
+}
