@@ -58,13 +58,15 @@ pub struct Bounds {
     pub file: u64,
     /// All of the out folder.
     pub out: u64,
+    /// All of the private home, with its temporary files.
+    pub home: u64,
     /// The final message.
     pub message: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Bounds { transcript: 8 << 20, file: 256 << 20, out: 512 << 20, message: 4 << 20 }
+        Bounds { transcript: 8 << 20, file: 256 << 20, out: 512 << 20, home: 4 << 30, message: 4 << 20 }
     }
 }
 

@@ -4,7 +4,8 @@
 //! than the bounds allow.
 
 use crate::assignment::Assignment;
-use crate::room::{RoomError, open_beneath, read_bytes, walk};
+use crate::beneath::walk;
+use crate::room::{RoomError, open_beneath, read_bytes};
 use rustix::fs::{FileType, OFlags};
 use std::path::Path;
 
@@ -43,7 +44,8 @@ pub fn collect(assignment: &Assignment) -> Collected {
             Err(other) => collected.unfit.push(Unfit { path: output.clone(), why: other.to_string() }),
         }
     }
-    walk(&assignment.out, &mut |relative, kind| {
+    // Strays beyond what a walk visits are dropped as well, without being named.
+    let _ = walk(&assignment.out, &mut |relative, kind| {
         let name = relative.to_string_lossy().into_owned();
         if kind != FileType::Directory && !assignment.outputs.contains(&name) {
             collected.strays.push(name);

@@ -4,7 +4,7 @@
 //! the host's data.
 
 use crate::agent::{Agent, Limit, Turns, Watch};
-use crate::assignment::Assignment;
+use crate::assignment::{Assignment, Bounds};
 use crate::host::{Host, Places, Via};
 use crate::outcome::{Confinement, Ending, Event, Outcome, Usage};
 use crate::program::{Heard, Launch, PrivateHome, Reading, Running};
@@ -82,7 +82,7 @@ impl CommandTurns<'_> {
     fn start(&mut self, prompt: &str, args: &[String]) -> Result<Running, String> {
         let home = match self.home.take() {
             Some(home) => home,
-            None => prepare_home(&self.agent.host)?,
+            None => prepare_home(&self.agent.host, &self.assignment.bounds)?,
         };
         let home = self.home.insert(home);
         let host = &self.agent.host;
@@ -112,8 +112,8 @@ impl CommandTurns<'_> {
             if self.limit.is_over() {
                 break Some(Ending::Deadline);
             }
-            if running.overflows() {
-                break Some(Ending::TooLong { what: format!("more than {} bytes in the out folder", self.assignment.bounds.out) });
+            if let Some(what) = running.overflows() {
+                break Some(Ending::TooLong { what });
             }
             match running.hear(LOOK.min(self.limit.left())) {
                 Heard::Out(line) => {
@@ -190,9 +190,11 @@ pub(crate) fn not_started(transcript: std::path::PathBuf, why: String) -> Outcom
 }
 
 /// A private home with what the host needs of the caller's.
-pub(crate) fn prepare_home(host: &Host) -> Result<PrivateHome, String> {
+pub(crate) fn prepare_home(host: &Host, general: &Bounds) -> Result<PrivateHome, String> {
     let home = PrivateHome::make().map_err(|why| format!("a private home: {why}"))?;
-    home.bring(&host.credentials).map_err(|why| format!("the host's login: {why}"))?;
+    if let Some(from) = std::env::home_dir() {
+        home.bring(&from, &host.credentials, host.bounds(general).home).map_err(|why| format!("credentials {why}"))?;
+    }
     Ok(home)
 }
 

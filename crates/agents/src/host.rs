@@ -3,8 +3,11 @@
 //! The built-in table is `hosts.toml`. A table of the user's own has the same form; `like` takes everything that it does
 //! not say from another host.
 
+use crate::assignment::Bounds;
+use crate::beneath::parse_relative;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The hosts that are built in.
 const BUILT_IN: &str = include_str!("../hosts.toml");
@@ -94,6 +97,9 @@ pub struct Host {
     /// No sockets.
     #[serde(default)]
     pub offline: bool,
+    /// Mebibytes that the private home of a run may hold.
+    #[serde(default)]
+    pub home_mib: Option<u64>,
     #[serde(default)]
     pub mcp: Mcp,
     /// It is handed an MCP server over its view and its out folder.
@@ -131,6 +137,23 @@ pub struct Host {
     /// HTTP: further fields of each request.
     #[serde(default)]
     pub body: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Host {
+    /// The bounds of a run of this host: those of its table before the general ones.
+    pub(crate) fn bounds(&self, general: &Bounds) -> Bounds {
+        let bytes = |mib: u64| mib.saturating_mul(1 << 20);
+        Bounds { home: self.home_mib.map_or(general.home, bytes), ..*general }
+    }
+
+    /// The first path of the table that does not stay below the private home, with its field.
+    fn leaving_home(&self) -> Option<(&'static str, &str)> {
+        let leaves = |path: &str| path.starts_with('~') || parse_relative(Path::new(path)).is_none();
+        let credentials = self.credentials.iter().map(|path| ("credentials", path));
+        let files = self.files.keys().map(|path| ("files", path));
+        let of_mcp = self.mcp.files.keys().map(|path| ("mcp.files", path));
+        credentials.chain(files).chain(of_mcp).map(|(field, path)| (field, path.as_str())).find(|(_, path)| leaves(path))
+    }
 }
 
 /// How a host is handed an MCP server.
@@ -237,6 +260,12 @@ impl Hosts {
             .clone()
             .try_into()
             .map_err(|why: toml::de::Error| HostError::Faulty { name: name.to_string(), why: why.message().to_string() })?;
+        if let Some((field, path)) = host.leaving_home() {
+            let why = format!(
+                "`{field}` names `{path}`, which is not below the private home: give a relative path without `..`, such as `.config/x`"
+            );
+            return Err(HostError::Faulty { name: name.to_string(), why });
+        }
         let missing = match host.via {
             Via::Command | Via::Acp if host.program.is_none() => "`program` is missing",
             Via::Http if host.api.is_none() => "`api` is missing: \"openai\" or \"anthropic\"",

@@ -9,6 +9,7 @@
 mod acp;
 mod agent;
 mod assignment;
+mod beneath;
 mod collect;
 mod command;
 mod host;

@@ -157,7 +157,7 @@ impl AcpTurns<'_> {
         let host = &self.agent.host;
         let not_started = Fault::NotStarted;
         if self.home.is_none() {
-            self.home = Some(prepare_home(host).map_err(not_started)?);
+            self.home = Some(prepare_home(host, &self.assignment.bounds).map_err(not_started)?);
         }
         let Some(home) = &self.home else { return Err(Fault::NotStarted("no private home".to_string())) };
         let model = self.agent.model.as_deref();

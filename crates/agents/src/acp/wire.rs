@@ -103,8 +103,8 @@ impl Wire {
             if self.limit.is_over() {
                 return Err(Fault::Deadline);
             }
-            if self.running.overflows() {
-                return Err(Fault::TooLong("the out folder".to_string()));
+            if let Some(what) = self.running.overflows() {
+                return Err(Fault::TooLong(what));
             }
             match self.running.hear(LOOK.min(self.limit.left())) {
                 Heard::Out(line) => {

@@ -1,27 +1,48 @@
-//! The private home of a run: `HOME` and `TMPDIR` of the agent's program, gone when the run is over.
+//! The private home of a run: `HOME` and `TMPDIR` of the agent's program, deleted when the run is over.
+//!
+//! Quipu writes here on behalf of a host's table, from outside the sandbox, and between two turns the folder was in the
+//! agent's hands. So every path stays below the home and follows no link, and a file is written as a new file.
 
+use crate::beneath::{self, Unread, parse_relative};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde_json::Value;
-use std::io;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
+/// Largest file of the agent's home that Quipu reads back, to merge a host's settings into it.
+const LARGEST_SETTINGS: u64 = 16 << 20;
+
 /// A home that nobody else uses.
 pub struct PrivateHome {
-    // Held for its end: dropping it removes the folder.
-    _root: TempDir,
+    root: TempDir,
     home: PathBuf,
     tmp: PathBuf,
 }
 
 impl PrivateHome {
     pub fn make() -> io::Result<Self> {
-        let root = tempfile::Builder::new().prefix("quipu-run-").tempdir()?;
+        Self::make_in(&std::env::temp_dir())
+    }
+
+    fn make_in(folder: &Path) -> io::Result<Self> {
+        let private = Permissions::from_mode(0o700);
+        let root = tempfile::Builder::new().prefix("quipu-run-").permissions(private).tempdir_in(folder)?;
         // The kernel's rules and the program's own idea of its home must agree.
         let real = root.path().canonicalize()?;
         let (home, tmp) = (real.join("home"), real.join("tmp"));
-        std::fs::create_dir(&home)?;
-        std::fs::create_dir(&tmp)?;
-        Ok(PrivateHome { _root: root, home, tmp })
+        for folder in [&home, &tmp] {
+            std::fs::DirBuilder::new().mode(0o700).create(folder)?;
+        }
+        Ok(PrivateHome { root, home, tmp })
+    }
+
+    /// The folder that holds both the home and the temporary files.
+    pub fn root(&self) -> &Path {
+        self.root.path()
     }
 
     pub fn home(&self) -> &Path {
@@ -32,29 +53,111 @@ impl PrivateHome {
         &self.tmp
     }
 
-    /// Copies files and folders from the caller's home, those that exist.
-    pub fn bring(&self, paths: &[String]) -> io::Result<()> {
-        let Some(real) = std::env::home_dir() else { return Ok(()) };
+    /// Copies files and folders from the caller's home, those that exist, at most `bound` bytes of them.
+    pub fn bring(&self, from: &Path, paths: &[String], bound: u64) -> io::Result<()> {
+        let mut left = bound;
         for path in paths {
-            let from = real.join(path);
-            if from.exists() {
-                copy(&from, &self.home.join(path))?;
+            let relative = parse_relative(Path::new(path)).ok_or_else(|| leaves_home(path))?;
+            let named = |why: io::Error| io::Error::new(why.kind(), format!("`{path}`: {why}"));
+            self.copy(&from.join(&relative), &relative, &mut left).map_err(named)?;
+        }
+        Ok(())
+    }
+
+    /// Copies one file or folder. A link is followed if the table or its folder names a file by it; a link to a folder
+    /// inside a folder is left out, because it may lead back.
+    fn copy(&self, from: &Path, to: &Path, left: &mut u64) -> io::Result<()> {
+        let meta = match std::fs::metadata(from) {
+            Ok(meta) => meta,
+            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(why) => return Err(why),
+        };
+        if meta.is_file() {
+            return self.copy_file(from, to, left);
+        }
+        if !meta.is_dir() {
+            return Ok(());
+        }
+        if self.home.starts_with(from.canonicalize()?) {
+            return Err(io::Error::other("the folder holds the private home it would be copied into; name the files in it"));
+        }
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
+            let link_to_folder = entry.file_type()?.is_symlink() && entry.path().is_dir();
+            if !link_to_folder {
+                self.copy(&entry.path(), &to.join(entry.file_name()), left)?;
             }
         }
         Ok(())
     }
 
-    /// Writes a file below the home. JSON is put over JSON that is there already: a host's settings and the user's.
-    pub fn write(&self, path: &str, text: &str) -> io::Result<PathBuf> {
-        let full = self.home.join(path);
-        let joined = std::fs::read_to_string(&full).ok().and_then(|below| join_json(&below, text));
-        let text = joined.as_deref().unwrap_or(text);
-        if let Some(parent) = full.parent() {
-            std::fs::create_dir_all(parent)?;
+    /// The target is always a new file, so it cannot be the source. A file that was brought already stays.
+    fn copy_file(&self, from: &Path, to: &Path, left: &mut u64) -> io::Result<()> {
+        // Without NONBLOCK a fifo that took the file's place meanwhile would block this for ever.
+        let source = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(from)?;
+        let meta = source.metadata()?;
+        if !meta.is_file() {
+            return Ok(());
         }
-        std::fs::write(&full, text)?;
-        Ok(full)
+        let mode = Mode::from_raw_mode(meta.permissions().mode() as _) & Mode::RWXU;
+        let mut target: File = match beneath::create_new(&self.home, to, mode | Mode::RUSR | Mode::WUSR) {
+            Err(Errno::EXIST) => return Ok(()),
+            other => other.map_err(|why| beneath::explain(why.into()))?,
+        };
+        let copied = io::copy(&mut source.take(left.saturating_add(1)), &mut target)?;
+        *left = left.checked_sub(copied).ok_or_else(|| io::Error::other("more than the private home may hold (`home_mib`)"))?;
+        Ok(())
     }
+
+    /// Writes a file below the home. JSON is merged into JSON that is there already: a host's settings and the user's.
+    pub fn write(&self, path: &str, text: &str) -> io::Result<PathBuf> {
+        let relative = parse_relative(Path::new(path)).ok_or_else(|| leaves_home(path))?;
+        let joined = self.read(&relative)?.and_then(|below| join_json(&below, text));
+        let text = joined.as_deref().unwrap_or(text);
+        beneath::replace(&self.home, &relative, text.as_bytes(), Mode::RUSR | Mode::WUSR).map_err(beneath::explain)?;
+        Ok(self.home.join(relative))
+    }
+
+    fn read(&self, relative: &Path) -> io::Result<Option<String>> {
+        let file = match beneath::open(&self.home, relative, OFlags::RDONLY, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            // A link on the way is answered so too; writing then names it.
+            Err(Errno::NOTDIR) => return Ok(None),
+            Err(why) => return Err(beneath::explain(why.into())),
+        };
+        match beneath::read(file, LARGEST_SETTINGS) {
+            Ok(bytes) => Ok(String::from_utf8(bytes).ok()),
+            Err(Unread::NotAFile) => Err(io::Error::other("it is no longer a regular file")),
+            Err(Unread::TooLong) => Err(io::Error::other(format!("it has more than {LARGEST_SETTINGS} bytes"))),
+            Err(Unread::Io(why)) => Err(why),
+        }
+    }
+}
+
+/// Deletes the home, which may hold a copy of a login, also where the agent took its own permissions away.
+impl Drop for PrivateHome {
+    fn drop(&mut self) {
+        if std::fs::remove_dir_all(self.root.path()).is_err() {
+            open_up(self.root.path());
+            // What cannot be deleted even so is left to the system's care for temporary files.
+            let _ = std::fs::remove_dir_all(self.root.path());
+        }
+    }
+}
+
+/// Gives the owner of folders the right to list and empty them. No process of the run is left that could swap one.
+fn open_up(folder: &Path) {
+    let _ = std::fs::set_permissions(folder, Permissions::from_mode(0o700));
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
+        }
+    }
+}
+
+fn leaves_home(path: &str) -> io::Error {
+    io::Error::other(format!("`{path}` is not a relative path without `..`"))
 }
 
 /// One JSON object over another; none if either is not JSON.
@@ -75,16 +178,64 @@ fn overlay(below: &mut Value, above: Value) {
     }
 }
 
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    if let Some(parent) = to.parent() {
-        std::fs::create_dir_all(parent)?;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A user's home with a login, and a private home beside or below it.
+    fn homes(below: bool) -> (TempDir, PrivateHome) {
+        let user = TempDir::new().unwrap();
+        std::fs::create_dir_all(user.path().join(".host/deep")).unwrap();
+        std::fs::write(user.path().join(".host/login"), "secret").unwrap();
+        std::fs::set_permissions(user.path().join(".host/login"), Permissions::from_mode(0o644)).unwrap();
+        let home = if below { PrivateHome::make_in(user.path()) } else { PrivateHome::make() };
+        (user, home.unwrap())
     }
-    if from.is_dir() {
-        std::fs::create_dir_all(to)?;
-        for entry in std::fs::read_dir(from)?.flatten() {
-            copy(&entry.path(), &to.join(entry.file_name()))?;
+
+    fn bring(user: &TempDir, home: &PrivateHome, path: &str, bound: u64) -> Result<(), String> {
+        let brought = home.bring(user.path(), &[path.to_string()], bound).map_err(|why| why.to_string());
+        assert_eq!(std::fs::read(user.path().join(".host/login")).unwrap(), b"secret");
+        assert_eq!(std::fs::metadata(user.path().join(".host/login")).unwrap().permissions().mode() & 0o777, 0o644);
+        brought
+    }
+
+    #[test]
+    fn a_login_is_copied_for_its_user_alone() {
+        let (user, home) = homes(false);
+        bring(&user, &home, ".host/login", 100).unwrap();
+        bring(&user, &home, "no-such-file", 100).unwrap();
+        let copied = home.home().join(".host/login");
+        assert_eq!(std::fs::read(&copied).unwrap(), b"secret");
+        assert_eq!(std::fs::metadata(&copied).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn paths_that_leave_the_home_are_not_brought() {
+        let (user, home) = homes(false);
+        let whole = user.path().join(".host/login").display().to_string();
+        for path in [whole.as_str(), "../x", ".host/../../x", ".", ""] {
+            assert!(bring(&user, &home, path, 100).unwrap_err().contains("relative"), "{path}");
         }
-        return Ok(());
     }
-    std::fs::copy(from, to).map(drop)
+
+    #[test]
+    fn a_folder_is_copied_once_and_not_into_itself() {
+        let (user, home) = homes(true);
+        symlink(user.path(), user.path().join(".host/loop")).unwrap();
+        symlink("../login", user.path().join(".host/deep/also")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, user.path().join(".host/pipe"), Mode::RUSR | Mode::WUSR).unwrap();
+        bring(&user, &home, ".host", 100).unwrap();
+        bring(&user, &home, ".host/login", 100).unwrap();
+        assert_eq!(std::fs::read(home.home().join(".host/deep/also")).unwrap(), b"secret");
+        assert!(!home.home().join(".host/loop").exists() && !home.home().join(".host/pipe").exists());
+        let holds = home.home().parent().unwrap().file_name().unwrap().to_str().unwrap().to_string();
+        assert!(bring(&user, &home, &holds, 1 << 20).unwrap_err().contains("holds the private home"));
+    }
+
+    #[test]
+    fn more_than_the_home_may_hold_is_not_brought() {
+        let (user, home) = homes(false);
+        assert!(bring(&user, &home, ".host/login", 5).unwrap_err().contains("home_mib"));
+    }
 }

@@ -6,7 +6,7 @@
 use super::{PrivateHome, Running};
 use crate::assignment::Assignment;
 use crate::host::{Host, Places};
-use crate::sandbox::{Policy, SANDBOX_COMMAND, Sandbox, plan_grants, search_path};
+use crate::sandbox::{Policy, SANDBOX_COMMAND, Sandbox, plan_grants, search_path, wrap_variables};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -45,17 +45,17 @@ impl Launch<'_> {
 
         let mut command = if cfg!(target_os = "linux") {
             let mut command = Command::new(&self.sandbox.helper);
-            command.arg(SANDBOX_COMMAND).arg(&orders);
+            command.arg(SANDBOX_COMMAND).arg(&orders).env_clear().envs(wrap_variables(self.environment(&program)));
             command
         } else {
             let mut command = Command::new(&policy.program);
-            command.args(&policy.args).current_dir(&policy.folder);
+            command.args(&policy.args).current_dir(&policy.folder).env_clear().envs(self.environment(&program));
             command
         };
-        command.env_clear().envs(self.environment(&program));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let child = command.spawn().map_err(|why| format!("{}: {why}", self.sandbox.helper.display()))?;
-        Running::new(child, report, self.assignment)
+        let bounds = self.host.bounds(&self.assignment.bounds);
+        Running::new(child, report, &self.assignment.out, self.home.root(), bounds)
     }
 
     fn plan_policy(&self, program: &Path, args: Vec<String>, report: &Path) -> Result<Policy, String> {

@@ -3,12 +3,12 @@
 //! Ending goes through the helper, which ends the whole family; if the helper does not answer it is killed, and the
 //! kernel ends what it observed.
 
-use crate::assignment::{Assignment, Bounds};
-use crate::room::walk;
+use crate::assignment::Bounds;
+use crate::beneath::{MOST_WALKED, Walked, walk};
 use crate::sandbox::{Report, load_report};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 const LONGEST_LINE: usize = 1 << 20;
 /// How long the helper may take to end everything.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often the size of the out folder is looked at.
+/// How often the folders are measured. Measuring a large one is not allowed to keep a processor busy: the pause is at
+/// least twenty times as long as measuring took.
 const SIZE_LOOK: Duration = Duration::from_secs(1);
 
 /// What was heard of a program.
@@ -38,20 +39,22 @@ pub struct Running {
     heard: Receiver<Heard>,
     report: PathBuf,
     out: PathBuf,
+    home: PathBuf,
     bounds: Bounds,
-    looked: Instant,
+    measure_at: Instant,
 }
 
 impl Running {
-    pub fn new(mut child: Child, report: PathBuf, assignment: &Assignment) -> Result<Self, String> {
+    /// `home` is the folder that holds the private home and the temporary files.
+    pub fn new(mut child: Child, report: PathBuf, out: &Path, home: &Path, bounds: Bounds) -> Result<Self, String> {
         let (sender, heard) = sync_channel(256);
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().ok_or("no standard output")?;
         let stderr = child.stderr.take().ok_or("no standard error")?;
         listen(stdout, sender.clone(), Heard::Out);
         listen(stderr, sender, Heard::Err);
-        let looked = Instant::now();
-        Ok(Running { child, stdin, heard, report, out: assignment.out.clone(), bounds: assignment.bounds, looked })
+        let measure_at = Instant::now() + SIZE_LOOK;
+        Ok(Running { child, stdin, heard, report, out: out.to_path_buf(), home: home.to_path_buf(), bounds, measure_at })
     }
 
     /// The next line of either stream.
@@ -79,18 +82,19 @@ impl Running {
         self.stdin.take()
     }
 
-    /// Whether the out folder has grown beyond its bound; looked at now and then.
-    pub fn overflows(&mut self) -> bool {
-        if self.looked.elapsed() < SIZE_LOOK {
-            return false;
+    /// Which folder has grown beyond its bound, in words; measured now and then.
+    pub fn overflows(&mut self) -> Option<String> {
+        let began = Instant::now();
+        if began < self.measure_at {
+            return None;
         }
-        self.looked = Instant::now();
-        let mut bytes = 0u64;
-        walk(&self.out, &mut |relative, _| {
-            let size = std::fs::symlink_metadata(self.out.join(relative)).map(|meta| meta.len()).unwrap_or(0);
-            bytes = bytes.saturating_add(size);
+        let folders = [("the out folder", &self.out, self.bounds.out), ("the private home", &self.home, self.bounds.home)];
+        let over = folders.into_iter().find_map(|(name, folder, bound)| {
+            let why = measure(folder, bound)?;
+            Some(format!("{why} in {name}"))
         });
-        bytes > self.bounds.out
+        self.measure_at = Instant::now() + SIZE_LOOK.max(began.elapsed() * 20);
+        over
     }
 
     /// Whether the program has ended by itself.
@@ -148,6 +152,22 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// Why a folder is over its bound, if it is. A folder that an agent made unreadable counts as over it: whatever it holds
+/// cannot be measured.
+fn measure(root: &Path, bound: u64) -> Option<String> {
+    let mut bytes = 0u64;
+    let walked = walk(root, &mut |relative, _| {
+        let size = std::fs::symlink_metadata(root.join(relative)).map(|meta| meta.len()).unwrap_or(0);
+        bytes = bytes.saturating_add(size);
+    });
+    match walked {
+        _ if bytes > bound => Some(format!("more than {bound} bytes")),
+        Walked::Whole => None,
+        Walked::TooMany => Some(format!("more than {MOST_WALKED} files")),
+        Walked::Unreadable(folder) => Some(format!("the unreadable folder `{}`", folder.display())),
     }
 }
 

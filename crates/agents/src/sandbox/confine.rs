@@ -5,7 +5,7 @@
 //! filters, and runs the program. From Landlock on there is no way back, and a failure ends the process.
 
 use super::calls;
-use super::policy::Policy;
+use super::policy::{Policy, unwrap_variables};
 use super::report::Line;
 use crate::outcome::Confinement;
 use landlock::{
@@ -55,7 +55,9 @@ pub fn become_agent(policy: Option<PathBuf>) -> ExitCode {
     }
     let why = match confine(&policy, observed, &mut tell) {
         Ok(()) => {
-            let failed = Command::new(&policy.program).args(&policy.args).current_dir(&policy.folder).env_remove(UNOBSERVED).exec();
+            let mut command = Command::new(&policy.program);
+            command.args(&policy.args).current_dir(&policy.folder).env_clear().envs(unwrap_variables());
+            let failed = command.exec();
             format!("{}: {failed}", policy.program.display())
         }
         Err(why) => why,

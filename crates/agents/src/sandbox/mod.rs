@@ -25,7 +25,7 @@ mod registers;
 mod tracer;
 
 pub(crate) use grants::{plan_grants, search_path};
-pub(crate) use policy::Policy;
+pub(crate) use policy::{Policy, wrap_variables};
 pub(crate) use report::{Report, load_report};
 
 use std::ffi::OsString;

@@ -2,7 +2,32 @@
 //! reach the program through its environment only.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+/// Precedes the name of each variable that is meant for the agent. The helper stands outside the sandbox, and a host's
+/// table could otherwise direct it: `LD_PRELOAD` would run the table's code there.
+const FOR_AGENT: &str = "QUIPU_SANDBOX_SET_";
+
+/// The agent's variables, named so that no process of Quipu obeys them.
+pub fn wrap_variables(variables: BTreeMap<OsString, OsString>) -> impl Iterator<Item = (OsString, OsString)> {
+    variables.into_iter().map(|(name, value)| {
+        let mut wrapped = OsString::from(FOR_AGENT);
+        wrapped.push(name);
+        (wrapped, value)
+    })
+}
+
+/// The agent's variables among those of this process, under their own names.
+#[cfg(target_os = "linux")]
+pub fn unwrap_variables() -> impl Iterator<Item = (OsString, OsString)> {
+    use std::os::unix::ffi::OsStrExt;
+    std::env::vars_os().filter_map(|(name, value)| {
+        let own = name.as_bytes().strip_prefix(FOR_AGENT.as_bytes())?;
+        Some((std::ffi::OsStr::from_bytes(own).to_os_string(), value))
+    })
+}
 
 /// The orders for one program.
 #[derive(Clone, Debug, Serialize, Deserialize)]

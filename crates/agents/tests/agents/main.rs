@@ -5,6 +5,7 @@
 mod acp;
 mod command;
 mod desk;
+mod home;
 mod hosts;
 mod http;
 mod person;

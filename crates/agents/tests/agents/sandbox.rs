@@ -142,7 +142,7 @@ fn the_family_ends_when_its_caller_is_killed() {
         "report": record.join("report.jsonl"), "parent": "PARENT",
     });
     std::fs::write(&orders, policy.to_string().replace("\"PARENT\"", "PARENT")).unwrap();
-    let mut shell = std::process::Command::new("/bin/sh").args(["-c", &script]).env("QUIPU_OUT", &out).spawn().unwrap();
+    let mut shell = std::process::Command::new("/bin/sh").args(["-c", &script]).env("QUIPU_SANDBOX_SET_QUIPU_OUT", &out).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(60);
     while desk.output("pid").is_none_or(|pid| pid.is_empty()) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(10));
