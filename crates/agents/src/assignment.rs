@@ -49,7 +49,7 @@ pub enum Language {
     Chinese,
 }
 
-/// How much an agent may produce before it is stopped or its words are dropped, in bytes.
+/// How much an agent may use and produce before it is stopped or its words are dropped; in bytes, but for tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Transcript on disk. What comes after is counted, not kept.
@@ -60,13 +60,17 @@ pub struct Bounds {
     pub out: u64,
     /// All of the private home, with its temporary files.
     pub home: u64,
+    /// Memory of all processes of its program together.
+    pub memory: u64,
+    /// Processes and threads of its program that live at once.
+    pub tasks: u64,
     /// The final message.
     pub message: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Bounds { transcript: 8 << 20, file: 256 << 20, out: 512 << 20, home: 4 << 30, message: 4 << 20 }
+        Bounds { transcript: 8 << 20, file: 256 << 20, out: 512 << 20, home: 4 << 30, memory: 8 << 30, tasks: 4096, message: 4 << 20 }
     }
 }
 

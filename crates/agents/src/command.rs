@@ -149,6 +149,9 @@ fn judge_end(reading: &Reading, report: &Report, exit: Option<i32>) -> Ending {
     if let Some(why) = &report.failed {
         return Ending::NotStarted { why: why.clone() };
     }
+    if let Some(what) = &report.over_bound {
+        return Ending::TooLong { what: what.clone() };
+    }
     if let Some(why) = &reading.fault {
         return Ending::Refused { status: None, why: why.clone() };
     }

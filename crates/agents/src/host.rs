@@ -100,6 +100,12 @@ pub struct Host {
     /// Mebibytes that the private home of a run may hold.
     #[serde(default)]
     pub home_mib: Option<u64>,
+    /// Mebibytes of memory that all processes of a run may use together.
+    #[serde(default)]
+    pub memory_mib: Option<u64>,
+    /// Processes and threads of a run that may live at once.
+    #[serde(default)]
+    pub processes: Option<u64>,
     #[serde(default)]
     pub mcp: Mcp,
     /// It is handed an MCP server over its view and its out folder.
@@ -143,7 +149,12 @@ impl Host {
     /// The bounds of a run of this host: those of its table before the general ones.
     pub(crate) fn bounds(&self, general: &Bounds) -> Bounds {
         let bytes = |mib: u64| mib.saturating_mul(1 << 20);
-        Bounds { home: self.home_mib.map_or(general.home, bytes), ..*general }
+        Bounds {
+            home: self.home_mib.map_or(general.home, bytes),
+            memory: self.memory_mib.map_or(general.memory, bytes),
+            tasks: self.processes.unwrap_or(general.tasks),
+            ..*general
+        }
     }
 
     /// The first path of the table that does not stay below the private home, with its field.

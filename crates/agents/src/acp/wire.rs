@@ -143,6 +143,9 @@ impl Wire {
         if let Some(why) = report.failed {
             return Fault::NotStarted(why);
         }
+        if let Some(what) = report.over_bound {
+            return Fault::TooLong(what);
+        }
         let code = report.exit.or(exit).map(|code| format!(" with exit code {code}")).unwrap_or_default();
         let said = if self.last_error.is_empty() { String::new() } else { format!(": {}", self.last_error) };
         Fault::Broken(format!("the host ended before its answer{code}{said}"))

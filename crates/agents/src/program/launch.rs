@@ -66,6 +66,7 @@ impl Launch<'_> {
         }
         let certificates = CERTIFICATES.iter().filter_map(std::env::var_os).map(PathBuf::from);
         let extra: Vec<PathBuf> = self.host.reads.iter().map(|path| from_home(path)).chain(certificates).collect();
+        let bounds = self.host.bounds(&self.assignment.bounds);
         let grants = plan_grants(&programs, &extra, &self.assignment.keep_out);
         Ok(Policy {
             program: program.to_path_buf(),
@@ -76,7 +77,9 @@ impl Launch<'_> {
             write: vec![real(&self.assignment.out)?, self.home.home().to_path_buf(), self.home.tmp().to_path_buf()],
             devices: grants.devices,
             offline: self.host.offline,
-            file_bound: self.assignment.bounds.file,
+            file_bound: bounds.file,
+            memory_bound: bounds.memory,
+            task_bound: bounds.tasks,
             report: std::path::absolute(report).map_err(|why| format!("{}: {why}", report.display()))?,
             parent: std::process::id(),
         })

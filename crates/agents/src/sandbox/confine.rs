@@ -5,6 +5,7 @@
 //! filters, and runs the program. From Landlock on there is no way back, and a failure ends the process.
 
 use super::calls;
+use super::grants::{PROC, PROC_OF_ALL};
 use super::policy::{Policy, unwrap_variables};
 use super::report::Line;
 use crate::outcome::Confinement;
@@ -17,7 +18,7 @@ use nix::sys::ptrace;
 use nix::sys::signal::{SigSet, Signal, raise};
 use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use seccompiler::{BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -35,10 +36,14 @@ pub const UNOBSERVED: &str = "QUIPU_SANDBOX_UNOBSERVED";
 /// The newest rules that were tried. Older kernels enforce those they know.
 const NEWEST: ABI = ABI::V9;
 
+/// Set by the helper when `/proc` shows the run's processes and no others.
+pub const OWN_PROC: &str = "QUIPU_SANDBOX_OWN_PROC";
+/// How willingly the kernel ends the agent when memory runs out: before everything else of the user's.
+const OUT_OF_MEMORY: &str = "1000";
+
 /// Confines this process by the policy and runs the program in it. Returns only if that failed.
-pub fn become_agent(policy: Option<PathBuf>) -> ExitCode {
-    let Some(policy) = policy else { return ExitCode::from(NOT_STARTED) };
-    let Ok(policy) = Policy::load(&policy) else { return ExitCode::from(NOT_STARTED) };
+pub fn become_agent(policy: &Path) -> ExitCode {
+    let Ok(policy) = Policy::load(policy) else { return ExitCode::from(NOT_STARTED) };
     let Ok(mut report) = OpenOptions::new().append(true).open(&policy.report) else {
         return ExitCode::from(NOT_STARTED);
     };
@@ -73,6 +78,8 @@ fn confine(policy: &Policy, observed: bool, tell: &mut dyn FnMut(&Line)) -> Resu
     rustix::process::setrlimit(Resource::Fsize, limit).map_err(|why| format!("limit of file size: {why}"))?;
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     rustix::process::setrlimit(Resource::Core, none).map_err(|why| format!("limit of core files: {why}"))?;
+    // Where it cannot be set, the helper's own bound on memory is left.
+    let _ = std::fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY);
     let abi = restrict(policy)?;
     tell(&Line::Confined(match abi {
         Some(abi) => Confinement::Kernel { abi, observed },
@@ -96,6 +103,12 @@ fn restrict(policy: &Policy) -> Result<Option<i32>, String> {
     // Device nodes are not for agents to make.
     let writing = AccessFs::from_all(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
+    // Of a `/proc` with the processes of others, this process's own folder. Its children have none: a rule cannot name
+    // a folder that does not exist yet.
+    let proc: Vec<PathBuf> = match std::env::var_os(OWN_PROC) {
+        Some(_) => vec![PathBuf::from(PROC)],
+        None => PROC_OF_ALL.iter().chain(&["/proc/self"]).map(PathBuf::from).filter(|path| path.exists()).collect(),
+    };
     let build = || -> Result<_, landlock::RulesetError> {
         Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
@@ -103,6 +116,7 @@ fn restrict(policy: &Policy) -> Result<Option<i32>, String> {
             .scope(Scope::from_all(NEWEST))?
             .create()?
             .add_rules(rules(&policy.run, running))?
+            .add_rules(rules(&proc, reading))?
             .add_rules(rules(&policy.read, reading))?
             .add_rules(rules(&policy.write, writing))?
             .add_rules(rules(&policy.devices, device))?
@@ -136,25 +150,48 @@ fn rules(
 
 /// Sets the system call filters: what is observed, what is not there, and no sockets if offline.
 fn filter(observed: bool, offline: bool) -> Result<(), String> {
-    // A ring of io_uring opens files without a system call that could be observed; programs do without it.
-    let mut absent = vec![libc::SYS_io_uring_setup];
+    // A ring of io_uring opens files without a system call that could be observed. clone3 has its flags in memory, where
+    // a filter cannot see them. Programs do without both.
+    let mut absent = vec![libc::SYS_io_uring_setup, libc::SYS_clone3];
     if observed {
         // A process that could detach itself from observation would lose its files with it, but why let it.
         absent.push(libc::SYS_ptrace);
     }
-    set_filter(absent, SeccompAction::Errno(libc::ENOSYS as u32))?;
+    deny(&absent, libc::ENOSYS)?;
+    // A process that starts untraced is not ended with its observer.
+    let untraced = SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(UNTRACED), UNTRACED)
+        .and_then(|condition| SeccompRule::new(vec![condition]))
+        .map_err(|why| format!("system call filter: {why}"))?;
+    let rules = with_x32(&[libc::SYS_clone]).map(|number| (number, vec![untraced.clone()])).collect();
+    set_filter(rules, SeccompAction::Errno(libc::EPERM as u32))?;
     if offline {
-        set_filter(vec![libc::SYS_socket], SeccompAction::Errno(libc::EACCES as u32))?;
+        deny(&[libc::SYS_socket], libc::EACCES)?;
     }
     if observed {
-        set_filter(calls::all().map(|call| call.number).collect(), SeccompAction::Trace(0))?;
+        let rules = calls::all().map(|call| (call.number, Vec::new())).collect();
+        set_filter(rules, SeccompAction::Trace(0))?;
     }
     Ok(())
 }
 
-fn set_filter(numbers: Vec<i64>, action: SeccompAction) -> Result<(), String> {
+const UNTRACED: u64 = libc::CLONE_UNTRACED as u64;
+
+fn deny(numbers: &[i64], errno: i32) -> Result<(), String> {
+    let rules = with_x32(numbers).map(|number| (number, Vec::new())).collect();
+    set_filter(rules, SeccompAction::Errno(errno as u32))
+}
+
+/// The same calls by the numbers of the x32 interface, which some kernels for x86-64 have as well. `ptrace` has a number
+/// of its own there.
+fn with_x32(numbers: &[i64]) -> impl Iterator<Item = i64> {
+    const X32: i64 = 0x4000_0000;
+    const X32_PTRACE: i64 = X32 + 521;
+    let x32 = numbers.iter().map(|number| if *number == libc::SYS_ptrace { X32_PTRACE } else { X32 + number });
+    numbers.iter().copied().chain(x32.filter(|_| cfg!(target_arch = "x86_64")))
+}
+
+fn set_filter(rules: BTreeMap<i64, Vec<SeccompRule>>, action: SeccompAction) -> Result<(), String> {
     let failed = |why: &dyn std::fmt::Display| format!("system call filter: {why}");
-    let rules: BTreeMap<i64, Vec<_>> = numbers.into_iter().map(|number| (number, Vec::new())).collect();
     let arch = std::env::consts::ARCH.try_into().map_err(|why| failed(&why))?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch).map_err(|why| failed(&why))?;
     let program: BpfProgram = filter.try_into().map_err(|why: seccompiler::BackendError| failed(&why))?;

@@ -18,7 +18,6 @@ const SYSTEM: &[&str] = &[
     "/libx32",
     "/nix/store",
     "/gnu/store",
-    "/proc",
     "/sys/fs/cgroup",
     "/sys/devices/system",
     "/sys/kernel/mm/transparent_hugepage",
@@ -55,6 +54,24 @@ const SYSTEM: &[&str] = &[
     "/run/systemd/resolve",
 ];
 
+/// Granted by the process that becomes the agent, which knows whether `/proc` is the run's own. Never with a tree above it.
+pub const PROC: &str = "/proc";
+
+/// What programs read of a `/proc` that shows the processes of others too: facts about the machine.
+#[cfg(target_os = "linux")]
+pub const PROC_OF_ALL: &[&str] = &[
+    "/proc/cpuinfo",
+    "/proc/devices",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys",
+    "/proc/uptime",
+    "/proc/version",
+    "/proc/vmstat",
+];
+
 /// Devices that swallow or give bytes and keep none.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
 
@@ -75,7 +92,8 @@ pub fn plan_grants(programs: &[PathBuf], extra: &[PathBuf], keep_out: &[PathBuf]
     for program in programs {
         wanted.extend(of_program(program));
     }
-    let keep_out: Vec<PathBuf> = keep_out.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let mut keep_out: Vec<PathBuf> = keep_out.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    keep_out.push(PathBuf::from(PROC));
     let mut run = BTreeSet::new();
     for path in wanted {
         // A rule binds to what a path leads to, so it is that which is compared with the project.
@@ -89,7 +107,7 @@ pub fn plan_grants(programs: &[PathBuf], extra: &[PathBuf], keep_out: &[PathBuf]
 
 /// Grants a path, or if it holds a folder to keep out, those of its children that do not.
 fn grant_around(path: &Path, keep_out: &[PathBuf], into: &mut BTreeSet<PathBuf>) {
-    if keep_out.iter().any(|kept| path.starts_with(kept) && path.is_dir()) {
+    if path.starts_with(PROC) || keep_out.iter().any(|kept| path.starts_with(kept) && path.is_dir()) {
         return;
     }
     if !keep_out.iter().any(|kept| kept.starts_with(path)) {

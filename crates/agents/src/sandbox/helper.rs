@@ -1,90 +1,137 @@
 //! The helper: starts the agent, stands by until it ends, ends what it left, and reports.
 //!
-//! It ends the agent when told (SIGTERM) and when its own caller is gone. If the helper itself is killed, the kernel
-//! ends every process that it observed.
+//! It works as process 1 of a namespace where that is permitted, and otherwise among the caller's processes. It ends the
+//! agent when told (SIGTERM), when its own caller is gone, and when the run exceeds a bound. If the helper itself is
+//! killed, the kernel ends every process of its namespace, or every one that it observed.
 
-use super::confine::{NOT_STARTED, UNOBSERVED};
+use super::confine::{NOT_STARTED, OWN_PROC, UNOBSERVED};
+use super::limits::End;
 use super::policy::Policy;
-use super::report::Line;
-use super::tracer::{self, Meeting, Tracer};
-use super::{INNER_COMMAND, family, registers};
-use nix::sys::signal::{SigSet, Signal};
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use super::report::{Line, load_report, tell};
+use super::tracer::{self, Ended, Meeting, Tracer};
+use super::{INNER_COMMAND, family, namespace, registers};
+use nix::errno::Errno;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use std::fs::OpenOptions;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 /// How often the helper looks whether its caller is still there.
 const CALLER_LOOK: Duration = Duration::from_millis(250);
+/// Between two attempts to end what is left.
+const END_PAUSE: Duration = Duration::from_millis(5);
 
 /// Runs one program by its policy. The exit code is the program's; a signal is 128 and its number, as in a shell.
-pub fn stand_by(policy: Option<PathBuf>) -> ExitCode {
-    let Some(path) = policy else { return ExitCode::from(NOT_STARTED) };
-    let Ok(policy) = Policy::load(&path) else { return ExitCode::from(NOT_STARTED) };
-    let Ok(report) = OpenOptions::new().create(true).append(true).open(&policy.report) else {
+pub fn stand_by(path: &Path) -> ExitCode {
+    let Ok(policy) = Policy::load(path) else { return ExitCode::from(NOT_STARTED) };
+    if OpenOptions::new().create(true).append(true).open(&policy.report).is_err() {
         return ExitCode::from(NOT_STARTED);
-    };
-    match Helper::new(report).run(&path, &policy) {
+    }
+    conclude(&policy, stand_outside(path, &policy))
+}
+
+/// The same as process 1 of a namespace. `parent` is the process that made the namespace.
+pub fn stand_by_as_first(path: &Path, parent: &str) -> ExitCode {
+    // Without a line in the report, the helper outside knows that nothing has begun, and goes on without a namespace.
+    if namespace::prepare_first(parent).is_err() {
+        return ExitCode::from(NOT_STARTED);
+    }
+    let Ok(policy) = Policy::load(path) else { return ExitCode::from(NOT_STARTED) };
+    tell(&policy.report, &Line::OwnProcesses);
+    let end = End::new(&policy);
+    let told = end.clone();
+    let run = on_signals(move || told.decide()).and_then(|()| Helper { policy: &policy, end, own_proc: true }.run(path));
+    conclude(&policy, run)
+}
+
+fn conclude(policy: &Policy, run: Result<u8, String>) -> ExitCode {
+    match run {
         Ok(code) => ExitCode::from(code),
         Err(why) => {
-            Helper::again(&policy.report, &Line::Failed { why });
+            tell(&policy.report, &Line::Failed { why });
             ExitCode::from(NOT_STARTED)
         }
     }
 }
 
-struct Helper {
-    report: File,
+fn stand_outside(path: &Path, policy: &Policy) -> Result<u8, String> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|why| format!("orphans cannot be kept: {why}"))?;
+    let end = End::new(policy);
+    let namespaced = Arc::new(AtomicI32::new(0));
+    let (told, passed_to) = (end.clone(), Arc::clone(&namespaced));
+    on_signals(move || match passed_to.load(Ordering::SeqCst) {
+        0 => told.decide(),
+        // Process 1 ends its family and completes the report.
+        pid => drop(kill(Pid::from_raw(pid), Signal::SIGTERM)),
+    })?;
+    watch_caller(policy.parent, end.clone());
+    if let Ok(mut child) = namespace::start(path) {
+        namespaced.store(child.id() as i32, Ordering::SeqCst);
+        let status = child.wait().map_err(|why| format!("waiting for the namespace: {why}"))?;
+        namespaced.store(0, Ordering::SeqCst);
+        if load_report(&policy.report).own_processes {
+            return Ok(exit_code((status.code(), status.signal().and_then(|number| Signal::try_from(number).ok()))));
+        }
+    }
+    Helper { policy, end, own_proc: false }.run(path)
 }
 
-impl Helper {
-    fn new(report: File) -> Self {
-        Helper { report }
+struct Helper<'a> {
+    policy: &'a Policy,
+    end: End,
+    own_proc: bool,
+}
+
+impl Helper<'_> {
+    fn tell(&self, line: &Line) {
+        tell(&self.policy.report, line);
     }
 
-    /// Adds a line to a report that this process has no handle of any more.
-    fn again(report: &Path, line: &Line) {
-        if let Ok(file) = OpenOptions::new().append(true).open(report) {
-            Helper::new(file).tell(line);
-        }
-    }
-
-    fn tell(&mut self, line: &Line) {
-        if let Ok(text) = serde_json::to_string(line) {
-            // Nobody is left to tell if the report cannot be written.
-            let _ = self.report.write_all(format!("{text}\n").as_bytes());
-        }
-    }
-
-    fn run(mut self, path: &Path, policy: &Policy) -> Result<u8, String> {
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|why| format!("orphans cannot be kept: {why}"))?;
-        watch_caller(policy.parent)?;
+    fn run(self, path: &Path) -> Result<u8, String> {
         let observed = registers::KNOWN && may_trace();
-        let mut child = start_inner(path, observed)?;
+        let mut child = self.start_inner(path, observed)?;
+        self.end.watch_bounds();
         let met = if observed { tracer::meet(&child) } else { Meeting::Refused };
-        let (code, signal) = match met {
+        let ended = match met {
             Meeting::Observed => self.observe(&child)?,
             Meeting::Ended(signal) => (None, Some(signal)),
             Meeting::Refused => {
                 if observed {
-                    child = start_inner(path, false)?;
+                    child = self.start_inner(path, false)?;
                 }
-                wait(&mut child)?
+                self.wait(&child)?
             }
         };
         self.end_the_rest();
-        self.tell(&Line::Exited { code, signal: signal.map(|signal| signal.as_str().to_string()) });
-        Ok(match (code, signal) {
-            (Some(code), _) => code as u8,
-            (None, Some(signal)) => 128u8.saturating_add(signal as i32 as u8),
-            (None, None) => NOT_STARTED,
-        })
+        self.tell(&Line::Exited { code: ended.0, signal: ended.1.map(|signal| signal.as_str().to_string()) });
+        Ok(exit_code(ended))
     }
 
-    fn observe(&mut self, child: &Child) -> Result<(Option<i32>, Option<Signal>), String> {
-        let mut tracer = Tracer::new(child);
+    fn start_inner(&self, policy: &Path, observed: bool) -> Result<Child, String> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(INNER_COMMAND).arg(policy);
+        if !observed {
+            command.env(UNOBSERVED, "1");
+        }
+        if self.own_proc {
+            command.env(OWN_PROC, "1");
+        }
+        let child = command.spawn().map_err(|why| format!("the sandbox's second process: {why}"))?;
+        if self.end.is_decided() {
+            family::end_all();
+        }
+        Ok(child)
+    }
+
+    fn observe(&self, child: &Child) -> Result<Ended, String> {
+        let mut tracer = Tracer::new(child, self.end.clone());
         let ended = tracer.follow(&mut |attempt| self.tell(&Line::Denied(attempt)))?;
         for attempt in tracer.repeated() {
             self.tell(&Line::Denied(attempt));
@@ -95,59 +142,82 @@ impl Helper {
         Ok(ended)
     }
 
-    /// Ends what outlived the agent, until nothing is left.
-    fn end_the_rest(&mut self) {
-        let mut named = Vec::new();
-        for _ in 0..200 {
-            let rest = family::living();
-            if rest.is_empty() {
-                break;
+    /// Waits for an agent that is not observed, and buries orphans meanwhile.
+    fn wait(&self, child: &Child) -> Result<Ended, String> {
+        let agent = Pid::from_raw(child.id() as i32);
+        loop {
+            match waitpid(None, Some(WaitPidFlag::__WALL)) {
+                Ok(WaitStatus::Exited(pid, code)) if pid == agent => return Ok((Some(code), None)),
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == agent => return Ok((None, Some(signal))),
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(why) => return Err(format!("waiting for the agent: {why}")),
             }
-            for member in rest {
+        }
+    }
+
+    /// Ends what outlived the agent. It is over when the kernel knows no child of this process any more: every orphan of
+    /// the family becomes one, so there is no other proof that none is left.
+    fn end_the_rest(&self) {
+        let mut named = Vec::new();
+        loop {
+            for member in family::living() {
                 if !named.contains(&member.pid) {
                     named.push(member.pid);
                     self.tell(&Line::LeftBehind { program: member.program });
                 }
+                // One that ended by itself meanwhile is no fault.
+                let _ = kill(member.pid, Signal::SIGKILL);
             }
-            family::end_all();
-            reap();
-            thread::sleep(Duration::from_millis(5));
+            if bury() {
+                return;
+            }
+            thread::sleep(END_PAUSE);
         }
-        reap();
     }
 }
 
-/// Ends the agent when this process is told to, or when its caller is gone.
-fn watch_caller(caller: u32) -> Result<(), String> {
+/// Takes note of children that ended, and kills those that stopped for their observer: a process that starts another
+/// stops, and so does the new one, so none can start processes faster than they are killed. Whether no child is left.
+fn bury() -> bool {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::__WALL)) {
+            Ok(WaitStatus::StillAlive) => return false,
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::EINTR) => {}
+            Ok(stopped) => {
+                if let Some(pid) = stopped.pid() {
+                    let _ = kill(pid, Signal::SIGKILL);
+                }
+            }
+            Err(_) => return true,
+        }
+    }
+}
+
+/// Does something each time this process is told to end.
+fn on_signals(act: impl Fn() + Send + 'static) -> Result<(), String> {
     let mut wanted = SigSet::empty();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         wanted.add(signal);
     }
     wanted.thread_block().map_err(|why| format!("signals: {why}"))?;
     thread::spawn(move || {
-        // However often it is told: each time all are ended.
         while wanted.wait().is_ok() {
-            family::end_all();
-        }
-    });
-    thread::spawn(move || {
-        loop {
-            if std::os::unix::process::parent_id() != caller {
-                family::end_all();
-            }
-            thread::sleep(CALLER_LOOK);
+            act();
         }
     });
     Ok(())
 }
 
-fn start_inner(policy: &Path, observed: bool) -> Result<Child, String> {
-    let mut command = Command::new("/proc/self/exe");
-    command.arg(INNER_COMMAND).arg(policy);
-    if !observed {
-        command.env(UNOBSERVED, "1");
-    }
-    command.spawn().map_err(|why| format!("the sandbox's second process: {why}"))
+/// Ends everything when the caller is gone. Nobody reads a report then.
+fn watch_caller(caller: u32, end: End) {
+    thread::spawn(move || {
+        loop {
+            if std::os::unix::process::parent_id() != caller {
+                end.decide();
+            }
+            thread::sleep(CALLER_LOOK);
+        }
+    });
 }
 
 /// Whether this process may observe its children. `ptrace_scope` 2 and 3 forbid it to ordinary users.
@@ -160,19 +230,10 @@ fn may_trace() -> bool {
     }
 }
 
-fn wait(child: &mut Child) -> Result<(Option<i32>, Option<Signal>), String> {
-    use std::os::unix::process::ExitStatusExt;
-    let status = child.wait().map_err(|why| format!("waiting for the agent: {why}"))?;
-    Ok((status.code(), status.signal().and_then(|number| Signal::try_from(number).ok())))
-}
-
-/// Takes note of children that ended, so that they do not count as living.
-fn reap() {
-    use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-    let flags = WaitPidFlag::WNOHANG | WaitPidFlag::__WALL;
-    while let Ok(status) = waitpid(None, Some(flags)) {
-        if status == WaitStatus::StillAlive {
-            break;
-        }
+fn exit_code(ended: Ended) -> u8 {
+    match ended {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => 128u8.saturating_add(signal as i32 as u8),
+        (None, None) => NOT_STARTED,
     }
 }

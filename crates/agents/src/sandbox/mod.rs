@@ -1,8 +1,10 @@
 //! The sandbox: an agent's program sees its view, writes its out folder, and leaves nothing running.
 //!
 //! The program is started by a helper, which is the caller's own executable called with a hidden command. The helper
-//! stands outside the sandbox: it watches over every process of the agent, notes what the kernel refused them, and
-//! ends those that are left. A second process of the same executable confines itself and becomes the agent.
+//! stands outside the sandbox: it watches over every process of the agent, notes what the kernel refused them, ends the
+//! run if it uses more than its bounds, and ends those that are left. Where the machine permits it, the helper is
+//! process 1 of a namespace (`namespace.rs`), and the kernel ends all with it. A further process of the same executable
+//! confines itself and becomes the agent.
 //!
 //! What is refused is decided by the kernel (Landlock). The helper only looks on; an agent that deceives it gains
 //! nothing but a gap in the record.
@@ -19,6 +21,10 @@ mod confine;
 mod family;
 #[cfg(target_os = "linux")]
 mod helper;
+#[cfg(target_os = "linux")]
+mod limits;
+#[cfg(target_os = "linux")]
+mod namespace;
 #[cfg(target_os = "linux")]
 mod registers;
 #[cfg(target_os = "linux")]
@@ -37,6 +43,12 @@ pub const SANDBOX_COMMAND: &str = "sandbox-exec";
 /// The hidden command of the process that becomes the agent.
 #[cfg(target_os = "linux")]
 const INNER_COMMAND: &str = "sandbox-become";
+/// The hidden command of the process that leaves the caller's namespaces.
+#[cfg(target_os = "linux")]
+const NAMESPACE_COMMAND: &str = "sandbox-namespace";
+/// The hidden command of process 1 of a run's namespace.
+#[cfg(target_os = "linux")]
+const FIRST_COMMAND: &str = "sandbox-first";
 
 /// How programs are started: which executable serves as the helper.
 #[derive(Clone, Debug)]
@@ -59,13 +71,19 @@ pub fn sandbox_main(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode
     let command = args.next()?;
     #[cfg(target_os = "linux")]
     {
-        if command == SANDBOX_COMMAND {
-            return Some(helper::stand_by(args.next().map(PathBuf::from)));
-        }
-        if command == INNER_COMMAND {
-            return Some(confine::become_agent(args.next().map(PathBuf::from)));
-        }
+        let commands = [SANDBOX_COMMAND, NAMESPACE_COMMAND, FIRST_COMMAND, INNER_COMMAND];
+        let command = commands.into_iter().find(|known| command == *known)?;
+        let Some(policy) = args.next().map(PathBuf::from) else { return Some(ExitCode::from(confine::NOT_STARTED)) };
+        Some(match command {
+            NAMESPACE_COMMAND => namespace::leave(&policy),
+            FIRST_COMMAND => helper::stand_by_as_first(&policy, &args.next().unwrap_or_default().to_string_lossy()),
+            INNER_COMMAND => confine::become_agent(&policy),
+            _ => helper::stand_by(&policy),
+        })
     }
-    let _ = command;
-    None
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = command;
+        None
+    }
 }

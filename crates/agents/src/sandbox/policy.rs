@@ -47,6 +47,10 @@ pub struct Policy {
     pub offline: bool,
     /// Largest file that may be written.
     pub file_bound: u64,
+    /// Bytes of memory that all processes may use together.
+    pub memory_bound: u64,
+    /// Processes and threads that may live at once.
+    pub task_bound: u64,
     /// Where the helper reports.
     pub report: PathBuf,
     /// The process that asked: if it goes, the agent goes.

@@ -10,6 +10,10 @@ use std::path::Path;
 pub enum Line {
     /// The agent is confined, or why not.
     Confined(Confinement),
+    /// The run has a PID namespace and a `/proc` of its own.
+    OwnProcesses,
+    /// The run used more than its bounds and was ended.
+    OverBound { what: String },
     /// The program could not be started.
     Failed { why: String },
     /// Something was denied; written once for each new act and path, and with the count at the end.
@@ -26,11 +30,22 @@ pub enum Line {
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub confinement: Option<Confinement>,
+    pub own_processes: bool,
+    pub over_bound: Option<String>,
     pub failed: Option<String>,
     pub denied: Vec<Attempt>,
     pub left_behind: Vec<String>,
     pub exit: Option<i32>,
     pub signal: Option<String>,
+}
+
+/// Adds a line. Nobody is left to tell if the report cannot be written.
+#[cfg(target_os = "linux")]
+pub fn tell(report: &Path, line: &Line) {
+    use std::io::Write;
+    if let (Ok(text), Ok(mut file)) = (serde_json::to_string(line), std::fs::OpenOptions::new().append(true).open(report)) {
+        let _ = file.write_all(format!("{text}\n").as_bytes());
+    }
 }
 
 /// Reads what the helper has written so far. A torn last line is left out.
@@ -41,6 +56,8 @@ pub fn load_report(path: &Path) -> Report {
         let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
         match line {
             Line::Confined(how) => report.confinement = Some(how),
+            Line::OwnProcesses => report.own_processes = true,
+            Line::OverBound { what } => report.over_bound = Some(what),
             Line::Failed { why } => report.failed = Some(why),
             Line::Denied(attempt) => {
                 let same = |one: &&mut Attempt| one.path == attempt.path && one.act == attempt.act;

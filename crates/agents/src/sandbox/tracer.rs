@@ -5,6 +5,7 @@
 //! nothing else. All processes and threads below the agent are followed; when this process ends, the kernel ends them.
 
 use super::calls::{Call, Want, act, resolve_call};
+use super::limits::End;
 use super::{family, registers};
 use crate::outcome::Attempt;
 use nix::errno::Errno;
@@ -35,6 +36,7 @@ pub struct Tracer {
     asked: BTreeMap<Pid, Asked>,
     seen: BTreeMap<(String, String), Attempt>,
     unlisted: u64,
+    end: End,
 }
 
 /// A call that is under way.
@@ -79,9 +81,9 @@ pub fn meet(child: &Child) -> Meeting {
 }
 
 impl Tracer {
-    pub fn new(child: &Child) -> Self {
+    pub fn new(child: &Child, end: End) -> Self {
         let agent = Pid::from_raw(child.id() as i32);
-        Tracer { agent, known: BTreeSet::from([agent]), asked: BTreeMap::new(), seen: BTreeMap::new(), unlisted: 0 }
+        Tracer { agent, known: BTreeSet::from([agent]), asked: BTreeMap::new(), seen: BTreeMap::new(), unlisted: 0, end }
     }
 
     /// Attempts that happened more than once, with their number.
@@ -103,6 +105,12 @@ impl Tracer {
                 Err(Errno::ECHILD) => return Ok((None, Some(Signal::SIGKILL))),
                 Err(why) => return Err(format!("waiting for the agent: {why}")),
             };
+            let is_stop = matches!(status, WaitStatus::PtraceEvent(..) | WaitStatus::PtraceSyscall(_) | WaitStatus::Stopped(..));
+            if let (true, true, Some(pid)) = (self.end.is_decided(), is_stop, status.pid()) {
+                // Nobody goes on, and whoever was just started does not begin.
+                let _ = kill(pid, Signal::SIGKILL);
+                continue;
+            }
             match status {
                 WaitStatus::Exited(pid, code) if pid == self.agent => return Ok((Some(code), None)),
                 WaitStatus::Signaled(pid, signal, _) if pid == self.agent => return Ok((None, Some(signal))),
@@ -167,6 +175,9 @@ impl Tracer {
     fn on_signal(&mut self, pid: Pid, signal: Signal) {
         let stops = matches!(signal, Signal::SIGSTOP | Signal::SIGTSTP | Signal::SIGTTIN | Signal::SIGTTOU);
         let is_new = self.known.insert(pid);
+        if is_new {
+            self.end.check_tasks(self.known.len() as u64);
+        }
         // A new process arrives stopped. A process that has stopped already (no signal is pending on it) is let on:
         // an agent's job control has no one to continue it.
         let swallowed = stops && (is_new || ptrace::getsiginfo(pid).is_err());

@@ -1,5 +1,6 @@
 //! A project in a temporary folder with things in it that an agent must not reach, and a run in it.
 
+use nix::libc;
 use quipu_agents::{
     Agent, Assignment, Bounds, Event, Hosts, Language, Names, Outcome, Sandbox, Setting, Stop, Turns, Watch, resolve_agent,
 };
@@ -129,8 +130,28 @@ pub fn toml_string(text: &str) -> String {
     toml::Value::String(text.to_string()).to_string()
 }
 
-/// Whether a process is there and is no zombie.
-pub fn lives(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).unwrap_or_default();
-    stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
+/// Whether a process of the agent lives that holds a lock on an output: its number says nothing outside its namespace.
+pub fn lives(holding: &Path) -> bool {
+    matches!(std::fs::File::open(holding).unwrap().try_lock(), Err(std::fs::TryLockError::WouldBlock))
+}
+
+/// Runs something in a thread for which some system calls fail; so they do for everything that it starts.
+pub fn without<T: Send>(calls: &[i64], errno: i32, work: impl FnOnce() -> T + Send) -> T {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    let rules = calls.iter().map(|number| (*number, Vec::new())).collect();
+    let action = SeccompAction::Errno(errno as u32);
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let filter: BpfProgram = SeccompFilter::new(rules, SeccompAction::Allow, action, arch).unwrap().try_into().unwrap();
+    std::thread::scope(|scope| {
+        let limited = scope.spawn(|| {
+            seccompiler::apply_filter(&filter).unwrap();
+            work()
+        });
+        limited.join().unwrap()
+    })
+}
+
+/// As on a machine that permits no namespaces to ordinary users.
+pub fn without_namespaces<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    without(&[libc::SYS_unshare], libc::EPERM, work)
 }

@@ -1,6 +1,7 @@
 //! Every way out of the sandbox that we could think of, each stopped by the kernel and in the record.
 
-use crate::desk::{Desk, STAGE, lives};
+use crate::desk::{Desk, STAGE, lives, toml_string, without, without_namespaces};
+use nix::libc;
 use quipu_agents::{Confinement, Ending, Outcome, collect};
 use std::time::{Duration, Instant};
 
@@ -108,8 +109,7 @@ fn a_daemon_that_left_session_and_group_is_ended_with_the_agent() {
     let mut desk = Desk::new();
     let outcome = desk.script(&["daemon:pid", "await:pid", "say:leaving"]).run();
     assert!(outcome.ending.is_finished(), "{:?} {}", outcome.ending, desk.said("err"));
-    let pid: i32 = desk.output("pid").unwrap().parse().unwrap();
-    assert!(!lives(pid), "the daemon outlived its agent");
+    assert!(!lives(&desk.assignment.out.join("pid")), "the daemon outlived its agent");
     assert!(outcome.left_behind.iter().any(|program| STAGE.ends_with(program.as_str())), "{:?}", outcome.left_behind);
     assert_eq!(desk.output("outlived"), None);
 }
@@ -122,9 +122,8 @@ fn the_deadline_ends_the_whole_family() {
     let outcome = desk.script(&["daemon:pid", "await:pid", "say:here", "hang"]).run();
     assert_eq!(outcome.ending, Ending::Deadline);
     assert!(began.elapsed() < Duration::from_secs(60), "300 seconds were slept");
-    if let Some(pid) = desk.output("pid") {
-        assert!(!lives(pid.parse().unwrap()), "the daemon outlived the deadline");
-    }
+    let pid = desk.assignment.out.join("pid");
+    assert!(!pid.exists() || !lives(&pid), "the daemon outlived the deadline");
 }
 
 #[test]
@@ -137,32 +136,125 @@ fn the_family_ends_when_its_caller_is_killed() {
     let orders = record.join("orders.json");
     let script = format!("echo $$ > {out}/shell; sed -i s/PARENT/$$/ {0}; {STAGE} sandbox-exec {0}; true", orders.display());
     let policy = serde_json::json!({
-        "program": STAGE, "args": ["agent", "daemon:pid", "hang"], "folder": out, "run": ["/usr", "/lib", "/lib64", "/proc", STAGE],
+        "program": STAGE, "args": ["agent", "daemon:pid", "hang"], "folder": out, "run": ["/usr", "/lib", "/lib64", STAGE],
         "read": [], "write": [out], "devices": ["/dev/null"], "offline": false, "file_bound": 1_000_000,
+        "memory_bound": 1_000_000_000, "task_bound": 100,
         "report": record.join("report.jsonl"), "parent": "PARENT",
     });
     std::fs::write(&orders, policy.to_string().replace("\"PARENT\"", "PARENT")).unwrap();
     let mut shell = std::process::Command::new("/bin/sh").args(["-c", &script]).env("QUIPU_SANDBOX_SET_QUIPU_OUT", &out).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(60);
-    while desk.output("pid").is_none_or(|pid| pid.is_empty()) && Instant::now() < until {
+    let pid = desk.assignment.out.join("pid");
+    while !pid.exists() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(10));
     }
-    let pid: i32 = desk.output("pid").unwrap().parse().unwrap();
-    assert!(lives(pid));
+    assert!(lives(&pid));
     shell.kill().unwrap();
     shell.wait().unwrap();
-    while lives(pid) && Instant::now() < until {
+    while lives(&pid) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(!lives(pid), "the agent's daemon outlived everybody");
+    assert!(!lives(&pid), "the agent's daemon outlived everybody");
 }
 
 #[test]
 fn processes_outside_get_no_signal_and_show_no_environment() {
-    let mut desk = Desk::new();
     let me = std::process::id();
-    let outcome = refused(&mut desk, &[format!("signal:{me}"), format!("read:/proc/{me}/environ")]);
-    assert!(recorded(&outcome, "read", "/proc/*/environ"), "{:?}", outcome.denied);
+    let acts = [format!("signal:{me}"), format!("read:/proc/{me}/environ")];
+    refused(&mut Desk::new(), &acts);
+    let outcome = without_namespaces(|| refused(&mut Desk::new(), &acts));
+    assert!(outcome.denied.iter().any(|one| one.path == "/proc/*/environ"), "{:?}", outcome.denied);
+}
+
+/// Whether the run had processes of its own, by its record.
+fn had_own_processes(desk: &Desk) -> bool {
+    std::fs::read_to_string(desk.assignment.record.join("sandbox-1.jsonl")).unwrap().contains("own-processes")
+}
+
+#[test]
+fn a_run_sees_its_own_processes_and_no_others() {
+    let mut bystander = std::process::Command::new(STAGE).args(["agent", "hang", "token-7d1f"]).spawn().unwrap();
+    let look = || {
+        let mut desk = Desk::new();
+        let outcome = desk.script(&[&format!("processes:{}", bystander.id())]).run();
+        assert!(outcome.ending.is_finished(), "{:?} {}", outcome.ending, desk.said("err"));
+        let said = desk.said("out");
+        assert!(!said.contains("token-7d1f"), "the command line of another program was read");
+        assert!(!said.contains(&format!("cwd {}", std::env::current_dir().unwrap().display())), "where another program works was read");
+        assert!(said.contains("own status: true, memory: true"), "{said}");
+        had_own_processes(&desk)
+    };
+    let own = look();
+    assert!(!without_namespaces(&look));
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+    // Where the machine permits a namespace to this user, it is used.
+    let permitted = std::process::Command::new("unshare").args(["-Upf", "--map-current-user", "--mount-proc", "true"]).status();
+    assert!(own || !permitted.is_ok_and(|status| status.success()), "a namespace is permitted and was not used");
+}
+
+/// A chain of processes, each of which starts the next and ends. The first tries to leave its observer.
+const CHAIN: &str = r#"
+    use POSIX ();
+    open(my $held, ">", "$ENV{QUIPU_OUT}/chain"); flock($held, 2);
+    my ($clone, $clone3) = @ARGV;
+    my $left = syscall($clone, 0x00800011, 0, 0, 0, 0);
+    print $left == -1 ? "refused
+" : "DONE
+" if $left != 0;
+    if ($left == -1) { $left = fork(); }
+    if ($left != 0) { print syscall($clone3, 0, 0) == -1 && $!{ENOSYS} ? "absent
+" : "there
+"; exit 0; }
+    for (1 .. 20000) { my $next = syscall($clone, 0x00800011, 0, 0, 0, 0); $next = fork() if $next == -1; POSIX::_exit(0) if $next != 0; }
+"#;
+
+#[test]
+fn a_chain_of_processes_ends_with_its_agent() {
+    let end = || {
+        let mut desk = Desk::new();
+        let calls = [libc::SYS_clone, libc::SYS_clone3].map(|number| number.to_string());
+        let args = ["-MErrno", "-e", CHAIN, &calls[0], &calls[1]].map(toml_string).join(", ");
+        desk.host(&format!("via = \"command\"\nprogram = \"perl\"\nargs = [{args}]"));
+        let outcome = desk.run();
+        assert!(outcome.ending.is_finished(), "{:?} {}", outcome.ending, desk.said("err"));
+        assert!(!lives(&desk.assignment.out.join("chain")), "the chain outlived its agent");
+        assert_eq!(desk.said("out"), "refused\nabsent\n");
+    };
+    for _ in 0..5 {
+        end();
+        without_namespaces(end);
+    }
+}
+
+#[test]
+fn a_daemon_is_ended_where_nothing_may_be_observed() {
+    without(&[libc::SYS_unshare, libc::SYS_ptrace], libc::EPERM, || {
+        let mut desk = Desk::new();
+        let outcome = desk.script(&["daemon:pid", "await:pid", "say:leaving"]).run();
+        assert!(outcome.ending.is_finished(), "{:?} {}", outcome.ending, desk.said("err"));
+        assert!(matches!(outcome.confinement, Confinement::Kernel { observed: false, .. }), "{:?}", outcome.confinement);
+        assert!(!lives(&desk.assignment.out.join("pid")), "the daemon outlived its agent");
+        assert_eq!(outcome.left_behind.len(), 1, "{:?}", outcome.left_behind);
+    });
+}
+
+#[test]
+fn memory_and_processes_are_bounded() {
+    let run = |field: &str, act: &str, words: &str| {
+        let mut desk = Desk::new();
+        let act = toml_string(act);
+        desk.host(&format!("via = \"command\"\nprogram = {STAGE:?}\n{field}\nargs = [\"agent\", {act}, \"hang\"]"));
+        let ending = desk.run().ending;
+        assert!(matches!(&ending, Ending::TooLong { what } if what == words), "{ending:?}");
+    };
+    let all = || {
+        run("memory_mib = 100", "eat:200000000", "more than 104857600 bytes of memory");
+        run("processes = 20", "crowd:40", "more than 20 processes and threads");
+    };
+    all();
+    without_namespaces(all);
+    without(&[libc::SYS_unshare, libc::SYS_ptrace], libc::EPERM, all);
 }
 
 #[test]
@@ -214,7 +306,8 @@ fn a_kernel_without_landlock_is_told_and_what_was_written_is_verified() {
     let mut desk = Desk::new();
     let denied = desk.path("denied.md");
     desk.script(&[&format!("read:{denied}"), "write:drafts/ch01.md=text", "write:stray.md=more"]);
-    let outcome = without_landlock(|| desk.run());
+    // The three calls have the same numbers on every architecture.
+    let outcome = without(&[444, 445, 446], libc::ENOSYS, || desk.run());
     assert!(outcome.ending.is_finished(), "{:?}", outcome.ending);
     assert_eq!(outcome.confinement, Confinement::VerificationOnly { why: "this kernel has no Landlock".to_string() });
     // Nothing but the look at the out folder is left: it takes what was asked for.
@@ -222,21 +315,4 @@ fn a_kernel_without_landlock_is_told_and_what_was_written_is_verified() {
     let collected = collect(&desk.assignment);
     assert_eq!(collected.files, [("drafts/ch01.md".to_string(), b"text\n".to_vec())]);
     assert_eq!(collected.strays, ["stray.md"]);
-}
-
-/// Runs something in a thread whose kernel denies knowing of Landlock; so does everything that it starts.
-fn without_landlock<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
-    // The three calls have the same numbers on every architecture.
-    let calls = [444, 445, 446].map(|number| (number, Vec::new()));
-    let action = SeccompAction::Errno(38);
-    let arch = std::env::consts::ARCH.try_into().unwrap();
-    let filter: BpfProgram = SeccompFilter::new(calls.into(), SeccompAction::Allow, action, arch).unwrap().try_into().unwrap();
-    std::thread::scope(|scope| {
-        let limited = scope.spawn(|| {
-            seccompiler::apply_filter(&filter).unwrap();
-            work()
-        });
-        limited.join().unwrap()
-    })
 }

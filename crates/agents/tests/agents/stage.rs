@@ -86,6 +86,13 @@ fn perform(act: &str) {
             std::thread::spawn(move || tell("through-thread", &path, std::fs::read(&path).map(drop))).join().unwrap();
         }
         "descriptors" => descriptors(),
+        "processes" => processes(rest),
+        // Memory that is really used: each page is written to.
+        "eat" => vec![1u8; rest.parse().unwrap()].leak().fill(2),
+        "crowd" => {
+            let crowd: Vec<_> = (0..rest.parse().unwrap()).map(|_| Command::new("/bin/sleep").arg("300").spawn()).collect();
+            println!("{} started", crowd.iter().filter(|one| one.is_ok()).count());
+        }
         "signal" => {
             let pid = rustix::process::Pid::from_raw(rest.parse().unwrap()).unwrap();
             let sent = rustix::process::kill_process(pid, rustix::process::Signal::USR1);
@@ -103,8 +110,12 @@ fn perform(act: &str) {
             let left = Command::new("/proc/self/exe").args(["agent", &format!("daemon-work:{rest}")]).spawn().unwrap();
             drop(left);
         }
+        // Lives as long as it holds its lock. The file gets its name when it is locked.
         "daemon-work" => {
-            std::fs::write(out().join(rest), std::process::id().to_string()).unwrap();
+            let starting = out().join("starting");
+            let held = std::fs::File::create(&starting).unwrap();
+            held.lock().unwrap();
+            std::fs::rename(starting, out().join(rest)).unwrap();
             std::thread::sleep(Duration::from_secs(300));
             std::fs::write(out().join("outlived"), "").unwrap();
         }
@@ -161,4 +172,31 @@ fn descriptors() {
         }
     }
     println!("descriptors: counted");
+}
+
+/// Says what can be read of any process: its command line, its variables, its memory map, its descriptors.
+fn processes(guess: &str) {
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        if name.parse::<u32>().is_ok() {
+            look_at(&name);
+        }
+    }
+    // Where the list is denied, numbers can still be guessed.
+    look_at(guess);
+    let own = std::fs::read("/proc/self/status").is_ok() && std::fs::read_dir("/proc/self/task").is_ok();
+    println!("own status: {own}, memory: {}", std::fs::read("/proc/meminfo").is_ok());
+}
+
+fn look_at(pid: &str) {
+    for file in ["cmdline", "environ", "maps", "stat"] {
+        if let Ok(bytes) = std::fs::read(format!("/proc/{pid}/{file}")) {
+            println!("{file} {}", String::from_utf8_lossy(&bytes).replace('\0', " "));
+        }
+    }
+    for link in ["cwd", "root", "exe"] {
+        if let Ok(leads) = std::fs::read_link(format!("/proc/{pid}/{link}")) {
+            println!("{link} {}", leads.display());
+        }
+    }
 }
