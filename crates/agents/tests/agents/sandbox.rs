@@ -185,7 +185,7 @@ fn a_run_sees_its_own_processes_and_no_others() {
         had_own_processes(&desk)
     };
     let own = look();
-    assert!(!without_namespaces(&look));
+    assert!(!without_namespaces(look));
     bystander.kill().unwrap();
     bystander.wait().unwrap();
     // Where the machine permits a namespace to this user, it is used.
