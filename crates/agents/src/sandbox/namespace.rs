@@ -14,6 +14,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use rustix::thread::CapabilitySet;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 
@@ -64,10 +65,19 @@ fn leave_namespaces() -> Result<(), String> {
         {
             std::fs::write(format!("/proc/self/{file}"), text).map_err(|why| why.to_string())?;
         }
+        pass_on_the_right_to_mount().map_err(|why| why.to_string())?;
     }
     // What is mounted here must not appear outside.
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     mount(None::<&str>, "/", None::<&str>, private, None::<&str>).map_err(|why| why.to_string())
+}
+
+/// Process 1 is another program run, and a user who is not root loses all rights on the way unless they are ambient.
+fn pass_on_the_right_to_mount() -> rustix::io::Result<()> {
+    let mut sets = rustix::thread::capabilities(None)?;
+    sets.inheritable |= CapabilitySet::SYS_ADMIN;
+    rustix::thread::set_capabilities(None, sets)?;
+    rustix::thread::configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)
 }
 
 /// Prepares process 1 of a namespace. `parent` is the number of the process that started it, outside.
@@ -75,6 +85,8 @@ pub fn prepare_first(parent: &str) -> Result<(), String> {
     end_with(parent)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "/proc", Some("proc"), flags, None::<&str>).map_err(|why| why.to_string())?;
+    // Its children need no rights.
+    rustix::thread::clear_ambient_capability_set().map_err(|why| why.to_string())?;
     let own = std::fs::read_link("/proc/self").map_err(|why| why.to_string())?;
     if own == Path::new("1") { Ok(()) } else { Err(format!("/proc shows another namespace: {}", own.display())) }
 }
