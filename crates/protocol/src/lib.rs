@@ -64,7 +64,7 @@ pub use init::{InitError, Laid, Layout, lay_out};
 pub use learning::{LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal};
 pub use library::{Library, ProfileSummary};
 pub use links::{LinkMap, MoveError, Moved, link_graph, map_links, most_links, move_file};
-pub use merging::may_merge;
+pub use merging::{MergeCall, MergeError, merge_for_git};
 pub use moment::{now, render_moment};
 pub use picture::{PictureError, lay_picture};
 pub use project::{Project, ProjectError, read_manifest};
