@@ -1,9 +1,10 @@
 //! Where a drawn picture may go. It is no memory and has no history, so it never takes the place of anything but an older picture.
 
-use std::io::Write;
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use quipu_contract::{Actor, BadPath, Class, Denial, ProjectPath, RESERVED};
+use quipu_store::Below;
 use thiserror::Error;
 
 use crate::project::Project;
@@ -56,8 +57,24 @@ pub fn lay_picture(project: &Project, actor: &Actor, folder: &Path, file: &Path,
         return Err(PictureError::NoName(file.to_owned()));
     }
     match std::fs::symlink_metadata(&target) {
-        Ok(there) if there.is_file() && std::fs::read(&target).map_err(io)?.starts_with(BEGINS) => std::fs::write(&target, svg).map_err(io),
-        Ok(_) => Err(PictureError::NoPicture(file.to_owned())),
+        Ok(_) => replace_picture(&target, svg).map_err(io)?.ok_or_else(|| PictureError::NoPicture(file.to_owned())),
         Err(_) => std::fs::File::create_new(&target).and_then(|mut new| new.write_all(svg.as_bytes())).map_err(io),
     }
+}
+
+/// Writes over an older picture; none if something else is there: another file, a link, or a file with a second name, which may be memory.
+fn replace_picture(target: &Path, svg: &str) -> std::io::Result<Option<()>> {
+    let (Some(folder), Some(name)) = (target.parent(), target.file_name().and_then(|name| name.to_str())) else { return Ok(None) };
+    let Some(folder) = Below::open(folder)? else { return Ok(None) };
+    let mut there = match folder.open_single(name) {
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => return Ok(None),
+        other => other?,
+    };
+    let mut begins = vec![0; BEGINS.len()];
+    if there.read_exact(&mut begins).is_err() || begins != BEGINS {
+        return Ok(None);
+    }
+    there.rewind()?;
+    there.set_len(0)?;
+    there.write_all(svg.as_bytes()).map(Some)
 }

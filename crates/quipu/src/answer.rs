@@ -2,7 +2,7 @@
 
 use quipu_contract::{BadPath, Fault, Faults, Place, Withheld};
 use quipu_protocol::flow::{FlowError, GateError, ReplayError};
-use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError, WorkError};
+use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError, SourceError, WorkError};
 use quipu_store::StoreError;
 use serde_json::{Value, json};
 
@@ -254,6 +254,22 @@ impl From<ReadError> for Failure {
             ReadError::NotText(path) => Failure::new(exit::USAGE, what, format!("quipu read {path}")),
             ReadError::BadVersion { path, .. } => Failure::usage(what, format!("quipu log {path}")),
             ReadError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Failure {
+        let what = error.to_string();
+        match error {
+            SourceError::Unreadable { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                Failure::new(exit::NOT_FOUND, what, "")
+            }
+            SourceError::Unreadable { .. } => Failure::new(exit::IO, what, ""),
+            SourceError::NoPlace(_) => Failure::new(exit::REFUSED, what, "copy the text to a file of your own first"),
+            SourceError::Denied(error) => error.into(),
+            SourceError::Project(error) => error.into(),
+            SourceError::Store(error) => error.into(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use quipu_contract::{Actor, ActorName, ProjectPath, UnitId};
-use quipu_protocol::{Project, ProjectError, Terms, may_read_whole};
+use quipu_protocol::{Project, ProjectError, Sources, Terms};
 use quipu_store::{LeaseToken, Options, StoreError};
 
 use crate::answer::{Failure, exit};
@@ -171,29 +171,14 @@ impl Session {
         Ok(ProjectPath::parse(text)?)
     }
 
-    /// A file outside the project's rules that an argument names: relative to the folder of the call.
+    /// A source file that an argument names, relative to the folder of the call. An agent may not copy what it may not read.
     pub fn load_file(&self, file: &Path) -> Result<Vec<u8>, Failure> {
-        self.may_load(file)?;
-        std::fs::read(self.folder.join(file)).map_err(|error| {
-            let code = if error.kind() == std::io::ErrorKind::NotFound { exit::NOT_FOUND } else { exit::IO };
-            Failure::new(code, format!("cannot read `{}`: {error}", file.display()), "")
-        })
+        Ok(Sources::of(&self.actor, &self.folder).read(file)?)
     }
-}
 
-impl Session {
-    /// What a role may not read of the project's memory it may not copy either.
-    fn may_load(&self, file: &Path) -> Result<(), Failure> {
-        let (Actor::Agent { .. }, Ok(real)) = (&self.actor, self.folder.join(file).canonicalize()) else { return Ok(()) };
-        let Ok(root) = Project::find_root(&self.folder) else { return Ok(()) };
-        let inside = real.strip_prefix(&root).ok().and_then(Path::to_str).filter(|inside| !inside.starts_with(".quipu/"));
-        let Some(Ok(path)) = inside.map(ProjectPath::parse) else { return Ok(()) };
-        let project = self.open(&root)?;
-        // Notes that no rule names are nobody's memory.
-        if project.contract.rule(&path).is_none() {
-            return Ok(());
-        }
-        may_read_whole(&project, &self.actor, &path).map_err(Into::into)
+    /// Stdin, which may be a file that the shell opened.
+    pub fn load_stdin(&self) -> Result<Vec<u8>, Failure> {
+        Ok(Sources::of(&self.actor, &self.folder).read_stdin()?)
     }
 }
 

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
@@ -121,6 +122,18 @@ impl Below {
         let mut bytes = Vec::new();
         (&file).read_to_end(&mut bytes)?;
         Ok(Some(bytes))
+    }
+
+    /// Opens a file for reading and writing that has this name and no other: not a link, and not a file with a second name elsewhere.
+    pub fn open_single(&self, name: &str) -> io::Result<File> {
+        let file = File::from(open_below(self.0.as_fd(), Path::new(name), OFlags::RDWR)?);
+        let found = file.metadata()?;
+        let invalid = |what: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        match (found.is_file(), found.nlink()) {
+            (false, _) => invalid("it is not a regular file"),
+            (true, 1) => Ok(file),
+            (true, _) => invalid("the file has a second name (a hard link)"),
+        }
     }
 
     /// Writes a new file, and makes the folders above it.

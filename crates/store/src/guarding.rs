@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use quipu_contract::{Class, Contract, FileRule, Finding, GuardRules, ProjectPath, find_credentials, find_placeholder, find_shrink};
+use quipu_contract::{
+    Class, Contract, FileRule, Finding, GuardRules, Outside, ProjectPath, find_credentials, find_placeholder, find_shrink, judge_outside,
+};
 
-use crate::change::Op;
+use crate::change::{Expect, Op};
 use crate::error::{Refused, Result, StoreError};
 
 /// What an operation would write, as the guards look at it.
@@ -81,6 +83,25 @@ fn continued_credential(rules: &GuardRules, bytes: &[u8], line_before: &[u8]) ->
     }
     let first_line = &bytes[..memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())];
     find_credentials(rules, &String::from_utf8_lossy(&[line_before, first_line].concat()))
+}
+
+/// Judges the result of a merge for a person: its class, its guards and its loss, as for any other change of the file. What our
+/// side already says is not blamed on the merge.
+pub fn judge_merge(contract: &Contract, path: &ProjectPath, ours: &[u8], merged: &[u8]) -> Result<()> {
+    let rule = contract.rule(path);
+    let class = contract.class(path);
+    if let Outside::Flagged { what, line } = judge_outside(class, path.as_str(), Some(ours), Some(merged)) {
+        let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
+        return Err(refused_by(format!("the merged `{path}` {what}{line}"), rule, "merge it by hand".into()));
+    }
+    let guards = |bytes: &[u8]| {
+        let op = Op::Write { path: path.clone(), bytes: bytes.to_vec(), expect: Expect::Any };
+        guard(&contract.guards, &Writing { path, rule, op: &op, class, bytes, force: false })
+    };
+    if guards(ours).is_ok() {
+        guards(merged)?;
+    }
+    guard_loss(contract, path, ours.len() as u64, merged.len() as u64)
 }
 
 /// Whether a change as a whole loses much of a file, in however many steps.

@@ -262,6 +262,11 @@ impl Store {
         current(&held, token, actor).map(|_| ())
     }
 
+    /// Refuses a change of a path that another actor has leased.
+    pub fn check_lease_of(&self, actor: &Actor, path: &ProjectPath) -> Result<()> {
+        self.check_lease(&self.leases()?, actor, path, None)
+    }
+
     /// Whether an actor's change of a path agrees with the leases.
     pub(crate) fn check_lease(&self, leases: &[Lease], actor: &Actor, path: &ProjectPath, token: Option<&LeaseToken>) -> Result<()> {
         let (now, boot) = (self.lease_now(), self.boot.as_str());

@@ -63,6 +63,7 @@ pub use clock::{Clock, Instant, parse_time, render_second, render_time};
 pub use disk::{Step, StepVerdict, Watch};
 pub use error::{Refused, StoreError};
 pub use events::PathEvent;
+pub use guarding::judge_merge;
 pub use history::{At, LogEntry, LogPage, Noted, NotedFile};
 pub use ident::fresh_bytes;
 pub use lay::lay_files;

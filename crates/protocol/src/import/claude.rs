@@ -1,7 +1,6 @@
 //! What Claude Code keeps: the folder of its own memory, and CLAUDE.md with what that imports.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use quipu_text::Document;
@@ -9,6 +8,7 @@ use quipu_text::Document;
 use super::error::ImportError;
 use super::folder;
 use super::source::{Piece, Taken};
+use crate::source_file::Sources;
 
 /// Claude Code follows imports of imports so far.
 const DEEPEST: usize = 5;
@@ -28,10 +28,10 @@ pub(super) fn memory_folder(place: &Path) -> Result<PathBuf, ImportError> {
 }
 
 /// CLAUDE.md, or a folder with one.
-pub(super) fn take(place: &Path) -> Result<Taken, ImportError> {
+pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportError> {
     let mut taken = Taken::default();
     let root = if place.is_file() { place.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")) } else { place };
-    let mut found = Follower { root, seen: BTreeSet::new(), taken: &mut taken };
+    let mut found = Follower { root, sources, seen: BTreeSet::new(), taken: &mut taken };
     if place.is_file() {
         let name = place.file_name().and_then(|n| n.to_str()).unwrap_or("CLAUDE.md");
         found.file(name, 0)?;
@@ -43,7 +43,7 @@ pub(super) fn take(place: &Path) -> Result<Taken, ImportError> {
         }
         let mut rules = Taken::default();
         if root.join(".claude/rules").is_dir() {
-            folder::below(&root.join(".claude/rules"), ".claude/rules/", Path::new(""), &mut rules)?;
+            folder::below(&root.join(".claude/rules"), ".claude/rules/", Path::new(""), sources, &mut rules)?;
         }
         for rule in rules.pieces {
             found.file(&rule.from, 0)?;
@@ -62,6 +62,7 @@ pub(super) fn take(place: &Path) -> Result<Taken, ImportError> {
 
 struct Follower<'t> {
     root: &'t Path,
+    sources: Sources<'t>,
     seen: BTreeSet<String>,
     taken: &'t mut Taken,
 }
@@ -72,7 +73,7 @@ impl Follower<'_> {
             return Ok(());
         }
         let path = self.root.join(name);
-        let bytes = fs::read(&path).map_err(ImportError::unreadable(&path))?;
+        let bytes = self.sources.read(&path)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         self.taken.pieces.push(Piece::of_file(name, bytes));
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));

@@ -6,6 +6,8 @@ use quipu_contract::BadPath;
 use quipu_store::StoreError;
 use thiserror::Error;
 
+use crate::source_file::SourceError;
+
 #[derive(Debug, Error)]
 pub enum ImportError {
     #[error("there is no `{0}`; memory comes from {1}")]
@@ -20,6 +22,8 @@ pub enum ImportError {
     /// Each as `file:line what`.
     #[error("memory is no place for credentials:\n  {}", .0.join("\n  "))]
     Credentials(Vec<String>),
+    #[error(transparent)]
+    Source(#[from] SourceError),
     #[error(transparent)]
     Path(#[from] BadPath),
     #[error(transparent)]

@@ -5,24 +5,25 @@ use std::path::Path;
 
 use super::error::ImportError;
 use super::source::{Piece, Taken};
+use crate::source_file::Sources;
 
 /// Larger files are data, not memory.
 const LARGEST: u64 = 8 << 20;
 
-pub(super) fn take(place: &Path, except: &Path) -> Result<Taken, ImportError> {
+pub(super) fn take(place: &Path, except: &Path, sources: Sources<'_>) -> Result<Taken, ImportError> {
     let mut taken = Taken::default();
     let kind = fs::metadata(place).map_err(ImportError::unreadable(place))?;
     if kind.is_file() {
         let name = place.file_name().and_then(|n| n.to_str()).unwrap_or("note.md");
-        taken.pieces.push(Piece::of_file(name, fs::read(place).map_err(ImportError::unreadable(place))?));
+        taken.pieces.push(Piece::of_file(name, sources.read(place)?));
         return Ok(taken);
     }
-    below(place, "", except, &mut taken)?;
+    below(place, "", except, sources, &mut taken)?;
     Ok(taken)
 }
 
 /// In the order of names, so that the same folder always gives the same pieces.
-pub(super) fn below(folder: &Path, prefix: &str, except: &Path, taken: &mut Taken) -> Result<(), ImportError> {
+pub(super) fn below(folder: &Path, prefix: &str, except: &Path, sources: Sources<'_>, taken: &mut Taken) -> Result<(), ImportError> {
     let entries = fs::read_dir(folder).map_err(ImportError::unreadable(folder))?;
     let mut entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(ImportError::unreadable(folder))?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -41,14 +42,14 @@ pub(super) fn below(folder: &Path, prefix: &str, except: &Path, taken: &mut Take
             if fs::canonicalize(&path).is_ok_and(|real| real == except) {
                 taken.leave_out(name, "where this import goes");
             } else {
-                below(&path, &format!("{name}/"), except, taken)?;
+                below(&path, &format!("{name}/"), except, sources, taken)?;
             }
         } else if !kind.is_file() {
             taken.leave_out(name, "no file");
         } else if entry.metadata().map_err(ImportError::unreadable(&path))?.len() > LARGEST {
             taken.leave_out(name, "larger than 8 MiB");
         } else {
-            taken.pieces.push(Piece::of_file(&name, fs::read(&path).map_err(ImportError::unreadable(&path))?));
+            taken.pieces.push(Piece::of_file(&name, sources.read(&path)?));
         }
     }
     Ok(())

@@ -13,6 +13,7 @@ use super::provenance::with_provenance;
 use super::source::{ImportSource, Piece};
 use crate::project::Project;
 use crate::reading::may_read_whole;
+use crate::source_file::Sources;
 
 /// What to import, and how.
 #[derive(Debug)]
@@ -79,7 +80,7 @@ struct Earlier {
 pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Imported, ImportError> {
     let into = ProjectPath::parse(asked.into.trim_end_matches('/'))?;
     let except = project.store.root().join(into.as_str());
-    let mut taken = asked.source.take(asked.place, &except)?;
+    let mut taken = asked.source.take(asked.place, &except, Sources::of(actor, project.store.root()))?;
     give_each_its_place(&mut taken.pieces);
     let earlier = earlier_imports(project, asked.source, &into)?;
     let mut change = Change::by(actor).why(format!("imported from {}", asked.source.name()));

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::error::ImportError;
 use super::plan::LeftOut;
 use super::{claude, folder, graph, wikilink};
+use crate::source_file::Sources;
 
 /// Where memory comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,12 +41,12 @@ impl ImportSource {
     }
 
     /// Everything the source holds. `except` is a folder that is not part of it: where the import goes.
-    pub(super) fn take(self, place: &Path, except: &Path) -> Result<Taken, ImportError> {
+    pub(super) fn take(self, place: &Path, except: &Path, sources: Sources<'_>) -> Result<Taken, ImportError> {
         let mut taken = match self {
-            Self::BasicMemory | Self::Markdown => folder::take(place, except)?,
-            Self::ClaudeMemory => folder::take(&claude::memory_folder(place)?, except)?,
-            Self::ClaudeMd => claude::take(place)?,
-            Self::McpMemory => graph::take(place)?,
+            Self::BasicMemory | Self::Markdown => folder::take(place, except, sources)?,
+            Self::ClaudeMemory => folder::take(&claude::memory_folder(place)?, except, sources)?,
+            Self::ClaudeMd => claude::take(place, sources)?,
+            Self::McpMemory => graph::take(place, sources)?,
         };
         if matches!(self, Self::BasicMemory | Self::Markdown) {
             wikilink::lead(&mut taken.pieces);

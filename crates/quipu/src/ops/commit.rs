@@ -1,11 +1,10 @@
-use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
 use quipu_protocol::parse_change;
 
 use super::receipt;
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -28,9 +27,7 @@ impl Operate for Commit {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let (name, bytes) = if self.file.as_os_str() == "-" {
-            let mut bytes = Vec::new();
-            std::io::stdin().read_to_end(&mut bytes).map_err(|e| Failure::new(exit::IO, format!("cannot read stdin: {e}"), ""))?;
-            ("stdin".to_owned(), bytes)
+            ("stdin".to_owned(), session.load_stdin()?)
         } else {
             (self.file.display().to_string(), session.load_file(&self.file)?)
         };

@@ -1,6 +1,5 @@
 //! `finish`: ending a session, and the git commit after it.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -208,8 +207,7 @@ impl Finish {
         let mut material = match &self.file {
             None => Material::default(),
             Some(file) if file.as_os_str() == "-" => {
-                let mut text = String::new();
-                std::io::stdin().read_to_string(&mut text).map_err(|e| Failure::new(exit::IO, format!("cannot read stdin: {e}"), ""))?;
+                let text = String::from_utf8(session.load_stdin()?).map_err(|_| Failure::usage("stdin is not text", ""))?;
                 parse_material("stdin", &text)?
             }
             Some(file) => {

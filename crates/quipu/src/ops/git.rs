@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
-use quipu_contract::{Class, Privilege, ProjectPath, Way, merge_branches};
-use quipu_protocol::{Project, may_merge};
+use quipu_contract::{Class, Privilege};
+use quipu_protocol::{MergeCall, MergeError, Project, merge_for_git};
 use quipu_store::{Clock, render_second};
 use serde_json::json;
 
@@ -111,20 +111,10 @@ impl Operate for GitMerge {
     const ABOUT: &'static str = "The merge driver that git calls; exit 1 leaves the file as a conflict";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let root = Project::find_root(&session.folder)?;
-        let contract = Project::load_contract(&root)?;
-        let result = session.folder.join(&self.ours);
-        may_merge(&contract, &session.actor, &self.path, &result)?;
-        let io = |e: std::io::Error| Failure::new(exit::IO, format!("cannot merge `{}`: {e}", self.path), "");
-        let read = |file: &Path| std::fs::read_to_string(session.folder.join(file));
-        let (base, ours, theirs) = (read(&self.base).map_err(io)?, read(&self.ours).map_err(io)?, read(&self.theirs).map_err(io)?);
-        let parsed = ProjectPath::parse(&self.path).ok();
-        let rule = parsed.as_ref().and_then(|path| contract.rule(path));
-        let (class, form) = rule.map_or((Class::Free, None), |rule| (rule.class, rule.form));
         let now = render_second(Clock::system().now().wall_us);
-        let way = Way { class, form, path: &self.path, now: &now, theirs_is_newer: theirs_is_newer(&root) };
-        let merged = merge_branches(way, &base, &ours, &theirs);
-        std::fs::write(&result, &merged.text).map_err(io)?;
+        let call =
+            MergeCall { top: &session.folder, base: &self.base, ours: &self.ours, theirs: &self.theirs, path: &self.path, now: &now };
+        let merged = merge_for_git(&session.actor, call, theirs_is_newer)?;
         let mut answer = Answer::new(json!({"path": self.path, "conflicts": merged.conflicts}), "");
         for conflict in &merged.conflicts {
             answer = answer.say(format!("{}: both sides changed {conflict}; ours is kept until you decide", self.path));
@@ -134,15 +124,35 @@ impl Operate for GitMerge {
     }
 }
 
-/// Whether the branch that is merged was committed to later than this one. Git names its head to drivers in the
-/// environment; where it does not, ours counts as the newer.
+impl From<MergeError> for Failure {
+    fn from(error: MergeError) -> Failure {
+        let what = error.to_string();
+        match error {
+            MergeError::Agent => Failure::new(exit::REFUSED, what, "leave the merge to a person"),
+            MergeError::NotTop(_) | MergeError::NotGits { .. } => {
+                Failure::new(exit::REFUSED, what, "let git call the driver: git merge, git pull")
+            }
+            MergeError::WrongClass { .. } => Failure::new(exit::REFUSED, what, "merge it by hand; or: quipu git setup"),
+            MergeError::Path(error) => error.into(),
+            MergeError::Io { .. } => Failure::new(exit::IO, what, ""),
+            MergeError::Project(error) => error.into(),
+            MergeError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// Whether the merged branch has a later commit than this one. Git names its head in the environment (`GITHEAD_<hash>`); without
+/// that, ours counts as newer.
 fn theirs_is_newer(root: &Path) -> bool {
+    // The name comes from the environment: only a hash may become an argument of git.
+    let is_hash = |name: &String| name.len() >= 40 && name.bytes().all(|b| b.is_ascii_hexdigit());
     let committed = |name: &str| -> Option<i64> {
-        let told = Command::new("git").args(["show", "-s", "--format=%ct", name]).current_dir(root).output().ok()?;
-        String::from_utf8_lossy(&told.stdout).trim().parse().ok()
+        let arguments = ["rev-list", "--max-count=1", "--timestamp", name, "--"];
+        let output = Command::new("git").args(arguments).current_dir(root).output().ok()?;
+        String::from_utf8_lossy(&output.stdout).split_whitespace().next()?.parse().ok()
     };
-    let heads = std::env::vars().filter_map(|(name, _)| name.strip_prefix("GITHEAD_").map(str::to_owned));
-    let theirs = heads.filter_map(|head| committed(&head)).max();
+    let heads = std::env::vars_os().filter_map(|(name, _)| name.to_str()?.strip_prefix("GITHEAD_").map(str::to_owned));
+    let theirs = heads.filter(is_hash).filter_map(|head| committed(&head)).max();
     theirs.zip(committed("HEAD")).is_some_and(|(theirs, ours)| theirs > ours)
 }
 

@@ -36,7 +36,9 @@ impl Operate for Import {
         let source = ImportSource::parse(&self.from)?;
         let into = self.into.unwrap_or_else(|| format!("imported/{}", source.name()));
         let project = session.project()?;
-        let place = session.folder.join(&self.path);
+        // The protocol reads relative paths from the project's root.
+        let place = std::path::absolute(session.folder.join(&self.path))
+            .map_err(|e| Failure::new(exit::IO, format!("cannot read `{}`: {e}", self.path.display()), ""))?;
         let (dry_run, force, lease) = (self.dry_run, self.force, session.lease.clone());
         let told = self.path.to_string_lossy();
         let asked = Asked { source, place: &place, told: &told, into: &into, dry_run, force, lease };
@@ -89,6 +91,7 @@ impl From<ImportError> for Failure {
             ImportError::Credentials(_) => {
                 Failure::new(exit::REFUSED, what, "remove them; or allow them in quipu.toml: [guards] credentials_in = [\"PATH\"]")
             }
+            ImportError::Source(error) => error.into(),
             ImportError::Path(error) => error.into(),
             ImportError::Store(error) => error.into(),
         }

@@ -1,11 +1,10 @@
 //! Where the text of a write comes from: `--text`, `--file` or stdin.
 
-use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::answer::{Failure, exit};
+use crate::answer::Failure;
 use crate::session::Session;
 
 #[derive(Debug, Args)]
@@ -33,14 +32,7 @@ impl Input {
         match (self.text, self.file) {
             (Some(text), _) => Ok(text.into_bytes()),
             (None, Some(file)) if file.as_os_str() != "-" => session.load_file(&file),
-            _ => {
-                let mut bytes = Vec::new();
-                std::io::stdin()
-                    .lock()
-                    .read_to_end(&mut bytes)
-                    .map_err(|e| Failure::new(exit::IO, format!("cannot read stdin: {e}"), ""))?;
-                Ok(bytes)
-            }
+            _ => session.load_stdin(),
         }
     }
 

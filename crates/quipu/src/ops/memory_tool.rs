@@ -1,7 +1,5 @@
 //! `memory-tool`: Anthropic's memory tool, kept by the contract.
 
-use std::io::Read;
-
 use clap::Args;
 use quipu_contract::{Actor, ActorName};
 use serde_json::json;
@@ -23,11 +21,10 @@ impl Operate for MemoryTool {
     const ABOUT: &'static str = "Carry out a command of Anthropic's memory tool: its JSON on stdin, its text on stdout";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let mut text = String::new();
-        std::io::stdin().lock().read_to_string(&mut text).map_err(|e| Failure::new(exit::IO, format!("cannot read stdin: {e}"), ""))?;
+        let text = session.load_stdin()?;
         let mend = r#"{"command": "view", "path": "/memories"}; or create, str_replace, insert, delete, rename"#;
         let command: Command =
-            serde_json::from_str(&text).map_err(|e| Failure::usage(format!("no command of the memory tool: {e}"), mend))?;
+            serde_json::from_slice(&text).map_err(|e| Failure::usage(format!("no command of the memory tool: {e}"), mend))?;
         let project = session.project()?;
         let folder = Session::path(self.under.trim_end_matches('/'))?;
         // Whoever calls this tool is a model, whatever it is named: nothing a person alone may do is open to it.

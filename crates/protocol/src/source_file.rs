@@ -1,0 +1,154 @@
+//! Files that a caller names as the source of a text: `write --file`, `commit --file`, `import`, stdin from a file.
+//!
+//! An agent must not copy what it may not read. Every operation that takes a source path reads it here, so the rule is the same
+//! for all: a file inside a project must be readable as a whole by the caller, under the contract of that project. The check
+//! looks at the file that was opened, not at the name, so links, `..` and `/proc` lead to the same answer.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use quipu_contract::{Actor, BadPath, ProjectPath, Readable};
+use quipu_store::{Options, Store, StoreError};
+use thiserror::Error;
+
+use crate::project::{Project, ProjectError};
+use crate::reading::ReadError;
+
+#[derive(Debug, Error)]
+pub enum SourceError {
+    #[error("cannot read `{}`: {source}", file.display())]
+    Unreadable { file: PathBuf, source: io::Error },
+    /// The kernel does not say where the file is, so no contract can be asked.
+    #[error("cannot tell where `{}` is", .0.display())]
+    NoPlace(PathBuf),
+    #[error(transparent)]
+    Denied(#[from] ReadError),
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Reads source files for one caller.
+#[derive(Debug, Clone, Copy)]
+pub struct Sources<'c> {
+    actor: &'c Actor,
+    /// The folder of the call: relative paths begin here.
+    folder: &'c Path,
+}
+
+impl<'c> Sources<'c> {
+    pub fn of(actor: &'c Actor, folder: &'c Path) -> Sources<'c> {
+        Sources { actor, folder }
+    }
+
+    /// The bytes of a file, if the caller may have them.
+    pub fn read(&self, file: &Path) -> Result<Vec<u8>, SourceError> {
+        let unreadable = |source| SourceError::Unreadable { file: file.to_owned(), source };
+        let mut opened = File::open(self.folder.join(file)).map_err(unreadable)?;
+        self.check(opened.as_raw_fd(), file)?;
+        let mut bytes = Vec::new();
+        opened.read_to_end(&mut bytes).map_err(unreadable)?;
+        Ok(bytes)
+    }
+
+    /// The bytes of stdin. The shell may have opened a file for it: `quipu write a.md < b.md`.
+    pub fn read_stdin(&self) -> Result<Vec<u8>, SourceError> {
+        let name = Path::new("stdin");
+        let stdin = io::stdin().lock();
+        self.check(stdin.as_raw_fd(), name)?;
+        let mut bytes = Vec::new();
+        let unreadable = |source| SourceError::Unreadable { file: name.to_owned(), source };
+        { stdin }.read_to_end(&mut bytes).map_err(unreadable)?;
+        Ok(bytes)
+    }
+
+    /// Refuses a file that is open under this descriptor and that the caller may not read. `named` is for messages.
+    fn check(&self, descriptor: i32, named: &Path) -> Result<(), SourceError> {
+        if !matches!(self.actor, Actor::Agent { .. }) {
+            return Ok(());
+        }
+        let unreadable = |source| SourceError::Unreadable { file: named.to_owned(), source };
+        let link = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
+        let found = std::fs::metadata(&link).map_err(unreadable)?;
+        // A pipe or a terminal has no place, and a folder no bytes.
+        if !found.is_file() {
+            return Ok(());
+        }
+        let real = std::fs::read_link(&link).map_err(unreadable)?;
+        let real = if found.nlink() == 0 { without_deleted(&real) } else { real };
+        if !real.is_absolute() {
+            return Err(SourceError::NoPlace(named.to_owned()));
+        }
+        let mut roots = roots_around(&real);
+        for root in &roots {
+            self.may_take(root, &real)?;
+        }
+        if found.nlink() > 1 {
+            roots.extend(Project::find_root(self.folder));
+            for root in &roots {
+                for other in names_of(root, found.dev(), found.ino()) {
+                    self.may_take(root, &other)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the caller may read a whole file below a project's root.
+    fn may_take(&self, root: &Path, real: &Path) -> Result<(), SourceError> {
+        let inside = real.strip_prefix(root).unwrap_or(real).to_string_lossy();
+        let contract = Project::load_contract(root)?;
+        let grant = contract.grant(self.actor).map_err(ReadError::UnknownActor)?;
+        let path = match ProjectPath::parse(&inside) {
+            Ok(path) => path,
+            Err(error @ BadPath::Reserved { .. }) => copied_file(root, &inside)?.ok_or(ReadError::Path(error))?,
+            // No rule and no pointer can name it: it is nobody's memory, but a role reads only what a pointer names.
+            Err(_) if grant.role.is_none() => return Ok(()),
+            Err(error) => return Err(ReadError::Path(error).into()),
+        };
+        match grant.may_read(&path, &contract.actor_binding(self.actor)).map_err(ReadError::Denied)? {
+            Readable::Whole => Ok(()),
+            Readable::Sections(sections) => Err(ReadError::OnlySections { path, sections }.into()),
+        }
+    }
+}
+
+/// The memory file whose conflict copy this is: `quipu status` offers it to whoever may read that file.
+fn copied_file(root: &Path, inside: &str) -> Result<Option<ProjectPath>, SourceError> {
+    if !inside.starts_with(".quipu/conflicts/") {
+        return Ok(None);
+    }
+    let conflicts = Project::open(root, Options::default())?.store.conflicts()?;
+    let found = conflicts.into_iter().find(|conflict| conflict.kept == inside);
+    Ok(found.and_then(|conflict| ProjectPath::parse(&conflict.path?).ok()))
+}
+
+/// Every project that a file is in. More than one: a contract in a folder of a project must not take its files out of the project.
+fn roots_around(real: &Path) -> BTreeSet<PathBuf> {
+    let is_root = |folder: &&Path| folder.join("quipu.toml").symlink_metadata().is_ok() || Store::has_history(folder);
+    real.ancestors().skip(1).filter(is_root).map(Path::to_owned).collect()
+}
+
+/// The names that a file has below a folder; links are not followed.
+fn names_of(folder: &Path, device: u64, inode: u64) -> Vec<PathBuf> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            names.extend(names_of(&entry.path(), device, inode));
+        } else if entry.ino() == inode && entry.metadata().is_ok_and(|found| found.dev() == device) {
+            names.push(entry.path());
+        }
+    }
+    names
+}
+
+/// The kernel marks the path of a file that has no name any more.
+fn without_deleted(path: &Path) -> PathBuf {
+    path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map_or_else(|| path.to_owned(), PathBuf::from)
+}
