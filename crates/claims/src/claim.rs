@@ -1,55 +1,89 @@
 //! Claims: a draft cut into sentences, each with its line.
 //!
-//! Headings, code, comments, front matter and italic instructions of templates claim nothing. A sentence that
+//! Headings, code, comments and front matter claim nothing. What is judged is what a reader of the rendered text sees. A sentence that
 //! wraps over lines keeps the line it begins on.
 
-use quipu_text::{Document, first_sentence};
+use quipu_text::{Comments, Document, blank_comments, first_sentence, link_labels, rendered_text};
 use serde::Serialize;
 
 /// One sentence of a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Claim {
     pub line: usize,
+    /// As readers see it: without Markdown's marks and without what draws nothing.
     pub text: String,
     /// Whether it opens its paragraph: then no one was named before it.
     #[serde(skip)]
     pub opens: bool,
+    /// Whether its whole line is in italics, as the instructions of templates are.
+    #[serde(skip)]
+    pub italic: bool,
+}
+
+/// Lines of a draft that belong together.
+#[derive(Default)]
+struct Paragraph {
+    text: String,
+    first_line: usize,
+    quoted: bool,
+    italic: bool,
 }
 
 /// Cuts a draft, or one sentence.
 pub fn cut_claims(draft: &str) -> Vec<Claim> {
     let document = Document::parse(draft);
-    let clean = blank_comments(draft);
+    let clean = blank_comments(draft, Comments::Blocks);
+    let labels = link_labels(draft);
     let start = document.front_matter().map_or(0, |front| front.range.end);
     let headings: Vec<_> =
         document.sections().iter().map(|section| section.heading.clone()).filter(|heading| !heading.is_empty()).collect();
-    let (mut claims, mut paragraph, mut first_line, mut at) = (Vec::new(), String::new(), 1, 0);
+    let (mut claims, mut paragraph, mut at) = (Vec::new(), Paragraph::default(), 0);
     for (nth, line) in clean.split_inclusive('\n').enumerate() {
         let inside = at >= start && !document.in_code_block(at) && !headings.iter().any(|heading| heading.contains(&at));
         at += line.len();
-        let trimmed = line.trim();
-        let list = trimmed.starts_with(['-', '*', '>', '|']) && !trimmed.starts_with("**");
-        let instruction = trimmed.starts_with('_') && trimmed.ends_with('_');
-        if !inside || trimmed.is_empty() || list || instruction {
-            flush(&mut claims, &mut paragraph, first_line);
+        let (text, quoted, item) = without_block_marks(line);
+        let trimmed = text.trim();
+        let row = trimmed.starts_with('|');
+        let italic = trimmed.len() > 1 && trimmed.starts_with('_') && trimmed.ends_with('_');
+        let says_nothing = !inside || trimmed.is_empty() || trimmed.chars().all(|c| "-*=|: ".contains(c));
+        if says_nothing || item || row || quoted != paragraph.quoted || italic != paragraph.italic {
+            flush(&mut claims, &mut paragraph, &labels);
         }
-        if !inside || trimmed.is_empty() || instruction || trimmed.chars().all(|c| "-*=|: ".contains(c)) {
+        if says_nothing {
             continue;
         }
-        if paragraph.is_empty() {
-            first_line = nth + 1;
+        if paragraph.text.is_empty() {
+            paragraph = Paragraph { text: String::new(), first_line: nth + 1, quoted, italic };
         }
-        paragraph.push_str(line);
-        if list {
-            flush(&mut claims, &mut paragraph, first_line);
+        paragraph.text.push_str(text);
+        if row {
+            flush(&mut claims, &mut paragraph, &labels);
         }
     }
-    flush(&mut claims, &mut paragraph, first_line);
+    flush(&mut claims, &mut paragraph, &labels);
     claims
 }
 
-fn flush(claims: &mut Vec<Claim>, paragraph: &mut String, first_line: usize) {
-    let mut rest = paragraph.as_str();
+/// A line without the marks of quotations and list items before its text, whether it is quoted, and whether it begins an item.
+fn without_block_marks(line: &str) -> (&str, bool, bool) {
+    let (mut text, mut quoted, mut item) = (line, false, false);
+    loop {
+        let trimmed = text.trim_start_matches([' ', '\t']);
+        let bullet = trimmed.strip_prefix(['-', '*', '+']).filter(|rest| rest.starts_with([' ', '\t']));
+        if let Some(rest) = trimmed.strip_prefix('>') {
+            (text, quoted) = (rest, true);
+        } else if let Some(rest) = bullet.filter(|_| !item) {
+            (text, item) = (rest, true);
+        } else {
+            return (text, quoted, item);
+        }
+    }
+}
+
+fn flush(claims: &mut Vec<Claim>, paragraph: &mut Paragraph, labels: &[String]) {
+    let Paragraph { text: source, first_line, italic, .. } = std::mem::take(paragraph);
+    let shown = rendered_text(&source, labels);
+    let mut rest = shown.as_str();
     let mut opens = true;
     loop {
         let from = rest.len() - rest.trim_start().len();
@@ -57,17 +91,15 @@ fn flush(claims: &mut Vec<Claim>, paragraph: &mut String, first_line: usize) {
         if sentence.is_empty() {
             break;
         }
-        let offset = paragraph.len() - rest.len() + from;
-        let line = first_line + paragraph[..offset].matches('\n').count();
-        let text = sentence.trim_start_matches(['-', '*', '>', ' ']).split_whitespace().collect::<Vec<_>>();
-        let text = join(&text);
+        let offset = shown.len() - rest.len() + from;
+        let line = first_line + shown[..offset].matches('\n').count();
+        let text = join(&sentence.split_whitespace().collect::<Vec<_>>());
         if text.chars().any(char::is_alphanumeric) {
-            claims.push(Claim { line, text, opens });
+            claims.push(Claim { line, text, opens, italic });
             opens = false;
         }
         rest = &rest[from + sentence.len()..];
     }
-    paragraph.clear();
 }
 
 /// Words joined by blanks, but none between two Han characters that a line break parted.
@@ -81,20 +113,6 @@ fn join(words: &[&str]) -> String {
         text.push_str(word);
     }
     text
-}
-
-/// The text with comments blank, line for line and byte for byte: examples in templates say nothing.
-pub fn blank_comments(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(open) = rest.find("<!--") {
-        let close = rest[open..].find("-->").map_or(rest.len(), |at| open + at + 3);
-        clean.push_str(&rest[..open]);
-        clean.extend(rest[open..close].bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
-        rest = &rest[close..];
-    }
-    clean.push_str(rest);
-    clean
 }
 
 #[cfg(test)]
@@ -111,8 +129,30 @@ mod tests {
     }
 
     #[test]
+    fn marks_and_invisible_characters_hide_nothing() {
+        let plain = "Joss signed with his right hand.";
+        for draft in [
+            "*Joss* signed with his **right** hand.",
+            "_Joss signed with his right hand._",
+            "Jo\u{200b}ss signed with his ri\u{ad}ght hand.",
+            "- Joss signed with\n  his right hand.",
+            "> Joss signed with\n> his right hand.",
+            "> - *Joss* signed with his right hand.",
+            "Joss signed with his [right] [r] hand.\n\n[r] x",
+            "Joss signed with his [right][r] hand.\n\n[r]: http://a.b\n",
+            "Joss signed&nbsp;with his ri<!-- -->ght hand.",
+            "<!-- -->Joss signed with his right hand.",
+        ] {
+            let found = cut_claims(draft);
+            let shown = found[0].text.replace("[right] [r]", "right");
+            assert_eq!((found[0].line, shown.as_str()), (1, plain), "{draft:?}");
+        }
+        assert_eq!(cut_claims("One <!-- two.\n\nJoss signed.")[1].line, 3);
+    }
+
+    #[test]
     fn one_sentence_is_one_claim() {
-        assert_eq!(cut_claims("奥托用右手签了名"), [Claim { line: 1, text: "奥托用右手签了名".into(), opens: true }]);
+        assert_eq!(cut_claims("奥托用右手签了名"), [Claim { line: 1, text: "奥托用右手签了名".into(), opens: true, italic: false }]);
         assert!(cut_claims("# Only a heading\n").is_empty());
     }
 }

@@ -122,7 +122,7 @@ pub fn best_sentence(page: &Page, question: &str) -> Option<(String, Place)> {
     let asked = crate::memory::content(question);
     let stems: Vec<&str> = asked.iter().map(|word| crate::words::stem(word)).collect();
     let mut best: Option<(f32, String, usize)> = None;
-    for claim in crate::claim::cut_claims(&page.text) {
+    for claim in crate::claim::cut_claims(&page.text).into_iter().filter(|claim| !claim.italic) {
         let said = crate::memory::content(&claim.text);
         let shared = stems.iter().filter(|stem| said.iter().any(|word| crate::words::stem(word) == **stem)).count();
         // Among equals the shorter sentence says it more plainly.

@@ -8,7 +8,6 @@ use quipu_text::recall::Tier;
 use quipu_text::{Document, Level};
 use serde::Serialize;
 
-use crate::claim::blank_comments;
 use crate::graph::Graph;
 use crate::memory::{plain, split_key};
 use crate::page::{Page, Place};
@@ -88,7 +87,7 @@ const LIKENESS: f64 = 0.6;
 pub fn lint(pages: &[Page], most_links: usize) -> Vec<Lint> {
     let mut found = Vec::new();
     for page in pages.iter().filter(|page| page.is_memory && page.tier != Tier::L0) {
-        let clean = blank_comments(&page.text);
+        let clean = quipu_text::blank_comments(&page.text, quipu_text::Comments::All);
         let document = Document::parse(&clean);
         if page.tier == Tier::L2 {
             for link in document.links() {

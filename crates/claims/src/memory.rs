@@ -10,7 +10,6 @@ use quipu_text::recall::Tier;
 use quipu_text::{Document, Level};
 use serde::Serialize;
 
-use crate::claim::blank_comments;
 use crate::page::{Page, Place};
 use crate::threads::{Thread, read_threads};
 use crate::words::{find_all, has_han, lowered, words};
@@ -94,7 +93,7 @@ impl Memory {
     pub fn of(pages: &[Page]) -> Memory {
         let mut memory = Memory::default();
         for page in pages.iter().filter(|page| page.tier == Tier::L1 && page.is_memory) {
-            let clean = blank_comments(&page.text);
+            let clean = quipu_text::blank_comments(&page.text, quipu_text::Comments::All);
             let document = Document::parse(&clean);
             if page.form == Some(Form::Threads) {
                 memory.threads.extend(read_threads(page, &document));
@@ -269,7 +268,7 @@ pub fn plain(line: &str) -> String {
         }
     }
     text.push_str(rest);
-    text.replace("**", "").replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ")
+    quipu_text::visible(&text.replace("**", "").replace('`', "")).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// `key: value`, where the key is short.

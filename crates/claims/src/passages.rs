@@ -71,7 +71,7 @@ impl Passages {
 
 /// Paragraphs, joined while they are short and cut at a line where they are long.
 fn cut(page: &Page) -> Vec<Passage> {
-    let clean = crate::claim::blank_comments(&page.text);
+    let clean = quipu_text::blank_comments(&page.text, quipu_text::Comments::All);
     let mut passages: Vec<Passage> = Vec::new();
     let (mut text, mut after_blank, mut heading) = (String::new(), false, String::new());
     let mut lines = Vec::new();

@@ -74,7 +74,7 @@ impl Pressed {
 /// Everything that is pressed on, the most strained first.
 pub fn read_tension(pages: &[Page]) -> Vec<Pressed> {
     let memory: Vec<&Page> = pages.iter().filter(|page| page.is_memory).collect();
-    let clean: Vec<String> = memory.iter().map(|page| crate::claim::blank_comments(&page.text)).collect();
+    let clean: Vec<String> = memory.iter().map(|page| quipu_text::blank_comments(&page.text, quipu_text::Comments::All)).collect();
     let documents: Vec<Document<'_>> = clean.iter().map(|text| Document::parse(text)).collect();
     let mut found: BTreeMap<String, Pressed> = BTreeMap::new();
     for (page, document) in memory.iter().zip(&documents) {

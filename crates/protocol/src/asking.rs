@@ -1,7 +1,7 @@
 //! A question to one leaf: whoever asks gets one sentence with its line, and nothing else of the text.
 
 use quipu_claims::{Page, Place, best_sentence};
-use quipu_contract::{Actor, AskPointer, BadPath, Place as Rule, ProjectPath};
+use quipu_contract::{Actor, AskPointer, BadPath, Place as Rule, ProjectPath, is_line_break};
 use quipu_text::recall::Tier;
 use serde::Serialize;
 use thiserror::Error;
@@ -11,6 +11,10 @@ use crate::reading::{ReadError, read_pointer};
 
 /// A leaf may ask about another leaf, but not without end.
 pub const DEEPEST: usize = 3;
+
+/// So much of a sentence comes back: few sentences are longer, and whoever may ask without reading must not be able
+/// to read a text that has no full stop.
+pub const MOST_ANSWER_CHARS: usize = 500;
 
 #[derive(Debug, Error)]
 pub enum AskError {
@@ -38,6 +42,19 @@ pub struct Asking {
     pub at: Place,
     /// Who answered: `extract`, or the reader's name.
     pub by: String,
+    /// Whether the sentence was longer than what came back; it then ends in `…`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+}
+
+impl Asking {
+    /// One sentence in one line, cut where it is too long.
+    fn of(sentence: &str, at: Place, by: &str) -> Asking {
+        let line = sentence.split(is_line_break).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        let cut = line.char_indices().nth(MOST_ANSWER_CHARS);
+        let answer = cut.map_or_else(|| line.clone(), |(end, _)| format!("{}…", line[..end].trim_end()));
+        Asking { answer, at, by: by.to_owned(), cut: cut.is_some() }
+    }
 }
 
 /// Whoever reads a leaf: text in with its first line, one sentence and its line out.
@@ -73,12 +90,11 @@ pub fn ask_leaf(
     let text = String::from_utf8_lossy(&reading.bytes).into_owned();
     if let Some((name, read)) = reader {
         let (answer, line) = read(&text, reading.line, question).map_err(AskError::Reader)?;
-        let answer = quipu_text::first_sentence(&answer).to_owned();
-        return Ok(Asking { answer, at: Place::new(path.as_str(), line), by: name.to_owned() });
+        return Ok(Asking::of(quipu_text::first_sentence(&answer), Place::new(path.as_str(), line), name));
     }
     let page = Page { path: path.as_str().to_owned(), tier: Tier::L2, is_memory: true, form: None, text };
     let (answer, at) = best_sentence(&page, question).ok_or_else(|| AskError::Silent(pointer.to_owned()))?;
-    Ok(Asking { answer, at: Place::new(&at.path, at.line + reading.line - 1), by: "extract".into() })
+    Ok(Asking::of(&answer, Place::new(&at.path, at.line + reading.line - 1), "extract"))
 }
 
 fn may_ask<'p>(project: &'p Project, actor: &Actor, path: &ProjectPath) -> Option<&'p AskPointer> {
@@ -90,5 +106,20 @@ fn without_sections(error: ReadError) -> AskError {
     match error {
         ReadError::NoSection { path, miss, .. } => AskError::NoSection { path, anchor: miss.anchor },
         other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_one_line_of_bounded_length() {
+        let at = || Place::new("a.md", 3);
+        let short = Asking::of("Otto came\nhome.", at(), "extract");
+        assert_eq!((short.answer.as_str(), short.cut), ("Otto came home.", false));
+        let long = Asking::of(&"word, ".repeat(10_000), at(), "extract");
+        assert_eq!((long.answer.chars().count() <= MOST_ANSWER_CHARS + 1, long.answer.ends_with('…'), long.cut), (true, true, true));
+        assert!(Asking::of(&"字".repeat(501), at(), "x").cut && !Asking::of(&"字".repeat(500), at(), "x").cut);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use quipu_contract::{Actor, Form, ProjectPath};
+use quipu_contract::{Actor, Form, ProjectPath, in_one_line};
 use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError, Version};
 use quipu_text::json::{JsonError, parse_json};
 
@@ -121,7 +121,7 @@ impl<'p> Draft<'p> {
     }
 
     fn change(&self, terms: &Terms) -> Change {
-        let mut change = Change::by(self.actor).why(terms.why.clone());
+        let mut change = Change::by(self.actor).why(in_one_line(&terms.why));
         change.revised = true;
         // The texts are whole by construction: what shrinks here is meant to.
         change.force = true;

@@ -32,6 +32,7 @@ pub mod panel;
 mod picture;
 mod project;
 mod publish;
+mod quoting;
 mod reading;
 mod recall;
 mod rules;
@@ -46,7 +47,7 @@ mod view;
 mod work;
 
 pub use asked::{AskedCounts, asked_counts, note_asked};
-pub use asking::{AskError, Asking, Reader, ask_leaf};
+pub use asking::{AskError, Asking, MOST_ANSWER_CHARS, Reader, ask_leaf};
 pub use brief::{Brief, BriefError, BriefOptions, make_brief, render_brief};
 pub use change_file::{ChangeFileError, parse_change};
 pub use checking::{
@@ -74,6 +75,7 @@ pub use picture::{PictureError, lay_picture};
 pub use project::{Project, ProjectError, read_manifest};
 pub use publish::{HousePress, PublishError, PublishRequest, Publishing, publish};
 pub use quipu_text::recall::Tier;
+pub use quoting::{headline, quoted};
 pub use reading::{ReadError, Reading, may_read_whole, read_pointer};
 pub use recall::{Ask, RecallError, Recalled, recall};
 pub use rules::is_of_faulty_rules;

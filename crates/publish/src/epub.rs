@@ -41,7 +41,7 @@ pub(crate) fn bind(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>) -> Vec<u8>
         zip.deflate(&format!("EPUB/{}", file_of(at)), document(book, volume.title(), "chapter", &main).as_bytes());
     }
     for image in media.images.values() {
-        zip.deflate(&format!("EPUB/media/{}", image.name), image.bytes);
+        zip.deflate(&format!("EPUB/media/{}", image.name), &image.bytes);
     }
     zip.finish()
 }

@@ -1,11 +1,15 @@
 //! Images: which a chapter shows, and under which name they are published.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_text::{Document, LinkKind};
 
 use crate::links::candidates;
-use crate::{Book, Chapter};
+use crate::svg;
+use crate::{Book, Chapter, Remark};
+
+const SVG: &str = "image/svg+xml";
 
 /// The kinds of images that every reader of EPUB can show, with how their files begin.
 const KINDS: [(&str, &str, &[&[u8]]); 6] = [
@@ -14,7 +18,8 @@ const KINDS: [(&str, &str, &[&[u8]]); 6] = [
     ("jpeg", "image/jpeg", &[b"\xff\xd8\xff"]),
     ("gif", "image/gif", &[b"GIF87a", b"GIF89a"]),
     ("webp", "image/webp", &[b"RIFF"]),
-    ("svg", "image/svg+xml", &[b"<svg", b"<?xml"]),
+    // Whether it is one is known when it is parsed.
+    ("svg", SVG, &[b""]),
 ];
 
 /// The project paths that the images of a chapter may stand at, in the order in which they are tried.
@@ -44,22 +49,35 @@ pub(crate) struct Image<'b> {
     /// Below the folder of images.
     pub name: String,
     pub kind: &'static str,
-    pub bytes: &'b [u8],
+    pub bytes: Cow<'b, [u8]>,
 }
 
 /// All images of a book, by their path in the project.
 pub(crate) struct Media<'b> {
     folder: String,
     pub images: BTreeMap<&'b str, Image<'b>>,
+    /// What was left out of drawings.
+    pub remarks: Vec<Remark>,
 }
 
 impl<'b> Media<'b> {
     pub fn collect(book: &'b Book) -> Media<'b> {
         let mut taken = BTreeSet::new();
-        let mut images = BTreeMap::new();
+        let (mut images, mut remarks) = (BTreeMap::new(), Vec::new());
         for (path, bytes) in &book.images {
             let Some(kind) = media_type(path).filter(|_| is_what_it_says(path, bytes)) else {
                 continue;
+            };
+            let bytes = match kind {
+                SVG => {
+                    let Some(drawing) = svg::redraw(bytes) else { continue };
+                    if !drawing.left_out.is_empty() {
+                        let what = drawing.left_out.into_iter().collect::<Vec<_>>().join(", ");
+                        remarks.push(Remark { path: path.clone(), line: 1, what: format!("left out of this drawing: {what}") });
+                    }
+                    Cow::Owned(drawing.bytes)
+                }
+                _ => Cow::Borrowed(bytes.as_slice()),
             };
             let plain: String = path.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
             let mut name = plain.to_ascii_lowercase();
@@ -70,7 +88,7 @@ impl<'b> Media<'b> {
             }
             images.insert(path.as_str(), Image { name, kind, bytes });
         }
-        Media { folder: book.places.media.clone(), images }
+        Media { folder: book.places.media.clone(), images, remarks }
     }
 
     /// The image that a chapter means by a path.
@@ -82,7 +100,7 @@ impl<'b> Media<'b> {
         format!("{}/{}", self.folder, image.name)
     }
 
-    pub fn files(&self) -> impl Iterator<Item = (String, &'b [u8])> {
-        self.images.values().map(|image| (self.place(image), image.bytes))
+    pub fn files(&self) -> impl Iterator<Item = (String, &[u8])> {
+        self.images.values().map(|image| (self.place(image), image.bytes.as_ref()))
     }
 }

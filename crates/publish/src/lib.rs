@@ -15,6 +15,7 @@ mod languages;
 mod links;
 mod markup;
 mod page;
+mod svg;
 mod words;
 mod zip;
 
@@ -85,7 +86,7 @@ pub const PAGE_MARKER: &str = "HTML_COMPLETE";
 pub fn publish(book: &Book) -> Published {
     let shelf = Shelf::new(book);
     let media = Media::collect(book);
-    let mut made = Published::default();
+    let mut made = Published { remarks: media.remarks.clone(), ..Published::default() };
     for (at, chapter) in book.chapters.iter().enumerate() {
         let (page, remarks) = page::chapter(book, &shelf, &media, at);
         made.files.insert(chapter.page.clone(), page.into_bytes());

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use quipu_contract::{
-    Class, Contract, FileRule, Finding, GuardRules, Outside, ProjectPath, find_credentials, find_placeholder, find_shrink, judge_outside,
+    Actor, Class, Contract, FileRule, Finding, GuardRules, Outside, ProjectPath, check_one_line, find_credentials, find_placeholder,
+    find_shrink, judge_outside,
 };
 
 use crate::change::{Expect, Op};
@@ -116,8 +117,11 @@ pub(crate) fn guard_loss(contract: &Contract, path: &ProjectPath, before: u64, a
     }
 }
 
-/// A reason and a key stay in the journal like any text.
+/// Words of a command that stay in the journal, like any text: a reason, a key, a path. Each is one line, so that
+/// it stays one entry wherever it is listed.
 pub(crate) fn guard_words(rules: &GuardRules, words: &str, are: &str, flag: &str) -> Result<()> {
+    check_one_line(&format!("the {are}"), words)
+        .map_err(|error| StoreError::refused(error.to_string(), format!("the same command with one line ({flag})")))?;
     match find_credentials(rules, words) {
         Some(found) => Err(StoreError::refused(
             format!("the {are}, line {}, {}: the journal is no place for it", found.line, found.what),
@@ -125,6 +129,12 @@ pub(crate) fn guard_words(rules: &GuardRules, words: &str, are: &str, flag: &str
         )),
         None => Ok(()),
     }
+}
+
+/// Whoever acts is named in the journal, too.
+pub(crate) fn guard_actor(rules: &GuardRules, actor: &Actor) -> Result<()> {
+    let agent = actor.agent().map_or(Ok(()), |agent| guard_words(rules, agent.as_str(), "name of the agent", "--agent"));
+    agent.and_then(|()| actor.unit().map_or(Ok(()), |unit| guard_words(rules, unit.as_str(), "unit", "--unit")))
 }
 
 pub(crate) fn refused_by(what: String, rule: Option<&FileRule>, mend: String) -> StoreError {

@@ -14,7 +14,7 @@ use crate::adopt::{Adopted, Noticed};
 use crate::change::{Change, Expect, Op};
 use crate::clock::render_second;
 use crate::error::{Result, StoreError};
-use crate::guarding::{Writing, guard, guard_continued, guard_loss, guard_words, refused_by};
+use crate::guarding::{Writing, guard, guard_actor, guard_continued, guard_loss, guard_words, refused_by};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lock::Held;
@@ -101,6 +101,7 @@ impl Store {
     fn judge_prepared<'s>(&'s self, held: Held<'s>, mut look: Look, change: &Change, prepared: &[Prepared<'_>]) -> Result<Judged<'s>> {
         let contract = std::sync::Arc::clone(&self.contract);
         let grant = contract.grant(&change.actor).map_err(|what| StoreError::refused(what, "quipu contract show"))?;
+        guard_actor(&contract.guards, &change.actor)?;
         change.why.as_deref().map_or(Ok(()), |why| guard_words(&contract.guards, why, "reason", "--why"))?;
         change.key.as_deref().map_or(Ok(()), |key| guard_words(&contract.guards, key, "key", "--key"))?;
         if let Some(key) = &change.key

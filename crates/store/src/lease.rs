@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Instant, parse_time, render_time};
 use crate::error::{Result, StoreError};
-use crate::guarding::refused_by;
+use crate::guarding::{guard_actor, guard_words, refused_by};
 use crate::order::Patience;
 use crate::record::{Kind, LeaseEvent, Record, Who};
 use crate::replica::{Submitted, Terms};
@@ -144,6 +144,7 @@ impl Store {
         let binding = self.contract.actor_binding(actor);
         let mut patterns = Vec::new();
         for path in paths {
+            guard_words(&self.contract.guards, path, "path of the lease", "PATH")?;
             let pattern = self.leasable(path)?;
             match pattern.as_literal().map(ProjectPath::parse) {
                 Some(Ok(literal)) => grant.may_write(&literal, &binding).map_err(|denial| denied(denial, "quipu contract show"))?,
@@ -211,6 +212,7 @@ impl Store {
         instead: Vec<(String, Vec<String>)>,
         decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>,
     ) -> Result<Lease> {
+        guard_actor(&self.contract.guards, actor)?;
         for fresh in [false, true] {
             let (held, look, all, fence) = self.with_sound_heads(|| {
                 let held = self.append_lock.acquire()?;

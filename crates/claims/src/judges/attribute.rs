@@ -398,6 +398,10 @@ mod tests {
                 ("Otto signed the log with his right hand.", &["hand!"]),
                 ("Otto sat down. He wrote the name with his right hand.", &["hand!"]),
                 ("Otto signed it with his left hand.", &["hand="]),
+                // What a reader sees counts, not how it is marked.
+                ("*Otto* signed the log with his **right** hand.", &["hand!"]),
+                ("Ot\u{200b}to signed the log with his ri\u{ad}ght hand.", &["hand!"]),
+                ("沈\u{200b}砚用**右**手签了名。", &["hand!"]),
                 ("沈砚用右手签了名。", &["hand!"]),
                 ("守灯人提起笔，她用右手写下日期。", &["hand!"]),
                 ("阿岳左手执笔，慢慢写下名字。", &["hand!"]),

@@ -1,6 +1,6 @@
 //! Recording a decision: appended, never edited.
 
-use quipu_contract::{Actor, Form, Language, ProjectPath};
+use quipu_contract::{Actor, Form, Language, ProjectPath, check_one_line, is_line_break};
 use quipu_store::{LeaseToken, Receipt};
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,7 @@ use crate::forms::resolve_form;
 use crate::moment::{now, render_date};
 use crate::naming::{find_name, fresh_name};
 use crate::project::Project;
+use crate::quoting::as_entry_value;
 use crate::work::WorkError;
 
 /// What a decision is made of.
@@ -58,7 +59,7 @@ pub(crate) fn close_decisions(draft: &mut Draft<'_>, closing: &Closing<'_>) -> R
 fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) -> Result<String, WorkError> {
     let known = parse_decisions(&draft.text(path)?);
     let moment = now(&draft.project.store);
-    if new.title.trim().is_empty() || new.title.contains('\n') {
+    if new.title.trim().is_empty() || new.title.contains(is_line_break) {
         return Err(WorkError::usage("a decision needs a title of one line", "quipu decide \"title\" --decision \"…\" --context \"…\""));
     }
     if new.decision.as_ref().is_none_or(|d| d.trim().is_empty()) || new.context.as_ref().is_none_or(|c| c.trim().is_empty()) {
@@ -82,6 +83,9 @@ fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) 
     let mut supersedes = Vec::new();
     for asked in &new.supersedes {
         supersedes.push(find_superseded(&known, asked)?.id.clone());
+    }
+    if let Some(status) = &new.status {
+        check_one_line("a status", status).map_err(|error| WorkError::usage(error.to_string(), "--status Accepted"))?;
     }
     let text = render(new, &id, &supersedes, &render_date(moment), draft.project.contract.language);
     draft.append(path, &text)?;
@@ -119,7 +123,7 @@ fn render(new: &NewDecision, id: &str, supersedes: &[String], date: &str, langua
         let Some(value) = value.map(str::trim).filter(|v| !v.is_empty()) else { continue };
         let key = if language == Language::Zh { zh } else { en };
         // A value of several lines stays one item of the list.
-        text.push_str(&format!("- {key}{colon}{}\n", value.replace('\n', "\n  ")));
+        text.push_str(&format!("- {key}{colon}{}\n", as_entry_value(value)));
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quipu_contract::{Actor, Form, Language, UnitId};
+use quipu_contract::{Actor, Form, Language, UnitId, check_one_line};
 use quipu_store::{LeaseToken, Receipt};
 use quipu_text::json::{JsonPointer, append_item, parse_json, set_value};
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use crate::library::Library;
 use crate::moment::{now, parse_deadline, render_moment};
 use crate::naming::fresh_name;
 use crate::project::Project;
+use crate::quoting::{as_paragraph, headline};
 use crate::reading::{ReadError, read_pointer};
 use crate::state::check_state;
 use crate::template::render_template;
@@ -50,7 +51,10 @@ pub fn delegate(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, ne
     }
     let moment = now(&project.store);
     let deadline = parse_until(new.deadline.as_deref(), moment)?;
-    new.inputs.iter().try_for_each(|input| may_give(project, actor, input))?;
+    for input in &new.inputs {
+        check_one_line("an input", input).map_err(|error| WorkError::usage(error.to_string(), "--input path#section, once for each"))?;
+        may_give(project, actor, input)?;
+    }
     if let Some(id) = &new.id {
         UnitId::parse(id).map_err(|e| WorkError::usage(e.to_string(), "--id docs"))?;
     }
@@ -68,9 +72,9 @@ pub fn delegate(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, ne
         let path = resolve_unit_form(project, Form::Delegation, &id)?;
         let text = render_order(project, actor, &id, new, deadline.as_deref())?;
         draft.replace(&path, text)?;
-        let entry = json!({"id": id, "task": new.task.lines().next().unwrap_or_default(), "status": "open", "deadline": deadline});
+        let entry = json!({"id": id, "task": headline(&new.task), "status": "open", "deadline": deadline});
         list_in_state(draft, |text| append_item(text, &JsonPointer::default().child("delegations"), &entry))?;
-        let why = format!("delegate {id}: {}", new.task.lines().next().unwrap_or_default());
+        let why = format!("delegate {id}: {}", headline(&new.task));
         Ok((id, Terms { why, lease: lease.cloned(), ends: None }))
     })
 }
@@ -79,6 +83,10 @@ pub fn delegate(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, ne
 pub fn delegate_again(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, again: &Again) -> Result<Receipt, WorkError> {
     let moment = now(&project.store);
     let deadline = parse_until(again.deadline.as_deref(), moment)?;
+    if let Some(why) = &again.why {
+        let mend = format!("quipu delegate --again {} --why \"…\"", again.id);
+        check_one_line("a reason", why).map_err(|error| WorkError::usage(error.to_string(), mend))?;
+    }
     let ((), receipt) = revise(project, actor, |draft| {
         let order = load_delegation(project, actor, &again.id, moment)?;
         let path = resolve_unit_form(project, Form::Delegation, &again.id)?;
@@ -137,8 +145,8 @@ fn render_order(project: &Project, actor: &Actor, id: &str, new: &NewDelegation,
     let values: BTreeMap<&str, String> = [
         ("id", id.to_owned()),
         ("parent", label(actor)),
-        ("task", new.task.trim().to_owned()),
-        ("expect", new.expect.trim().to_owned()),
+        ("task", as_paragraph(new.task.trim()).into_owned()),
+        ("expect", as_paragraph(new.expect.trim()).into_owned()),
         ("inputs", if inputs.is_empty() { none.to_owned() } else { inputs.trim_end().to_owned() }),
         ("deadline", deadline.unwrap_or(none).to_owned()),
     ]

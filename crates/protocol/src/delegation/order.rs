@@ -10,6 +10,7 @@ use crate::draft::Draft;
 use crate::forms::resolve_unit_form;
 use crate::moment::parse_moment;
 use crate::project::Project;
+use crate::quoting::unquoted;
 use crate::work::WorkError;
 
 /// What became of an order.
@@ -130,7 +131,7 @@ fn inputs_of(document: &Document<'_>) -> Vec<String> {
 pub(super) fn parse_delegation(id: &str, path: &ProjectPath, text: &str, sessions: &[OpenSession], now: Timestamp) -> Delegation {
     let document = Document::parse(text);
     let of = |names: [&'static str; 2]| document.sections().iter().filter(move |s| is_named(s, names));
-    let body = |names| of(names).next().map(|s| document.slice(&s.body).trim().to_owned()).unwrap_or_default();
+    let body = |names| of(names).next().map(|s| unquoted(document.slice(&s.body).trim())).unwrap_or_default();
     let reports: Vec<String> = of(REPORT).map(|s| without_markers(document.slice(&s.range))).collect();
     // The newest deadline holds: an order may be handed out again with another.
     let again = of(AGAIN).filter_map(|s| find_moment(deadline_line(document.slice(&s.body))));

@@ -8,6 +8,7 @@ use crate::draft::{Terms, revise};
 use crate::forms::{label, resolve_unit_form};
 use crate::moment::{now, render_moment};
 use crate::project::Project;
+use crate::quoting::as_entry_value;
 use crate::work::WorkError;
 
 /// What a child reports.
@@ -77,7 +78,7 @@ fn render(said: &Report, number: usize, at: &str, by: &str, language: Language) 
     let mut text = format!("\n## {numbered}\n\n");
     for (en, han, value) in fields {
         if let Some(value) = value.map(str::trim).filter(|v| !v.is_empty()) {
-            text.push_str(&format!("- {}{colon}{}\n", if zh { han } else { en }, value.replace('\n', "\n  ")));
+            text.push_str(&format!("- {}{colon}{}\n", if zh { han } else { en }, as_entry_value(value)));
         }
     }
     text + &from

@@ -167,5 +167,5 @@ fn headline(material: &Material) -> String {
     let told = |key: &str| material.rest.get(key).and_then(serde_json::Value::as_str);
     let said = material.did.first().or(material.in_progress.as_ref()).or(material.notes.as_ref()).map(String::as_str);
     let said = said.or_else(|| told("solution")).or_else(|| told("problem")).unwrap_or("session");
-    said.lines().next().unwrap_or_default().to_owned()
+    crate::quoting::headline(said).into_owned()
 }

@@ -1,6 +1,6 @@
 //! The few sentences that a flow itself says to agents and into the audit log, in both languages.
 
-use quipu_contract::Language;
+use quipu_contract::{Language, in_one_line};
 
 use super::state::SentBack;
 
@@ -43,7 +43,8 @@ pub struct Audit<'a> {
 impl Audit<'_> {
     pub fn render(&self, language: Language, now: jiff::Timestamp) -> String {
         let date = now.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y-%m-%d").to_string();
-        let Audit { about, kind, what, done, open } = self;
+        // What agents and files say is in here: an entry of the log is never more than one.
+        let [about, kind, what, done, open] = [self.about, self.kind, self.what, self.done, self.open].map(in_one_line);
         match language {
             Language::En => format!("\n## {date} {about} {kind}\n- What: {what}\n- Done: {done}\n- Open: {open}\n"),
             Language::Zh => format!("\n## {date} {about} {kind}\n- 事由：{what}\n- 处理：{done}\n- 待决：{open}\n"),

@@ -13,6 +13,7 @@ use crate::experience::{
     MatchKind, PastSession, Session, Standing, Task, match_task, near_sessions, pattern_after, propose, read_knowledge, read_task,
 };
 use crate::forms::resolve_form;
+use crate::quoting::{below, headline};
 use crate::work::WorkError;
 
 /// So many lessons and past sessions are told.
@@ -33,7 +34,7 @@ pub(super) fn world(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     for section in document.sections().iter().filter(|s| s.level > 1 && !HISTORY.contains(&s.title.as_str())) {
         let body = plain(document.slice(&section.body));
         if !body.is_empty() {
-            block.entries.push(format!("**{}**\n{body}", section.title));
+            block.entries.push(below(&section.title, &body));
         }
     }
     block.data = json!({"path": formed.path, "facts": facts(&formed.text).into_iter().filter(|fact| !fact.older).collect::<Vec<_>>()});
@@ -61,7 +62,7 @@ pub(super) fn task(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(task) = task_at_hand(waking)? else { return Ok(None) };
     let title = waking.say("Your task, begun and not finished", "你的任务，已开始而未收尾");
     let mut block = Block::new(Paragraph::Task, title, "quipu task status");
-    block.entries.push(task.description.clone());
+    block.entries.push(below("", &task.description));
     let started = task.started.as_deref().unwrap_or("–");
     let pattern = task.pattern.as_ref().map(|p| format!("{}{p}", waking.say(", pattern ", "，模式 "))).unwrap_or_default();
     block.entries.push(match waking.say("en", "zh") {
@@ -135,7 +136,7 @@ pub(super) fn matches(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     if found.is_empty() {
         return Ok(None);
     }
-    let first = task.lines().next().unwrap_or_default();
+    let first = headline(&task);
     let title = format!("{}{first}", waking.say("Known about: ", "已知的同类情况："));
     let mut block = Block::new(Paragraph::Matches, title, "quipu sessions search \"…\"");
     for one in &found {
@@ -168,7 +169,7 @@ pub(super) fn sessions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
             (Some(n), _) => format!(", {}", rounds(n)),
             (None, _) => String::new(),
         };
-        let problem = past.problem.lines().next().unwrap_or_default();
+        let problem = headline(&past.problem);
         block.entries.push(format!("- {path} ({agent}{rounds}) {problem}").trim_end().to_owned());
     }
     block.data = json!(newest.iter().map(|(path, past)| json!({"path": path, "session": past})).collect::<Vec<_>>());

@@ -5,6 +5,7 @@ use quipu_store::{Kind, LogEntry, OpenSession, Who};
 use serde_json::json;
 
 use super::{Block, Waking};
+use crate::quoting::headline;
 use crate::reading::may_read;
 use crate::work::WorkError;
 
@@ -51,7 +52,7 @@ fn seen(waking: &Waking<'_>, entry: &LogEntry) -> Option<LogEntry> {
 fn line(entry: &LogEntry) -> String {
     let paths = entry.paths.iter().filter(|p| !p.starts_with("session ")).take(4).cloned().collect::<Vec<_>>().join(" ");
     let more = if entry.paths.len() > 4 { format!(" +{}", entry.paths.len() - 4) } else { String::new() };
-    let why = entry.why.as_ref().map(|w| format!(": {}", w.lines().next().unwrap_or_default())).unwrap_or_default();
+    let why = entry.why.as_ref().map(|w| format!(": {}", headline(w))).unwrap_or_default();
     let told = format!("- @{} {} {} {paths}{more}{why}", entry.seq, entry.at.get(..19).unwrap_or(&entry.at), entry.who);
     told.trim_end().to_owned()
 }

@@ -1,6 +1,6 @@
 //! Paragraphs about identity, state, todos, decisions and delegations.
 
-use quipu_contract::{Actor, Form, Paragraph};
+use quipu_contract::{Actor, Form, Paragraph, in_one_line};
 use quipu_text::Document;
 use quipu_text::json::parse_json;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use crate::delegation::{Progress, load_delegation, names_a_file, pointer_of, sur
 use crate::draft::Draft;
 use crate::forms::resolve_unit_form;
 use crate::moment::parse_moment;
+use crate::quoting::{as_entry_value, below, headline, quoted, unquoted};
 use crate::reading::{ReadError, read_pointer};
 use crate::state::check_state;
 use crate::todos::{Todo, is_review_due, load_todos};
@@ -27,14 +28,15 @@ pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
     let text = Draft::new(waking.project, waking.actor).text(&path)?;
     let document = Document::parse(&text);
     let title = document.sections().iter().find(|s| s.level == 1).map_or_else(|| path.to_string(), |s| s.title.clone());
-    let mut block =
-        Block::new(Paragraph::Identity, format!("{}{title}", waking.say("Who we are: ", "我是谁：")), format!("quipu read {path}"));
+    let mut block = Block::new(
+        Paragraph::Identity,
+        format!("{}{}", waking.say("Who we are: ", "我是谁："), in_one_line(&title)),
+        format!("quipu read {path}"),
+    );
     for section in document.sections() {
         let body = plain(document.slice(&section.body));
         if !body.is_empty() {
-            let gap = if body.contains('\n') { "\n" } else { " " };
-            let heading = if section.level > 1 { format!("**{}**{gap}", section.title) } else { String::new() };
-            block.entries.push(format!("{heading}{body}"));
+            block.entries.push(below(if section.level > 1 { &section.title } else { "" }, &body));
         }
     }
     if block.entries.is_empty() {
@@ -81,7 +83,7 @@ pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
         block.entries.push(warning(waking, &error));
     }
     let Ok(root) = parse_json(&text) else {
-        block.entries.push(text);
+        block.entries.push(quoted(&text));
         return Ok(Some(block));
     };
     let value = root.to_value();
@@ -147,7 +149,7 @@ fn blocked(block: &Value) -> String {
 fn told(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => text.trim().replace('\n', "\n  "),
+        Value::String(text) => as_entry_value(text.trim()),
         Value::Array(items) if items.is_empty() => String::new(),
         Value::Object(keys) if keys.is_empty() => String::new(),
         Value::Array(items) if items.iter().all(Value::is_string) => items.iter().map(told).collect::<Vec<_>>().join("; "),
@@ -196,8 +198,14 @@ fn todo_line(waking: &Waking<'_>, todo: &Todo) -> String {
         marks.push(format!("{word} {due}"));
     }
     let by = if todo.blocked_by.is_empty() { String::new() } else { format!(" ← {}", todo.blocked_by.join(", ")) };
-    let note = todo.notes.as_ref().and_then(|n| n.lines().rfind(|l| !l.trim().is_empty())).map(|n| format!(" — {n}")).unwrap_or_default();
-    format!("- {} [{}] {}{by}{note}", todo.id, marks.join(", "), todo.title)
+    let note = todo
+        .notes
+        .as_ref()
+        .and_then(|n| n.lines().rfind(|l| !l.trim().is_empty()))
+        .map(|n| format!(" — {}", in_one_line(n)))
+        .unwrap_or_default();
+    let (id, marks) = (in_one_line(&todo.id), marks.join(", "));
+    format!("- {id} [{}] {}{}{note}", in_one_line(&marks), in_one_line(&todo.title), in_one_line(&by))
 }
 
 /// Decisions that hold, the newest first.
@@ -214,13 +222,13 @@ pub(super) fn decisions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError>
     standing.truncate(DECISIONS_TOLD);
     let mut block = Block::new(Paragraph::Decisions, waking.say("Recent decisions", "最近的决策"), "quipu decisions");
     for decision in &standing {
-        let chosen = decision.decision.as_ref().map(|d| format!(": {}", d.replace('\n', " "))).unwrap_or_default();
+        let chosen = decision.decision.as_ref().map(|d| format!(": {}", in_one_line(&d.replace('\n', " ")))).unwrap_or_default();
         let old = if decision.supersedes.is_empty() {
             String::new()
         } else {
             format!(" ({} {})", waking.say("supersedes", "取代"), decision.supersedes.join(", "))
         };
-        block.entries.push(format!("- {} {}{old}{chosen}", decision.id, decision.title));
+        block.entries.push(format!("- {} {}{old}{chosen}", in_one_line(&decision.id), in_one_line(&decision.title)));
     }
     block.data = json!(standing);
     Ok(Some(block))
@@ -248,7 +256,7 @@ pub(super) fn delegations(waking: &Waking<'_>) -> Result<Option<Block>, WorkErro
             Progress::ReportedTwice => waking.say("reported more than once; quipu collect", "有不止一份报告；quipu collect"),
         };
         let until = order.deadline.as_ref().map(|d| format!(", {} {d}", waking.say("until", "期限"))).unwrap_or_default();
-        block.entries.push(format!("- {} [{word}{until}] {}", order.id, order.task.lines().next().unwrap_or_default()));
+        block.entries.push(format!("- {} [{word}{until}] {}", order.id, headline(&order.task)));
     }
     block.data = json!(open);
     Ok(Some(block))
@@ -276,7 +284,7 @@ pub(super) fn delegation(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     for section in document.sections().iter().filter(|s| s.level != 1) {
         let body = plain(document.slice(&section.body));
         if !body.is_empty() {
-            block.entries.push(format!("**{}**\n{body}\n", section.title));
+            block.entries.push(format!("{}\n", below(&section.title, &unquoted(&body))));
         }
     }
     for input in &order.inputs {

@@ -1,6 +1,6 @@
 //! Changes of the list: new items, and transitions of those that are there.
 
-use quipu_contract::{Actor, Form, ProjectPath};
+use quipu_contract::{Actor, Form, ProjectPath, check_one_line};
 use quipu_store::{LeaseToken, Receipt};
 use quipu_text::json::{JsonPointer, append_item, parse_json, remove_value, set_value};
 use serde_json::{Map, Value, json};
@@ -135,6 +135,13 @@ pub(super) fn draft_new(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewTodo
     };
     if new.title.trim().is_empty() {
         return Err(WorkError::usage("a todo needs a title", "quipu todo add \"…\""));
+    }
+    let fields = [("a title", Some(&new.title)), ("an assignee", new.assignee.as_ref()), ("a category", new.category.as_ref())];
+    let named = fields.into_iter().filter_map(|(what, text)| Some((what, text?)));
+    let lists = new.tags.iter().map(|tag| ("a tag", tag)).chain(new.blocked_by.iter().map(|id| ("an id", id)));
+    for (what, text) in named.chain(lists) {
+        check_one_line(what, text)
+            .map_err(|error| WorkError::usage(error.to_string(), "quipu todo add \"…\"     (more lines: --notes \"…\")"))?;
     }
     if let Some(due) = new.due.as_ref().filter(|d| parse_moment(d).is_none()) {
         return Err(WorkError::usage(format!("`{due}` is no moment"), "--due 2026-01-31 or 2026-01-31T12:00:00Z"));

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use quipu_contract::{Actor, Fail, Form, Language, Tokens};
+use quipu_contract::{Actor, Fail, Form, Language, Tokens, in_one_line};
 use quipu_protocol::experience::read_task;
-use quipu_protocol::{Closed, Finish, Project, StartRequest, finish, load_formed, read_manifest, resolve_form, start};
+use quipu_protocol::{Closed, Finish, Project, StartRequest, finish, load_formed, quoted, read_manifest, resolve_form, start};
 use quipu_store::{Change, OpenSession, Options, Who};
 use quipu_text::Counter;
 use serde_json::json;
@@ -116,7 +116,7 @@ fn task_at_hand(project: &Project, actor: &Actor, room: u64, counter: Counter) -
         Language::Zh => "手头的任务",
     };
     let body = match counter.count(&formed.text).0 <= room {
-        true => formed.text.trim_end().to_owned(),
+        true => quoted(formed.text.trim_end()),
         false => "quipu task status".to_owned(),
     };
     format!("## {title}: {}\n\n{body}\n\n", formed.path)
@@ -208,7 +208,7 @@ fn stop(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<An
     }
     // An agent that was held once is let go, and so is one whose host does not say whether it was.
     if call.again != Some(false) {
-        let why = format!("stopped without a finish: {} missing", names.join(", "));
+        let why = format!("stopped without a finish: {} missing", in_one_line(&names.join(", ")));
         let note = json!({"hook": "stop", "session": open.id, "missing": names});
         project.judge(Change::by(actor).why(why).note(note))?.publish()?;
     }

@@ -34,7 +34,11 @@ impl Operate for Ask {
         let reader = agent.as_ref().map(|agent| (agent.name(), &read as quipu_protocol::Reader<'_>));
         let asking = ask_leaf(&project, &session.actor, &self.pointer, &self.question, depth(), reader)?;
         let text = format!("{} ({})\n", asking.answer, asking.at);
+        let asking_cut = asking.cut;
         let mut answer = Answer::new(json!(asking), text);
+        if asking_cut {
+            answer = answer.say(format!("the sentence is longer than {} characters and was cut", quipu_protocol::MOST_ANSWER_CHARS));
+        }
         if agent.is_none() {
             answer = answer.say("quoted, not understood: --by AGENT lets an agent read it");
         }

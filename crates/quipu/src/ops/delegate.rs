@@ -1,7 +1,7 @@
 //! `delegate`, `report` and `collect`.
 
 use clap::Args;
-use quipu_protocol::{Again, NewDelegation, collect, delegate, delegate_again, report};
+use quipu_protocol::{Again, NewDelegation, collect, delegate, delegate_again, headline, report};
 use serde_json::json;
 
 use super::receipt;
@@ -128,7 +128,7 @@ impl Operate for Collect {
         let mut text = String::new();
         for order in &collected.delegations {
             let until = order.deadline.as_ref().map(|d| format!("  until {d}")).unwrap_or_default();
-            let task = order.task.lines().next().unwrap_or_default();
+            let task = headline(&order.task);
             text.push_str(&format!("{}  {}{until}  {task}\n", order.id, order.progress.as_str()));
             for report in &order.reports {
                 text.push_str(&report.lines().map(|l| format!("    {l}\n")).collect::<String>());

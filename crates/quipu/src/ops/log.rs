@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_contract::Privilege;
+use quipu_contract::{Privilege, in_one_line};
 use quipu_protocol::may_read_whole;
 use quipu_store::OpKind;
 use serde_json::json;
@@ -67,6 +67,7 @@ fn width(who: &[String]) -> usize {
 
 fn line(seq: u64, at: &str, kind: &str, who: &str, width: usize, what: &str, why: Option<&str>) -> String {
     let at = at.get(..19).unwrap_or(at);
-    let why = why.map(|w| format!("  {w}")).unwrap_or_default();
+    let why = why.map(|w| format!("  {}", in_one_line(w))).unwrap_or_default();
+    let what = in_one_line(what);
     format!("@{seq:<6} {at}  {kind:<8} {who:<width$}  {what}{why}\n")
 }

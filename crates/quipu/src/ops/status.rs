@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use quipu_contract::Privilege;
+use quipu_contract::{Privilege, in_one_line};
 use quipu_protocol::flow::{Memory, flow_now};
 use quipu_store::{Patience, Store};
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ impl Operate for Status {
         let conflicts = if project.store.order().is_some() { project.store.conflicts()? } else { Vec::new() };
         conflicts.iter().for_each(|conflict| text.push_str(&told_in_status(conflict)));
         for (path, why) in &survey.strange {
-            text.push_str(&format!("  strange  {path}: {why}\n"));
+            text.push_str(&format!("  strange  {}: {}\n", in_one_line(path), in_one_line(why)));
         }
         for lease in &leases {
             text.push_str(&format!("  leased   {} by {} until {}\n", lease.paths.join(", "), lease.holder, lease.until));
@@ -79,7 +79,7 @@ impl Operate for Status {
         if !survey.free.is_empty() {
             text.push_str(&format!("{} outside the contract:", survey.free.len()));
             for path in survey.free.iter().take(FREE_SHOWN) {
-                text.push_str(&format!(" {path}"));
+                text.push_str(&format!(" {}", in_one_line(path)));
             }
             if survey.free.len() > FREE_SHOWN {
                 text.push_str(&format!(" … and {} more", survey.free.len() - FREE_SHOWN));

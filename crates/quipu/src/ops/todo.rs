@@ -1,6 +1,7 @@
 //! `todo`: adding, moving, listing and reviewing what is to be done.
 
 use clap::Args;
+use quipu_contract::in_one_line;
 use quipu_protocol::{Move, NewTodo, Priority, Status, Todo, add_todo, load_todos, move_todo, review_todos};
 use serde_json::json;
 
@@ -253,5 +254,6 @@ fn line(todo: &Todo) -> String {
     let who = todo.assignee.as_ref().filter(|a| !a.is_empty()).map(|a| format!(" @{a}")).unwrap_or_default();
     let due = todo.due.as_ref().map(|d| format!("  due {d}")).unwrap_or_default();
     let tags = todo.tags.iter().map(|t| format!(" #{t}")).collect::<String>();
-    format!("{}  {:<8}  {:<11}  {}{who}{tags}{due}", todo.id, todo.priority.as_str(), todo.status.as_str(), todo.title)
+    let line = format!("{}  {:<8}  {:<11}  {}{who}{tags}{due}", todo.id, todo.priority.as_str(), todo.status.as_str(), todo.title);
+    in_one_line(&line).into_owned()
 }

@@ -1,6 +1,6 @@
 //! Guards on what is written, through the store: lost text, stand-ins, credentials.
 
-use quipu_contract::Actor;
+use quipu_contract::{Actor, ActorName};
 use quipu_store::{Change, Expect, Op, Receipt, Store, StoreError};
 use quipu_testkit::{CONTRACT, Playground};
 
@@ -217,4 +217,34 @@ fn a_merge_that_empties_a_file_is_a_loss() {
     merge(fields(&|n| format!("a value of some length {n}").into()), false).unwrap();
     refused(merge(fields(&|_| serde_json::Value::Null), false), "would shrink");
     merge(fields(&|_| serde_json::Value::Null), true).unwrap();
+}
+
+#[test]
+fn a_credential_in_the_path_of_a_lease_or_in_a_name_is_refused() {
+    let play = Playground::new();
+    let store = play.open();
+    let leased = store.take_lease(&Actor::Person, &[format!("notes/{}.md", key())], 60);
+    assert!(matches!(leased, Err(StoreError::Refused(_))), "{leased:?}");
+    let wild = store.take_lease(&Actor::Person, &[format!("notes/{}/*.md", key())], 60);
+    assert!(matches!(wild, Err(StoreError::Refused(_))), "{wild:?}");
+    let agent = Actor::Agent { role: None, unit: None, agent: ActorName::parse(&key()).ok() };
+    if agent.agent().is_some() {
+        let begun = store.begin_session(&agent, 60);
+        assert!(matches!(begun, Err(StoreError::Refused(_))), "{begun:?}");
+    }
+    assert!(store.log(10).unwrap().iter().all(|entry| !format!("{entry:?}").contains(&key())));
+}
+
+#[test]
+fn a_reason_and_a_key_are_one_line() {
+    let play = Playground::new();
+    let store = play.open();
+    for line_break in ["\n", "\r", "\u{85}", "\u{2028}", "\u{2029}", "\u{b}", "\u{c}", "\u{1c}"] {
+        let forged = format!("one{line_break}@9  2026-01-01  commit  person  two");
+        let change = |why: &str| Change::by(&Actor::Person).append(&Playground::path("notes.md"), "a\n").why(why);
+        let refused = store.judge(change(&forged)).map(|_| ());
+        assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
+        let keyed = store.judge(Change { key: Some(forged), ..change("fine") }).map(|_| ());
+        assert!(matches!(keyed, Err(StoreError::Refused(_))), "{keyed:?}");
+    }
 }
