@@ -21,11 +21,9 @@ pub fn cut_claims(draft: &str) -> Vec<Claim> {
     let document = Document::parse(draft);
     let clean = blank_comments(draft);
     let start = document.front_matter().map_or(0, |front| front.range.end);
-    let headings: Vec<_> =
-        document.sections().iter().map(|section| section.heading.clone()).filter(|heading| !heading.is_empty()).collect();
     let (mut claims, mut paragraph, mut first_line, mut at) = (Vec::new(), String::new(), 1, 0);
     for (nth, line) in clean.split_inclusive('\n').enumerate() {
-        let inside = at >= start && !document.in_code_block(at) && !headings.iter().any(|heading| heading.contains(&at));
+        let inside = at >= start && !document.in_code_block(at) && !document.section_at(at).heading.contains(&at);
         at += line.len();
         let trimmed = line.trim();
         let list = trimmed.starts_with(['-', '*', '>', '|']) && !trimmed.starts_with("**");
@@ -48,23 +46,26 @@ pub fn cut_claims(draft: &str) -> Vec<Claim> {
     claims
 }
 
+/// Cuts a paragraph that is complete into its sentences.
 fn flush(claims: &mut Vec<Claim>, paragraph: &mut String, first_line: usize) {
-    let mut rest = paragraph.as_str();
-    let mut opens = true;
+    // Blanks at the end would be looked at again for each sentence.
+    let mut rest = paragraph.trim_end();
+    let (mut opens, mut line) = (true, first_line);
+    let newlines = |passed: &str| passed.matches('\n').count();
     loop {
         let from = rest.len() - rest.trim_start().len();
         let sentence = first_sentence(rest);
         if sentence.is_empty() {
             break;
         }
-        let offset = paragraph.len() - rest.len() + from;
-        let line = first_line + paragraph[..offset].matches('\n').count();
+        line += newlines(&rest[..from]);
         let text = sentence.trim_start_matches(['-', '*', '>', ' ']).split_whitespace().collect::<Vec<_>>();
         let text = join(&text);
         if text.chars().any(char::is_alphanumeric) {
             claims.push(Claim { line, text, opens });
             opens = false;
         }
+        line += newlines(sentence);
         rest = &rest[from + sentence.len()..];
     }
     paragraph.clear();
@@ -108,6 +109,17 @@ mod tests {
         let expected =
             [(6, "Otto came."), (6, "He sat down."), (7, "“Go!” she said."), (11, "one. two"), (13, "他走了。"), (14, "她没走。")];
         assert_eq!(told, expected.map(|(line, text)| (line, text.to_owned())));
+    }
+
+    /// Each of these would take minutes if every heading or sentence were compared with all others.
+    #[test]
+    fn long_drafts_are_cut_in_linear_time() {
+        const MANY: usize = 60_000;
+        assert!(cut_claims(&"## Heading\n\n".repeat(MANY)).is_empty());
+        let claims = cut_claims(&"He came.\nShe went. ".repeat(MANY));
+        assert_eq!((claims.len(), claims[2 * MANY - 1].line), (2 * MANY, MANY + 1));
+        let blanks = " ".repeat(MANY);
+        assert_eq!(cut_claims(&("He came. ".repeat(MANY) + &blanks)).len(), MANY);
     }
 
     #[test]
