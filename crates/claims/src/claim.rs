@@ -35,11 +35,9 @@ pub fn cut_claims(draft: &str) -> Vec<Claim> {
     let clean = blank_comments(draft, Comments::Blocks);
     let labels = link_labels(draft);
     let start = document.front_matter().map_or(0, |front| front.range.end);
-    let headings: Vec<_> =
-        document.sections().iter().map(|section| section.heading.clone()).filter(|heading| !heading.is_empty()).collect();
     let (mut claims, mut paragraph, mut at) = (Vec::new(), Paragraph::default(), 0);
     for (nth, line) in clean.split_inclusive('\n').enumerate() {
-        let inside = at >= start && !document.in_code_block(at) && !headings.iter().any(|heading| heading.contains(&at));
+        let inside = at >= start && !document.in_code_block(at) && !document.section_at(at).heading.contains(&at);
         at += line.len();
         let (text, quoted, item) = without_block_marks(line);
         let trimmed = text.trim();
@@ -80,24 +78,27 @@ fn without_block_marks(line: &str) -> (&str, bool, bool) {
     }
 }
 
+/// Cuts a paragraph that is complete into its sentences.
 fn flush(claims: &mut Vec<Claim>, paragraph: &mut Paragraph, labels: &[String]) {
     let Paragraph { text: source, first_line, italic, .. } = std::mem::take(paragraph);
     let shown = rendered_text(&source, labels);
-    let mut rest = shown.as_str();
-    let mut opens = true;
+    // Blanks at the end would be looked at again for each sentence.
+    let mut rest = shown.trim_end();
+    let (mut opens, mut line) = (true, first_line);
+    let newlines = |passed: &str| passed.matches('\n').count();
     loop {
         let from = rest.len() - rest.trim_start().len();
         let sentence = first_sentence(rest);
         if sentence.is_empty() {
             break;
         }
-        let offset = shown.len() - rest.len() + from;
-        let line = first_line + shown[..offset].matches('\n').count();
+        line += newlines(&rest[..from]);
         let text = join(&sentence.split_whitespace().collect::<Vec<_>>());
         if text.chars().any(char::is_alphanumeric) {
             claims.push(Claim { line, text, opens, italic });
             opens = false;
         }
+        line += newlines(sentence);
         rest = &rest[from + sentence.len()..];
     }
 }
@@ -126,6 +127,17 @@ mod tests {
         let expected =
             [(6, "Otto came."), (6, "He sat down."), (7, "“Go!” she said."), (11, "one. two"), (13, "他走了。"), (14, "她没走。")];
         assert_eq!(told, expected.map(|(line, text)| (line, text.to_owned())));
+    }
+
+    /// Each of these would take minutes if every heading or sentence were compared with all others.
+    #[test]
+    fn long_drafts_are_cut_in_linear_time() {
+        const MANY: usize = 60_000;
+        assert!(cut_claims(&"## Heading\n\n".repeat(MANY)).is_empty());
+        let claims = cut_claims(&"He came.\nShe went. ".repeat(MANY));
+        assert_eq!((claims.len(), claims[2 * MANY - 1].line), (2 * MANY, MANY + 1));
+        let blanks = " ".repeat(MANY);
+        assert_eq!(cut_claims(&("He came. ".repeat(MANY) + &blanks)).len(), MANY);
     }
 
     #[test]

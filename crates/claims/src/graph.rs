@@ -3,6 +3,7 @@
 //! `[→ …]`, `[⊣ …]` and wikilinks name paths from the root of the project, Markdown links from the folder of
 //! their file; where that names nothing, the other reading is tried. Edges are in the order of the pages.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
@@ -14,6 +15,12 @@ use crate::page::{Page, Place};
 
 /// Below this likeness a suggested path would mislead.
 const LIKENESS: f64 = 0.6;
+
+/// Longer targets are not compared: no one mistyped them.
+const COMPARED_CHARS: usize = 256;
+
+/// So many names are compared to suggest what broken links may mean: enough for 500 broken links among 400 pages, and a second at most.
+const COMPARED: usize = 200_000;
 
 /// What a link leads to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -96,6 +103,7 @@ impl Graph {
         let by_path: BTreeMap<&str, usize> = pages.iter().enumerate().map(|(nth, page)| (page.path.as_str(), nth)).collect();
         let tiers = pages.iter().map(|page| page.is_memory.then_some(page.tier)).collect();
         let mut graph = Graph { pages: pages.iter().map(|page| page.path.clone()).collect(), tiers, ..Graph::default() };
+        let mut suggested = Suggested::new(&by_path);
         for (page, document) in pages.iter().zip(&documents) {
             for link in document.links() {
                 let (to, from_root) = resolve_link(&page.path, &link.path, link.kind, &|path| by_path.contains_key(path));
@@ -103,12 +111,10 @@ impl Graph {
                 let fate = match (found, &link.anchor) {
                     // What is no text (a picture) is not among the pages, and cannot be judged.
                     (None, _) if !to.ends_with(".md") && to.rsplit('/').next().is_some_and(|name| name.contains('.')) => Fate::Fine,
-                    (None, _) => Fate::NoFile(nearest_path(&to, &by_path)),
+                    (None, _) => Fate::NoFile(suggested.path(&to)),
                     (Some(_), None) => Fate::Fine,
-                    (Some(nth), Some(anchor)) => match documents[nth].find(anchor) {
-                        Ok(_) => Fate::Fine,
-                        Err(miss) => Fate::NoSection(miss.nearest.first().map(|near| format!("{to}#{near}"))),
-                    },
+                    (Some(nth), Some(anchor)) if documents[nth].lookup(anchor).is_some() => Fate::Fine,
+                    (Some(nth), Some(anchor)) => Fate::NoSection(suggested.section(&to, &documents[nth], anchor)),
                 };
                 let section = document.section_at(link.range.start);
                 graph.edges.push(Edge {
@@ -132,16 +138,26 @@ impl Graph {
 
     /// Says of links to files that are there and could not be read why that is.
     pub fn note_unread(&mut self, unread: &[(String, String)]) {
+        let unread: BTreeMap<&str, &str> = unread.iter().map(|(path, why)| (path.as_str(), why.as_str())).collect();
         for edge in self.edges.iter_mut().filter(|edge| matches!(edge.fate, Fate::NoFile(_))) {
-            let with_ending = format!("{}.md", edge.to);
-            if let Some((path, why)) = unread.iter().find(|(path, _)| *path == edge.to || *path == with_ending) {
-                (edge.to, edge.fate) = (path.clone(), Fate::Unread(why.clone()));
+            let found = unread.get_key_value(edge.to.as_str()).or_else(|| unread.get_key_value(format!("{}.md", edge.to).as_str()));
+            if let Some((path, why)) = found {
+                (edge.to, edge.fate) = ((*path).to_owned(), Fate::Unread((*why).to_owned()));
             }
         }
     }
 
     pub fn broken(&self) -> impl Iterator<Item = &Edge> {
         self.edges.iter().filter(|edge| edge.fate != Fate::Fine)
+    }
+
+    /// The links of each page that has any. For one page alone there is `out_of`.
+    pub fn by_page(&self) -> BTreeMap<&str, Vec<&Edge>> {
+        let mut links: BTreeMap<&str, Vec<&Edge>> = BTreeMap::new();
+        for edge in &self.edges {
+            links.entry(&edge.from.path).or_default().push(edge);
+        }
+        links
     }
 
     pub fn out_of<'g>(&'g self, path: &'g str) -> impl Iterator<Item = &'g Edge> {
@@ -213,10 +229,54 @@ fn tidy(folder: &str, path: &str) -> String {
     parts.join("/")
 }
 
+/// Names like those that broken links name. Each name is compared with all that there are, so that a text full of broken links
+/// would cost their product: after `COMPARED` comparisons no more are suggested. What was asked before is known.
+struct Suggested<'p> {
+    pages: &'p BTreeMap<&'p str, usize>,
+    paths: BTreeMap<String, Option<String>>,
+    sections: BTreeMap<(String, String), Option<String>>,
+    left: usize,
+}
+
+impl<'p> Suggested<'p> {
+    fn new(pages: &'p BTreeMap<&'p str, usize>) -> Self {
+        Suggested { pages, paths: BTreeMap::new(), sections: BTreeMap::new(), left: COMPARED }
+    }
+
+    /// The nearest path, if one is near.
+    fn path(&mut self, wanted: &str) -> Option<String> {
+        if let Some(known) = self.paths.get(wanted) {
+            return known.clone();
+        }
+        self.left = self.left.checked_sub(self.pages.len())?;
+        let near = nearest_path(wanted, self.pages);
+        self.paths.insert(wanted.to_owned(), near.clone());
+        near
+    }
+
+    /// The nearest section of a page, if one is near.
+    fn section(&mut self, path: &str, document: &Document<'_>, anchor: &str) -> Option<String> {
+        let key = (path.to_owned(), anchor.to_owned());
+        if let Some(known) = self.sections.get(&key) {
+            return known.clone();
+        }
+        self.left = self.left.checked_sub(document.anchor_count())?;
+        let near = document.nearest(anchor).first().map(|near| format!("{path}#{near}"));
+        self.sections.insert(key, near.clone());
+        near
+    }
+}
+
 fn nearest_path(wanted: &str, pages: &BTreeMap<&str, usize>) -> Option<String> {
-    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    fn name(path: &str) -> &str {
+        path.rsplit('/').next().unwrap_or(path)
+    }
+    let length = wanted.chars().count();
     let likeness = |path: &str| {
-        let whole = strsim::normalized_damerau_levenshtein(wanted, path);
+        let other = path.chars().count();
+        // What differs too much in length need not be compared letter by letter.
+        let too_far = length.abs_diff(other) as f64 > (1.0 - LIKENESS) * length.max(other) as f64;
+        let whole = if too_far || length > COMPARED_CHARS { 0.0 } else { strsim::normalized_damerau_levenshtein(wanted, path) };
         whole.max(if name(wanted) == name(path) { 0.9 } else { 0.0 })
     };
     let best = pages.keys().map(|path| (likeness(path), *path)).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)))?;
@@ -233,18 +293,20 @@ fn find_dense(page: &Page, document: &Document<'_>, most: usize) -> Vec<Dense> {
         if links.len() <= most {
             continue;
         }
-        let level =
-            |line: usize| document.level_tags_in(&section.body).iter().find(|tag| tag.line == line).map_or(Level::Scene, |t| t.level);
-        let mut lines: Vec<usize> = links.iter().map(|link| link.line).collect();
-        lines.dedup();
-        lines.sort_by_key(|line| (std::cmp::Reverse(level(*line)), std::cmp::Reverse(*line)));
+        // The first tag of a line is the level of its entry.
+        let tags = document.level_tags_in(&section.body).iter().rev();
+        let levels: BTreeMap<usize, Level> = tags.map(|tag| (tag.line, tag.level)).collect();
+        let mut on_line: BTreeMap<usize, usize> = BTreeMap::new();
+        links.iter().for_each(|link| *on_line.entry(link.line).or_default() += 1);
+        let mut lines: Vec<usize> = on_line.keys().copied().collect();
+        lines.sort_by_key(|line| (Reverse(levels.get(line).copied().unwrap_or(Level::Scene)), Reverse(*line)));
         let mut moved = Vec::new();
         let mut stays = links.len() + 1;
         for line in lines {
             if stays <= most {
                 break;
             }
-            stays -= links.iter().filter(|link| link.line == line).count();
+            stays -= on_line[&line];
             moved.push(line);
         }
         moved.sort_unstable();
@@ -296,6 +358,30 @@ mod tests {
         let graph = Graph::of(&pages, Some("index.md"), 5);
         assert_eq!(graph.orphans, [Orphan { path: "旧稿.md".into(), is_memory: true }]);
         assert_eq!(graph.broken().next().unwrap().fate, Fate::NoSection(Some("角色.md#奥托".into())));
+    }
+
+    /// Each of these would take minutes if every link were compared with all others, or with all sections.
+    #[test]
+    fn hostile_links_are_read_in_linear_time() {
+        const MANY: usize = 20_000;
+        let text = |line: &dyn Fn(usize) -> String| -> String { (0..MANY).map(line).collect() };
+        let broken = Graph::of(&[page("a.md", &text(&|n| format!("- [arc] [[gone{n}]]\n")))], None, 5);
+        assert_eq!((broken.broken().count(), broken.dense[0].lines.len()), (MANY, MANY - 4));
+        let anchors = page("a.md", &text(&|n| format!("## H{n}\n\n[[a#hx{n}]] [[a#t/h{n}]]\n\n")));
+        assert_eq!(Graph::of(&[anchors], None, 5).broken().count(), 2 * MANY);
+        let same = page("a.md", &(String::from("# Top\n") + &text(&|n| format!("## Same\n\n[[a#top{n}/same]] [[a#top/same]]\n\n"))));
+        assert_eq!(Graph::of(&[same], None, 5).broken().count(), MANY);
+        let arrows = page("a.md", &(String::from("- ") + &"→".repeat(MANY * 2)));
+        assert_eq!(Graph::of(&[arrows], None, 5).edges.len(), 0);
+    }
+
+    #[test]
+    fn no_more_is_suggested_than_can_be_compared() {
+        let pages = [page("a.md", "[[bb]] [[bbx]] [[bb]]\n"), page("b.md", "")];
+        let by_path = pages.iter().enumerate().map(|(nth, page)| (page.path.as_str(), nth)).collect();
+        let mut suggested = Suggested { left: 3, ..Suggested::new(&by_path) };
+        let asked: Vec<Option<String>> = ["b/b.md", "c/b.md", "b/b.md"].into_iter().map(|path| suggested.path(path)).collect();
+        assert_eq!(asked, [Some("b.md".to_owned()), None, Some("b.md".to_owned())]);
     }
 
     #[test]

@@ -145,9 +145,10 @@ fn by_distance<'g>(graph: &'g Graph, root: Option<&'g str>) -> BTreeMap<&'g str,
         depth.insert(root, 0);
         next.push_back(root);
     }
+    let edges = graph.by_page();
     while let Some(path) = next.pop_front() {
         let below = depth[path] + 1;
-        for edge in graph.out_of(path) {
+        for edge in edges.get(path).into_iter().flatten() {
             if !depth.contains_key(edge.to.as_str()) {
                 depth.insert(&edge.to, below);
                 next.push_back(&edge.to);

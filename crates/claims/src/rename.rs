@@ -1,5 +1,7 @@
 //! What a rename of one page changes in the others: the bytes of the links that name it, and nothing else.
 
+use std::collections::BTreeSet;
+
 use quipu_text::{Splice, splice_all};
 
 use crate::graph::{Fate, Graph};
@@ -18,13 +20,17 @@ pub struct Mended {
 /// own links have to.
 pub fn plan_rename(pages: &[Page], old: &str, new: &str) -> Vec<Mended> {
     let graph = Graph::of(pages, None, usize::MAX);
+    let edges = graph.by_page();
     let mut mended = Vec::new();
     for page in pages {
         let mut splices: Vec<Splice> = Vec::new();
         let mut links = Vec::new();
-        for edge in graph.out_of(&page.path).filter(|edge| !matches!(edge.fate, Fate::NoFile(_))) {
+        // Links by reference share the target of their definition.
+        let mut seen = BTreeSet::new();
+        let edges = edges.get(page.path.as_str()).into_iter().flatten();
+        for edge in edges.filter(|edge| !matches!(edge.fate, Fate::NoFile(_))) {
             let written = &page.text[edge.target.clone()];
-            if written.starts_with('#') || splices.iter().any(|s| s.range == edge.target) {
+            if written.starts_with('#') || !seen.insert(edge.target.start) {
                 continue;
             }
             let here = if page.path == old { new } else { &page.path };
@@ -61,15 +67,10 @@ fn spelled(written: &str, path: &str) -> String {
 
 /// A path as written from another file's folder.
 fn beside(from: &str, to: &str) -> String {
-    let mut base: Vec<&str> = folder(from).split('/').filter(|part| !part.is_empty()).collect();
-    let mut parts: Vec<&str> = to.split('/').collect();
-    while base.first().is_some_and(|first| parts.len() > 1 && *first == parts[0]) {
-        base.remove(0);
-        parts.remove(0);
-    }
-    let mut path = "../".repeat(base.len());
-    path.push_str(&parts.join("/"));
-    path
+    let base: Vec<&str> = folder(from).split('/').filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> = to.split('/').collect();
+    let shared = base.iter().zip(&parts[..parts.len() - 1]).take_while(|(a, b)| a == b).count();
+    "../".repeat(base.len() - shared) + &parts[shared..].join("/")
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! All sections of the second level but the last move to pages of their own, under a folder named after the page; a link
 //! takes the place of each. Links from anywhere into what moved are rewritten.
 
+use std::collections::BTreeSet;
+
 use quipu_text::{Document, Splice, splice_all};
 
 use crate::graph::Graph;
@@ -37,8 +39,9 @@ pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
         if edge.to != path {
             return None;
         }
-        let section = document.find(anchor).ok()?;
-        let home = moved.iter().find(|arc| arc.range.start <= section.range.start && section.range.end <= arc.range.end);
+        let section = document.lookup(anchor)?;
+        let before = moved.partition_point(|arc| arc.range.start <= section.range.start);
+        let home = before.checked_sub(1).map(|at| &moved[at]).filter(|arc| section.range.end <= arc.range.end);
         match home {
             Some(arc) => Some(format!("{}#{anchor}", name(arc))),
             None if from == path => Some(format!("{path}#{anchor}")),
@@ -46,12 +49,15 @@ pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
         }
     };
     let (mut changed, mut created) = (Vec::new(), Vec::new());
+    let edges = graph.by_page();
     for other in pages {
         let mut splices: Vec<Splice> = Vec::new();
         let mut links = Vec::new();
-        for edge in graph.out_of(&other.path) {
+        // Links by reference share the target of their definition.
+        let mut seen = BTreeSet::new();
+        for edge in edges.get(other.path.as_str()).into_iter().flatten() {
             if let Some(text) = retarget(edge, &other.path)
-                && !splices.iter().any(|splice| splice.range == edge.target)
+                && seen.insert(edge.target.start)
                 && other.text[edge.target.clone()] != text
             {
                 splices.push(Splice { range: edge.target.clone(), text });

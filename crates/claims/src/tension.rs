@@ -12,6 +12,9 @@ use crate::memory::plain;
 use crate::page::{Page, Place};
 use crate::threads::chapter_number;
 
+/// A longer line is cut: each of its marks shows it.
+const TEXT_CHARS: usize = 700;
+
 /// One entry that presses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Press {
@@ -67,7 +70,36 @@ impl Pressed {
 
     /// The first chapter in which the pressure reaches the threshold.
     pub fn breaks(&self) -> Option<u64> {
-        self.presses.iter().map(|press| press.chapter).find(|chapter| self.at(*chapter) >= self.threshold)
+        let mut sum = 0;
+        let reaches = |press: &&Press| {
+            sum += press.weight;
+            sum >= self.threshold
+        };
+        self.presses.iter().find(reaches).map(|press| press.chapter)
+    }
+}
+
+/// A line that presses on something, read once for all its marks.
+struct PressingLine {
+    line: usize,
+    level: Level,
+    /// The chapter that it links to.
+    source: Option<u64>,
+    text: String,
+}
+
+impl PressingLine {
+    fn read(document: &Document<'_>, line: usize) -> Option<PressingLine> {
+        let range = document.lines().range(line, document.text().len())?;
+        let level = document.level_tags_in(&range).first().map_or(Level::Scene, |tag| tag.level);
+        let mut links = document.links_in(&range).iter().filter(|link| link.kind != LinkKind::Press);
+        let source = links.find_map(|link| chapter_number(&link.path));
+        let text = plain(document.slice(&range).trim());
+        let text = match text.char_indices().nth(TEXT_CHARS) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        };
+        Some(PressingLine { line, level, source, text })
     }
 }
 
@@ -76,31 +108,28 @@ pub fn read_tension(pages: &[Page]) -> Vec<Pressed> {
     let memory: Vec<&Page> = pages.iter().filter(|page| page.is_memory).collect();
     let clean: Vec<String> = memory.iter().map(|page| quipu_text::blank_comments(&page.text, quipu_text::Comments::All)).collect();
     let documents: Vec<Document<'_>> = clean.iter().map(|text| Document::parse(text)).collect();
+    let places: BTreeMap<&str, usize> = memory.iter().enumerate().map(|(nth, page)| (page.path.as_str(), nth)).collect();
     let mut found: BTreeMap<String, Pressed> = BTreeMap::new();
     for (page, document) in memory.iter().zip(&documents) {
+        let mut entry: Option<PressingLine> = None;
         for link in document.links().iter().filter(|link| link.kind == LinkKind::Press) {
             let path = if link.path.is_empty() { &page.path } else { &link.path };
-            let Some(nth) = memory.iter().position(|page| page.path == *path) else { continue };
-            let anchor = link.anchor.clone().unwrap_or_default();
-            let Ok(section) = documents[nth].find(&anchor) else { continue };
-            let Some(line) = document.lines().range(link.line, document.text().len()) else { continue };
-            let level = document.level_tags_in(&line).first().map_or(Level::Scene, |tag| tag.level);
-            let source =
-                document.links_in(&line).iter().filter(|other| other.kind != LinkKind::Press).find_map(|other| chapter_number(&other.path));
+            let Some(&nth) = places.get(path.as_str()) else { continue };
+            let Some(section) = documents[nth].lookup(link.anchor.as_deref().unwrap_or_default()) else { continue };
+            if entry.as_ref().is_none_or(|entry| entry.line != link.line) {
+                entry = PressingLine::read(document, link.line);
+            }
+            let Some(entry) = &entry else { continue };
             let heading = || document.heading_path(document.section_at(link.range.start)).into_iter().rev().find_map(chapter_number);
-            let Some(chapter) = source.or_else(heading).or_else(|| chapter_number(&page.path)) else { continue };
+            let Some(chapter) = entry.source.or_else(heading).or_else(|| chapter_number(&page.path)) else { continue };
             let target = format!("{path}#{}", documents[nth].anchor_of(section));
-            let tags = documents[nth].level_tags_in(&section.range);
-            let firm = tags.iter().map(|tag| tag.level).min().unwrap_or(Level::Arc);
-            let pressed = found.entry(target.clone()).or_insert_with(|| Pressed {
-                target,
-                title: section.title.clone(),
-                level: firm,
-                threshold: threshold(firm),
-                presses: Vec::new(),
+            let pressed = found.entry(target.clone()).or_insert_with(|| {
+                let tags = documents[nth].level_tags_in(&section.range);
+                let firm = tags.iter().map(|tag| tag.level).min().unwrap_or(Level::Arc);
+                Pressed { target, title: section.title.clone(), level: firm, threshold: threshold(firm), presses: Vec::new() }
             });
-            let text = plain(document.slice(&line).trim());
-            pressed.presses.push(Press { chapter, weight: weight(level), at: Place::new(&page.path, link.line), text });
+            let at = Place::new(&page.path, link.line);
+            pressed.presses.push(Press { chapter, weight: weight(entry.level), at, text: entry.text.clone() });
         }
     }
     let mut all: Vec<Pressed> = found.into_values().collect();
@@ -115,6 +144,24 @@ pub fn read_tension(pages: &[Page]) -> Vec<Pressed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each of these would take minutes if every mark looked at all others of its line, or at all facts of its target.
+    #[test]
+    fn many_marks_are_read_in_linear_time() {
+        const MANY: usize = 20_000;
+        let page = |text: String| Page {
+            path: "ch01.md".into(),
+            tier: quipu_text::recall::Tier::L1,
+            is_memory: true,
+            form: None,
+            text: format!("# ch01\n\n## Target\n\n{text}\n"),
+        };
+        let one_line = page(format!("- {}", "[arc] [⊣ ch01.md#target] ".repeat(MANY)));
+        assert_eq!(read_tension(&[one_line])[0].presses.len(), MANY);
+        let lines = page("- [arc] x [⊣ ch01.md#target] [⊣ ch01.md#gone]\n".repeat(MANY));
+        let found = read_tension(&[lines]);
+        assert_eq!((found[0].presses.len(), found[0].breaks()), (MANY, Some(1)));
+    }
     use quipu_text::recall::Tier;
 
     #[test]

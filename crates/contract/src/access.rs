@@ -105,7 +105,7 @@ impl Contract {
     pub fn actor_binding(&self, actor: &Actor) -> Binding {
         let mut binding = self.binding();
         if let Some(unit) = actor.unit() {
-            if let Some(declared) = self.units.iter().find(|u| u.id == *unit) {
+            if let Some(declared) = self.unit(unit) {
                 binding.extend(declared.vars.clone());
             }
             binding.insert("unit".into(), unit.as_str().to_owned());
@@ -136,7 +136,7 @@ impl Grant<'_> {
     /// wildcard yields to the role's deny list.
     pub fn may_read(&self, path: &ProjectPath, binding: &Binding) -> Result<Readable, Denial> {
         let Some(role) = self.role else { return Ok(Readable::Whole) };
-        let deny = role.denies.iter().find(|d| d.path.fill(binding).matches(path.as_str()).is_some());
+        let deny = role.denies.iter().find(|d| is_named(&d.path, path, binding));
         let stands =
             |pattern: &Pattern| is_bound(pattern, path, binding) && (deny.is_none() || pattern.fill(binding).as_literal().is_some());
         if role.writes.iter().any(|w| stands(&w.path)) {
@@ -178,8 +178,12 @@ fn fill_text(text: &str, binding: &Binding) -> String {
 /// Whether a pointer names a path once the actor's holes are filled. A hole that stays open (a role
 /// without a unit) names nothing: it must not become a wildcard.
 fn is_bound(pattern: &Pattern, path: &ProjectPath, binding: &Binding) -> bool {
-    let filled = pattern.fill(binding);
-    filled.holes().next().is_none() && filled.matches(path.as_str()).is_some()
+    pattern.holes().all(|hole| binding.contains_key(hole)) && is_named(pattern, path, binding)
+}
+
+/// Whether a pattern names a path once the actor's holes are filled. Most do not begin like the path, and are filled for nothing.
+fn is_named(pattern: &Pattern, path: &ProjectPath, binding: &Binding) -> bool {
+    pattern.begins_like(path.as_str()) && pattern.fill(binding).matches(path.as_str()).is_some()
 }
 
 /// What the actor did not say, where a pointer would name the path if it had.

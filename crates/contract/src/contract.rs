@@ -73,6 +73,7 @@ pub struct Contract {
     pub language: Language,
     pub profiles: Vec<Profile>,
     pub vars: BTreeMap<String, Var>,
+    /// In natural order, one for each id.
     pub units: Vec<Unit>,
     pub files: Vec<FileRule>,
     pub roles: BTreeMap<String, Role>,
@@ -127,7 +128,7 @@ impl Contract {
         let Ok(unit) = UnitId::parse(unit) else {
             return false;
         };
-        self.units.iter().any(|u| u.id == unit)
+        self.unit(&unit).is_some()
             || self.profiles.iter().find(|p| p.name == profile).and_then(|p| p.unit.as_ref()).is_none_or(|k| k.accepts(&unit))
     }
 
@@ -158,9 +159,15 @@ impl Contract {
         self.files.iter().find(|rule| rule.path.looks_like(&folded) && rule.path.matches(path.as_str()).is_none())
     }
 
-    /// The declared unit, or one whose id has the shape of a profile's units.
+    /// The declared unit with this id.
+    pub fn unit(&self, id: &UnitId) -> Option<&Unit> {
+        // Units are in natural order: `resolve` sorts them.
+        self.units.binary_search_by(|unit| unit.id.natural_cmp(id)).ok().map(|at| &self.units[at])
+    }
+
+    /// Whether a unit is declared, or its id has the shape of a profile's units.
     pub fn knows_unit(&self, unit: &UnitId) -> bool {
-        self.units.iter().any(|u| u.id == *unit) || self.profiles.iter().filter_map(|p| p.unit.as_ref()).any(|k| k.accepts(unit))
+        self.unit(unit).is_some() || self.profiles.iter().filter_map(|p| p.unit.as_ref()).any(|k| k.accepts(unit))
     }
 
     /// The units that a step is done for, in natural order: those of its own profile.

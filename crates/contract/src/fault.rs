@@ -28,6 +28,24 @@ pub struct Fault {
     pub mend: String,
 }
 
+/// How many names a message lists.
+const NAMES_SHOWN: usize = 30;
+
+/// "one of a, b, c": the names that would be allowed here.
+pub(crate) fn one_of(names: impl Iterator<Item = impl fmt::Display>) -> String {
+    format!("one of {}", list(names))
+}
+
+/// "a, b, c", or the first names where there are too many to read.
+pub(crate) fn list(mut names: impl Iterator<Item = impl fmt::Display>) -> String {
+    let shown: Vec<String> = names.by_ref().take(NAMES_SHOWN).map(|name| name.to_string()).collect();
+    let more = match names.count() {
+        0 => String::new(),
+        count => format!(", … ({count} more)"),
+    };
+    shown.join(", ") + &more
+}
+
 /// Everything wrong with a contract, in the order of its files and lines.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", render(.0))]

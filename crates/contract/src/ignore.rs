@@ -46,7 +46,8 @@ pub(crate) fn folder_or_file(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use crate::resolve::{Source, resolve_contract};
+    use crate::resolve::resolve_contract;
+    use crate::source::Source;
 
     #[test]
     fn a_folder_is_ignored_however_it_is_written_and_rules_reach_into_it() {

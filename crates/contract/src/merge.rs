@@ -4,7 +4,7 @@
 //! items by their id; a shared world by section and keyed line. Anything else is merged by lines. Where both sides changed the same thing
 //! differently, no one is guessed to be right: it stays a conflict for a person.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 use similar::TextMerge;
@@ -68,7 +68,9 @@ fn merge_append(base: &str, ours: &str, theirs: &str) -> String {
         let old = lines(region.base_range(), &|i| merge.base_line(i).map(str::to_owned));
         let known: BTreeSet<&String> = our.iter().chain(&old).collect();
         for line in our.iter().chain(their.iter().filter(|l| !known.contains(l))) {
-            text = with_newline(&text).into_owned();
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
             text.push_str(line);
         }
     }
@@ -174,26 +176,39 @@ fn merge_objects(
     merged
 }
 
-/// Items with an `id` are merged by it, others by what they are.
+/// Items with an `id` are merged by it, others by what they are. Of two with one name the first counts.
 fn merge_lists(old: &[Value], our: &[Value], their: &[Value], at: &str, conflicts: &mut Vec<String>) -> Vec<Value> {
-    let name = |item: &Value| item.get("id").map_or_else(|| item.to_string(), ToString::to_string);
-    let find = |list: &[Value], wanted: &str| list.iter().find(|i| name(i) == wanted).cloned();
+    let names = |list: &[Value]| -> Vec<String> { list.iter().map(item_name).collect() };
+    let (old_names, our_names, their_names) = (names(old), names(our), names(their));
+    let (old, ours, theirs) = (first_of(&old_names, old), first_of(&our_names, our), first_of(&their_names, their));
     let mut merged = Vec::new();
-    for item in our.iter().chain(their.iter().filter(|t| !our.iter().any(|o| name(o) == name(t)))) {
-        let id = name(item);
-        match (find(our, &id), find(their, &id), find(old, &id)) {
-            (Some(o), Some(t), base) => merged.push(merge_values(base.as_ref(), &o, &t, &format!("{at}/{id}"), conflicts)),
+    for name in our_names.iter().chain(their_names.iter().filter(|name| !ours.contains_key(name.as_str()))) {
+        match (ours.get(name.as_str()), theirs.get(name.as_str()), old.get(name.as_str())) {
+            (Some(o), Some(t), base) => merged.push(merge_values(base.copied(), o, t, &format!("{at}/{name}"), conflicts)),
             (Some(kept), None, Some(base)) | (None, Some(kept), Some(base)) => {
                 if kept != base {
-                    conflicts.push(format!("{at}/{id}"));
-                    merged.push(kept);
+                    conflicts.push(format!("{at}/{name}"));
+                    merged.push((*kept).clone());
                 }
             }
-            (Some(new), None, None) | (None, Some(new), None) => merged.push(new),
+            (Some(new), None, None) | (None, Some(new), None) => merged.push((*new).clone()),
             (None, None, _) => {}
         }
     }
     merged
+}
+
+fn item_name(item: &Value) -> String {
+    item.get("id").map_or_else(|| item.to_string(), ToString::to_string)
+}
+
+/// The first item of each name.
+fn first_of<'v>(names: &'v [String], items: &'v [Value]) -> HashMap<&'v str, &'v Value> {
+    let mut first = HashMap::with_capacity(items.len());
+    for (name, item) in names.iter().zip(items) {
+        first.entry(name.as_str()).or_insert(item);
+    }
+    first
 }
 
 #[cfg(test)]
@@ -227,6 +242,21 @@ mod tests {
         let ids: Vec<_> =
             value["todos"].as_array().unwrap().iter().map(|t| (t["id"].as_str().unwrap(), t["status"].as_str().unwrap())).collect();
         assert_eq!(ids, [("1", "completed"), ("2", "pending"), ("3", "pending")]);
+    }
+
+    /// Each of these would take minutes if every item were compared with all others.
+    #[test]
+    fn long_files_are_merged_in_linear_time() {
+        const MANY: usize = 20_000;
+        let list = |status: &str| -> String {
+            let items: Vec<String> = (0..MANY).map(|n| format!(r#"{{"id":"{n}","status":"{status}"}}"#)).collect();
+            format!(r#"{{"todos":[{}]}}"#, items.join(","))
+        };
+        let merged = merge_branches(way(Class::State, "s.json"), &list("a"), &list("b"), &list("a"));
+        assert_eq!((merged.conflicts.len(), merged.text.matches("\"b\"").count()), (0, MANY));
+        let lines = |first: &str| -> String { format!("{first}\n") + &"line\n".repeat(MANY) };
+        let merged = merge_branches(way(Class::Append, "g.md"), &lines("a"), &lines("b"), &lines("c"));
+        assert_eq!(merged.text.lines().count(), MANY + 2);
     }
 
     #[test]

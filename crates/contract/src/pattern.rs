@@ -22,6 +22,8 @@ enum Token {
 
 /// More names than this in one pattern are a mistake.
 const MOST_HOLES: usize = 64;
+/// Each name that stands twice multiplies the work of matching: every value that it may have is tried.
+const MOST_REPEATED: usize = 2;
 /// And so are more characters.
 const LONGEST: usize = 2048;
 /// From so many wildcards on it is remembered where the rest of a pattern was tried in vain: without that, each would multiply the work.
@@ -96,6 +98,12 @@ impl Pattern {
         if holes.len() > MOST_HOLES {
             return Err(format!("`{text}`: more than {MOST_HOLES} names"));
         }
+        let mut sorted: Vec<&String> = holes.iter().collect();
+        sorted.sort();
+        let repeated = sorted.chunk_by(|a, b| a == b).filter(|same| same.len() > 1).count();
+        if repeated > MOST_REPEATED {
+            return Err(format!("`{text}`: at most {MOST_REPEATED} names may stand in a pattern more than once"));
+        }
         Ok(Pattern::of(text.to_owned(), tokens, holes))
     }
 
@@ -163,6 +171,11 @@ impl Pattern {
         self.tokens.iter().map(tell).collect()
     }
 
+    /// Whether a path begins as all do that this pattern names, whatever its holes are filled with.
+    pub(crate) fn begins_like(&self, path: &str) -> bool {
+        path.starts_with(&self.prefix)
+    }
+
     /// Matches a whole path; the binding says what each hole stood for.
     pub fn matches(&self, path: &str) -> Option<Binding> {
         if !path.starts_with(&self.prefix) {
@@ -186,6 +199,9 @@ impl Pattern {
 
     /// Whether some path is named by both patterns.
     pub fn overlaps(&self, other: &Pattern) -> bool {
+        if !self.prefix.starts_with(&other.prefix) && !other.prefix.starts_with(&self.prefix) {
+            return false;
+        }
         let mut seen = vec![None; (self.tokens.len() + 1) * (other.tokens.len() + 1)];
         overlap(&self.tokens, &other.tokens, 0, 0, &mut seen)
     }
@@ -436,6 +452,8 @@ mod tests {
         assert!(pattern(&format!("**/{}b", "*a".repeat(30))).matches(&format!("sessions/{name}b")).is_some());
         assert!(pattern("{a}*?*?*?*{a}*?*x").matches(&name[..60]).is_none());
         assert!(Pattern::parse(&"*?".repeat(LONGEST)).is_err());
+        assert!(pattern("{a}{b}-{a}{b}").matches(&name).is_none());
+        assert!(Pattern::parse("{a}{b}{c}-{a}{b}{c}").unwrap_err().contains("more than once"));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //!
 //! Reading the files is left to the caller. Every fault is collected, so that one look mends all.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -12,7 +11,7 @@ use toml::Spanned;
 use crate::budget::{Budget, Budgets};
 use crate::class::Class;
 use crate::contract::{Contract, FileRule, Profile, Var};
-use crate::fault::{Fault, Faults, Place};
+use crate::fault::{Fault, Faults, Place, list};
 use crate::finish::FinishItem;
 use crate::flow::{Shape, parse_span};
 use crate::guard::{Fraction, GuardRules};
@@ -25,35 +24,12 @@ use crate::order::{check_steps, check_units};
 use crate::path::{BadPath, ProjectPath};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::{AskPointer, Need, Pointer, Shrink, WritePointer};
-use crate::press::{Misread, press};
 use crate::rehearsal::Rehearsed;
 use crate::resolve_names;
 use crate::role::{AgentKind, Role};
+use crate::source::Source;
 use crate::tokens::Tokens;
 use crate::unit::{Unit, UnitId, UnitKind};
-
-/// A contract file: the name shown in messages, and its text.
-#[derive(Debug, Clone)]
-pub struct Source {
-    pub file: String,
-    pub text: Cow<'static, str>,
-    /// What the text says, if it was parsed when the program was built.
-    pub pressed: Option<&'static [u8]>,
-}
-
-impl Source {
-    pub fn new(file: impl Into<String>, text: impl Into<Cow<'static, str>>) -> Source {
-        Source { file: file.into(), text: text.into(), pressed: None }
-    }
-
-    /// What a file says: from its text, if it was not parsed before.
-    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, Misread> {
-        match self.pressed.and_then(|bytes| crate::pressed::read(bytes).ok()) {
-            Some(parsed) => Ok(parsed),
-            None => crate::pressed::read(&press(&self.text)?),
-        }
-    }
-}
 
 /// The names that every pattern may use besides variables.
 const ACTOR_HOLES: [&str; 2] = ["unit", "agent"];
@@ -90,6 +66,9 @@ pub fn resolve_contract(manifest: &Source, load: &dyn Fn(&str, &str) -> Result<S
     if resolver.found.is_empty() { Ok(contract) } else { Err(resolver.faults()) }
 }
 
+/// The units that were declared so far.
+type Units = BTreeMap<UnitId, Unit>;
+
 struct Loaded {
     name: String,
     files: Vec<(Source, ProfileFile)>,
@@ -111,7 +90,7 @@ impl Resolver {
     }
 
     pub(crate) fn fault(&mut self, source: &Source, span: Range<usize>, what: String, mend: String) {
-        self.found.push(Fault { place: place(source, span), what, other: None, mend });
+        self.found.push(Fault { place: source.place(span), what, other: None, mend });
     }
 
     fn parse<T: serde::de::DeserializeOwned>(&mut self, source: &Source) -> Option<T> {
@@ -194,6 +173,11 @@ impl Resolver {
         let unit_tables = loaded.iter().flat_map(|p| &p.files).flat_map(|(_, file)| file.units.values()).chain(parsed.units.values());
         self.of_units = unit_tables.flat_map(|unit| unit.get_ref().vars.keys().cloned()).collect();
 
+        // In the pointers of roles a variable that units set stays open, whatever value it has for all of them.
+        let role_names = &names | &self.of_units;
+        let role_binding: Binding = binding.clone().into_iter().filter(|(name, _)| !self.of_units.contains(name)).collect();
+        let mut units = Units::new();
+
         contract.files.extend(Self::contract_files(manifest, &parsed));
         for rule in &parsed.files {
             contract.files.extend(self.file_rule(manifest, rule, None, &binding, &names));
@@ -211,7 +195,7 @@ impl Resolver {
                 }
                 if let Some(unit) = &file.unit {
                     let table = unit.get_ref();
-                    entry.unit = Some(UnitKind { name: table.name.clone(), id: table.id.clone(), place: place(source, unit.span()) });
+                    entry.unit = Some(UnitKind { name: table.name.clone(), id: table.id.clone(), place: source.place(unit.span()) });
                 }
                 file.folders.iter().for_each(|folder| self.check_folder(source, folder));
                 entry.folders.extend(file.folders.iter().map(|f| f.get_ref().clone()));
@@ -219,7 +203,7 @@ impl Resolver {
                     contract.files.extend(self.file_rule(source, rule, Some(&profile.name), &binding, &names));
                 }
                 for (name, role) in &file.roles {
-                    let role = self.role(source, name, role, &profile.name, &binding, &names);
+                    let role = self.role(source, name, role, &profile.name, &role_binding, &role_names);
                     if let Some(earlier) = contract.roles.get(name) {
                         self.found.push(Fault {
                             what: format!("role `{name}` is declared twice, by `{}` and by `{}`", earlier.profile, profile.name),
@@ -247,39 +231,48 @@ impl Resolver {
                         None => drop(contract.scenes.insert(name.clone(), scene)),
                     }
                 }
-                self.units(source, Some(&profile.name), &file.units, &mut contract.units);
+                self.units(source, Some(&profile.name), &file.units, &mut units);
             }
             contract.profiles.push(entry);
         }
         self.refuse_double_claims(&contract.files, own);
         for (name, role) in &parsed.roles {
-            let role = self.role(manifest, name, role, "", &binding, &names);
+            let role = self.role(manifest, name, role, "", &role_binding, &role_names);
             contract.roles.insert(name.clone(), role);
         }
         session::join_roles(&mut contract.roles);
+        let mut places = first_places(contract.steps.iter().map(|step| &step.name));
         for step in &parsed.steps {
             let mut step = self.step(manifest, step, "", &contract.vars);
             // A step that replaces another stands in its place, for the units of its profile.
-            match contract.steps.iter().position(|s| s.name == step.name) {
+            match places.get(&step.name) {
                 Some(at) => {
-                    step.profile.clone_from(&contract.steps[at].profile);
-                    contract.steps[at] = step;
+                    step.profile.clone_from(&contract.steps[*at].profile);
+                    contract.steps[*at] = step;
                 }
-                None => contract.steps.push(step),
+                None => {
+                    places.insert(step.name.clone(), contract.steps.len());
+                    contract.steps.push(step);
+                }
             }
         }
+        let mut places = first_places(contract.finish.iter().map(|item| &item.name));
         for item in &parsed.finish {
             let Some(item) = self.finish_item(manifest, item) else { continue };
-            match contract.finish.iter_mut().find(|i| i.name == item.name) {
-                Some(first) => *first = item,
-                None => contract.finish.push(item),
+            match places.get(&item.name) {
+                Some(at) => contract.finish[*at] = item,
+                None => {
+                    places.insert(item.name.clone(), contract.finish.len());
+                    contract.finish.push(item);
+                }
             }
         }
         for (name, table) in &parsed.scenes {
             contract.scenes.insert(name.clone(), session::scene(manifest, name, table));
         }
         self.check_scenes(&contract);
-        self.units(manifest, None, &parsed.units, &mut contract.units);
+        self.units(manifest, None, &parsed.units, &mut units);
+        contract.units = units.into_values().collect();
         contract.units.sort_by(|a, b| a.id.natural_cmp(&b.id));
         check_units(&mut self.found, &contract.units);
         check_steps(&mut self.found, &contract);
@@ -333,13 +326,9 @@ impl Resolver {
         };
         for hole in pattern.holes() {
             if !names.contains(hole) {
-                let known = names.iter().map(|n| format!("{{{n}}}")).collect::<Vec<_>>().join(", ");
-                self.fault(
-                    source,
-                    text.span(),
-                    format!("`{{{hole}}}` is no variable"),
-                    format!("known are {known}; declare more under [vars]"),
-                );
+                let known = list(names.iter().map(|name| format!("{{{name}}}")));
+                let mend = format!("known are {known}; declare more under [vars]");
+                self.fault(source, text.span(), format!("`{{{hole}}}` is no variable"), mend);
                 return None;
             }
         }
@@ -354,7 +343,7 @@ impl Resolver {
             return None;
         }
         if let Err(nothing) = filled.can_name() {
-            self.found.push(resolve_names::fault(place(source, text.span()), &pattern, &filled, nothing));
+            self.found.push(resolve_names::fault(source.place(text.span()), &pattern, &filled, nothing));
             return None;
         }
         Some(filled)
@@ -391,7 +380,7 @@ impl Resolver {
             conflicts: self.conflicts(source, table.conflicts.as_ref(), binding, names),
             people_only: false,
             profile: profile.map(str::to_owned),
-            place: place(source, table.path.span()),
+            place: source.place(table.path.span()),
         })
     }
 
@@ -455,12 +444,13 @@ impl Resolver {
     /// Two profiles may name the same path only if they agree on its class.
     fn refuse_double_claims(&mut self, rules: &[FileRule], own: usize) {
         let (own, profiles) = rules.split_at(own);
+        let own: BTreeSet<&str> = own.iter().map(|rule| rule.path.as_str()).collect();
         for (index, a) in profiles.iter().enumerate() {
             for b in &profiles[index + 1..] {
                 if a.profile == b.profile || a.class == b.class || !a.path.overlaps(&b.path) {
                     continue;
                 }
-                if own.iter().any(|o| o.path.as_str() == a.path.as_str() || o.path.as_str() == b.path.as_str()) {
+                if own.contains(a.path.as_str()) || own.contains(b.path.as_str()) {
                     continue;
                 }
                 self.found.push(Fault {
@@ -494,8 +484,6 @@ impl Resolver {
         names: &BTreeSet<String>,
     ) -> Role {
         let table = role.get_ref();
-        let names = &(names | &self.of_units);
-        let binding = &binding.iter().filter(|(name, _)| !self.of_units.contains(*name)).map(|(n, v)| (n.clone(), v.clone())).collect();
         if crate::ActorName::parse(name).is_err() {
             self.fault(source, role.span(), format!("`{name}` is no role name"), "letters, digits, `-` and `_`".into());
         }
@@ -503,7 +491,7 @@ impl Resolver {
         let denies = table.deny.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
         let mut asks = Vec::new();
         for ask in table.ask.iter().map(|ask| &ask.get_ref().path) {
-            asks.extend(self.pattern(source, ask, binding, names).map(|path| AskPointer { path, place: place(source, ask.span()) }));
+            asks.extend(self.pattern(source, ask, binding, names).map(|path| AskPointer { path, place: source.place(ask.span()) }));
         }
         let mut writes = Vec::new();
         for write in &table.write {
@@ -511,7 +499,7 @@ impl Resolver {
             if let Some(path) = self.pattern(source, &write.get_ref().path, binding, names) {
                 let format = write.get_ref().format.clone().unwrap_or_default();
                 let optional = write.get_ref().optional;
-                writes.push(WritePointer { path, marker, format, optional, place: place(source, write.get_ref().path.span()) });
+                writes.push(WritePointer { path, marker, format, optional, place: source.place(write.get_ref().path.span()) });
             }
         }
         let rehearse = table.rehearse.as_ref().map(|rehearse| Rehearsed {
@@ -532,7 +520,7 @@ impl Resolver {
             metrics: table.metrics.clone(),
             rehearse,
             profile: profile.to_owned(),
-            place: role_place(source, name, role.span()),
+            place: source.header_place(&format!("roles.{name}"), role.span()),
         }
     }
 
@@ -577,11 +565,11 @@ impl Resolver {
             why: table.why.clone().unwrap_or_default(),
             need,
             shrink,
-            place: place(source, table.path.span()),
+            place: source.place(table.path.span()),
         })
     }
 
-    fn units(&mut self, source: &Source, profile: Option<&str>, tables: &BTreeMap<String, Spanned<UnitTable>>, units: &mut Vec<Unit>) {
+    fn units(&mut self, source: &Source, profile: Option<&str>, tables: &BTreeMap<String, Spanned<UnitTable>>, units: &mut Units) {
         for (id, unit) in tables {
             let table = unit.get_ref();
             let mut needs = Vec::new();
@@ -593,16 +581,11 @@ impl Resolver {
             }
             match UnitId::parse(id) {
                 Ok(id) => {
-                    let entry = Unit {
-                        title: table.title.clone().unwrap_or_else(|| Said::Once(id.to_string())),
-                        profile: units.iter().find(|u| u.id == id).map_or_else(|| profile.map(str::to_owned), |u| u.profile.clone()),
-                        id,
-                        needs,
-                        vars: table.vars.clone(),
-                        place: place(source, unit.span()),
-                    };
-                    units.retain(|u| u.id != entry.id);
-                    units.push(entry);
+                    // A later file replaces a unit, which stays one of the profile that declared it first.
+                    let profile = units.get(&id).map_or_else(|| profile.map(str::to_owned), |unit| unit.profile.clone());
+                    let title = table.title.clone().unwrap_or_else(|| Said::Once(id.to_string()));
+                    let place = source.place(unit.span());
+                    units.insert(id.clone(), Unit { id, title, needs, vars: table.vars.clone(), profile, place });
                 }
                 Err(error) => self.fault(source, unit.span(), error.to_string(), String::new()),
             }
@@ -661,6 +644,15 @@ impl Resolver {
     }
 }
 
+/// Where each name stands first.
+fn first_places<'n>(names: impl Iterator<Item = &'n String>) -> BTreeMap<String, usize> {
+    let mut places = BTreeMap::new();
+    for (at, name) in names.enumerate() {
+        places.entry(name.clone()).or_insert(at);
+    }
+    places
+}
+
 /// A hash of all that was read.
 fn mark(manifest: &Source, loaded: &[Loaded]) -> u64 {
     let mut hash = DefaultHasher::new();
@@ -670,25 +662,6 @@ fn mark(manifest: &Source, loaded: &[Loaded]) -> u64 {
         profile.files.iter().for_each(|(source, _)| source.text.hash(&mut hash));
     }
     hash.finish()
-}
-
-pub(crate) fn place(source: &Source, span: Range<usize>) -> Place {
-    let at = span.start.min(source.text.len());
-    // Every rule and pointer has its place, and every command resolves the contract: this must cost nothing.
-    Place { file: source.file.clone(), line: memchr::memchr_iter(b'\n', &source.text.as_bytes()[..at]).count() + 1 }
-}
-
-/// The line of `[roles.NAME]`: the span of a table that is filled by several headers begins elsewhere.
-fn role_place(source: &Source, name: &str, span: Range<usize>) -> Place {
-    header_place(source, &format!("roles.{name}"), span)
-}
-
-fn header_place(source: &Source, header: &str, span: Range<usize>) -> Place {
-    let header = format!("\n[{header}]");
-    match memchr::memmem::find(source.text.as_bytes(), header.as_bytes()) {
-        Some(newline) => place(source, newline + 1..newline + 1),
-        None => place(source, span),
-    }
 }
 
 #[path = "resolve_session.rs"]

@@ -11,8 +11,9 @@ use crate::flow::Step;
 use crate::naming::NamesNothing;
 use crate::path::ProjectPath;
 use crate::pattern::{Binding, Pattern};
-use crate::resolve::{Resolver, Source};
+use crate::resolve::Resolver;
 use crate::role::Role;
+use crate::source::Source;
 use crate::unit::Unit;
 
 impl Resolver {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use toml::Spanned;
 
-use super::{Resolver, Source, header_place, place};
+use super::Resolver;
 use crate::contract::Contract;
-use crate::fault::Fault;
+use crate::fault::{Fault, one_of};
 use crate::finish::{Condition, FinishItem, Occasion};
 use crate::manifest::{FinishTable, SceneTable};
 use crate::role::Role;
 use crate::scene::{Next, Scene};
+use crate::source::Source;
 
 impl Resolver {
     pub(super) fn finish_item(&mut self, source: &Source, item: &Spanned<FinishTable>) -> Option<FinishItem> {
@@ -28,7 +29,7 @@ impl Resolver {
             when: table.when,
             roles: table.roles.clone(),
             supply: table.supply.clone(),
-            place: place(source, table.name.span()),
+            place: source.place(table.name.span()),
         })
     }
 
@@ -36,12 +37,11 @@ impl Resolver {
     pub(super) fn check_scenes(&mut self, contract: &Contract) {
         for scene in contract.scenes.values() {
             if let Some(role) = scene.role.as_ref().filter(|r| !contract.roles.contains_key(*r)) {
-                let known = contract.roles.keys().cloned().collect::<Vec<_>>().join(", ");
                 self.found.push(Fault {
                     what: format!("scene `{}` wakes role `{role}`, which is not declared", scene.name),
                     place: scene.place.clone(),
                     other: None,
-                    mend: format!("one of {known}"),
+                    mend: one_of(contract.roles.keys()),
                 });
             }
         }
@@ -78,6 +78,6 @@ pub(super) fn scene(source: &Source, name: &str, table: &Spanned<SceneTable>) ->
         role: role.as_ref().map(|r| r.get_ref().clone()),
         show: show.clone(),
         next: next.iter().map(|text| Next { role: role.as_ref().map(|r| r.get_ref().clone()), text: text.clone() }).collect(),
-        place: header_place(source, &format!("scenes.{name}"), table.span()),
+        place: source.header_place(&format!("scenes.{name}"), table.span()),
     }
 }

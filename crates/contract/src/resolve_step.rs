@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use crate::contract::Var;
+use crate::fault::one_of;
 use crate::flow::{Builtin, Each, Step, parse_seconds};
 use crate::manifest::StepTable;
-use crate::resolve::{Resolver, Source, place};
+use crate::resolve::Resolver;
+use crate::source::Source;
 
 /// So many failures in a row, and a person is asked.
 const RETRIES: u32 = 3;
@@ -28,10 +30,9 @@ impl Resolver {
         self.check_builtin_tables(source, table);
         self.check_remember(source, table);
         if let Some(when) = &table.when {
-            let known = || vars.keys().cloned().collect::<Vec<_>>().join(", ");
             let asked = when.get_ref();
             for var in [&asked.switch, &asked.units, &asked.var].into_iter().flatten().filter(|v| !vars.contains_key(*v)) {
-                self.fault(source, when.span(), format!("step `{name}`: `{var}` is no variable"), format!("one of {}", known()));
+                self.fault(source, when.span(), format!("step `{name}`: `{var}` is no variable"), one_of(vars.keys()));
             }
             if asked.var.is_some() == asked.is.is_empty() {
                 self.fault(
@@ -76,7 +77,7 @@ impl Resolver {
             subjects: table.subjects.clone(),
             opposites: table.opposites.clone(),
             profile: profile.to_owned(),
-            place: place(source, table.name.span()),
+            place: source.place(table.name.span()),
             name,
         }
     }

@@ -134,3 +134,24 @@ fn a_role_has_its_pointers_and_no_more() {
     let lost = Actor::Agent { role: None, unit: UnitId::parse("x9").ok(), agent: None };
     assert!(contract.grant(&lost).is_err());
 }
+
+/// At a cost that grows with the square of their number these would take minutes.
+#[test]
+fn many_units_are_resolved_in_linear_time() {
+    const UNITS: usize = 20_000;
+    let chain: String = (1..UNITS).map(|n| format!("[units.ch{n}]\nneeds = [\"ch{}\"]\n", n - 1)).collect();
+    let contract = resolve(&format!("quipu = 1\n[units.ch0]\n{chain}")).unwrap();
+    assert_eq!((contract.units.len(), contract.units[UNITS - 1].place.line), (UNITS, 2 * UNITS - 1));
+    let ids: Vec<UnitId> = contract.units.iter().map(|unit| unit.id.clone()).collect();
+    assert!(ids.iter().all(|id| contract.unit(id).is_some_and(|unit| unit.id == *id)));
+    assert!(contract.unit(&UnitId::parse("ch00").unwrap()).is_none());
+
+    let faults = resolve(&format!("quipu = 1\n[units.ch0]\nneeds = [\"ch{}\"]\n{chain}", UNITS - 1)).unwrap_err();
+    assert_eq!(faults.0.len(), 1, "a ring of units is one fault");
+    assert!(faults.0[0].what.ends_with("→ … → ch0 (20000 in all)"), "{faults}");
+
+    let lost: String = (0..UNITS).map(|n| format!("[units.ch{n}]\nneeds = [\"x{n}\"]\n")).collect();
+    let faults = resolve(&format!("quipu = 1\n{lost}")).unwrap_err();
+    assert_eq!(faults.0.len(), UNITS);
+    assert!(faults.0[0].mend.ends_with("ch29, … (19970 more)"), "{}", faults.0[0].mend);
+}

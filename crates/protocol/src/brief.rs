@@ -138,7 +138,7 @@ pub fn render_brief(project: &Project, request: &ViewRequest, view: &View, optio
     let language = view.language;
     let (role, actor) = resolve_actor(contract, request)?;
     let vars = contract.actor_binding(&actor);
-    let declared = actor.unit().and_then(|id| contract.units.iter().find(|u| u.id == *id));
+    let declared = actor.unit().and_then(|id| contract.unit(id));
     let profile = profile_of(project, &role.profile, &role.name, language);
     let instructions = match &profile {
         Some(profile) => project.library.find(profile, &instructions_file(language, &role.name))?,

@@ -115,9 +115,10 @@ pub fn find_blocking(project: &Project, actor: &Actor, path: &ProjectPath, text:
         return Ok(conflicts.into_iter().map(|conflict| Blocking { fault: quoting(&conflict), id: conflict.id }).collect());
     };
     let own = gather(project, actor)?.pages;
+    let lines: BTreeMap<&str, Vec<&str>> = own.iter().map(|page| (page.path.as_str(), page.text.lines().collect())).collect();
     let is_read = |against: &str| {
         let place = against.rsplit_once(':').and_then(|(path, line)| Some((path, line.parse::<usize>().ok()?)));
-        let line = place.and_then(|(path, line)| own.iter().find(|page| page.path == path)?.text.lines().nth(line.checked_sub(1)?));
+        let line = place.and_then(|(path, line)| lines.get(path)?.get(line.checked_sub(1)?));
         line.is_some_and(|line| !line.trim().is_empty())
     };
     let told = |conflict: Unwaived| match is_read(&conflict.against) {
@@ -209,11 +210,18 @@ impl Project {
             return Ok(found);
         }
         let Some((before, _)) = self.store.read(path)? else { return Ok(found) };
-        for stood in find_blocking(self, actor, path, &String::from_utf8_lossy(&before))? {
-            if let Some(same) = found.iter().position(|conflict| conflict.id == stood.id) {
-                found.remove(same);
-            }
+        let mut stood: BTreeMap<String, usize> = BTreeMap::new();
+        for conflict in find_blocking(self, actor, path, &String::from_utf8_lossy(&before))? {
+            *stood.entry(conflict.id).or_default() += 1;
         }
+        // One that stood there before takes one away; a second of the same words is new.
+        found.retain(|conflict| match stood.get_mut(&conflict.id) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        });
         Ok(found)
     }
 }

@@ -58,7 +58,7 @@ impl Library {
             false => built_in(name, file).map(Cow::Borrowed),
         };
         match text {
-            Some(text) => Ok(Source { pressed: pressed(name, file), ..Source::new(Self::shown(name, file), text) }),
+            Some(text) => Ok(Source::compiled(Self::shown(name, file), text, pressed(name, file))),
             None if Self::is_folder(name) => Err(format!("no file `{name}/{file}`")),
             None if Self::built_in().iter().any(|n| n == name) => Err(format!("profile `{name}` has no file `{file}`")),
             None => Err(format!("no profile `{name}`: built in are {}; a folder is written ./NAME", Self::built_in().join(", "))),

@@ -1,5 +1,7 @@
 //! The link graph of a project, and a rename that keeps it whole.
 
+use std::collections::BTreeMap;
+
 use quipu_claims::{Graph, plan_rename};
 use quipu_contract::{Actor, Class, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, StoreError};
@@ -95,14 +97,14 @@ pub fn move_file(
     let mut change = Change::by(actor).why(format!("move {old} to {new}"));
     change.lease = lease;
     let (mut mended, mut left, mut moved_text) = (Vec::new(), Vec::new(), bytes);
+    let places: BTreeMap<&str, usize> = gathered.pages.iter().enumerate().map(|(nth, page)| (page.path.as_str(), nth)).collect();
     for page in plan_rename(&gathered.pages, old.as_str(), new.as_str()) {
         if page.path == old.as_str() {
             mended.extend(page.links.iter().map(ToString::to_string));
             moved_text = page.text.into_bytes();
             continue;
         }
-        let nth = gathered.pages.iter().position(|p| p.path == page.path).expect("a mended page was gathered");
-        let (version, class) = &gathered.versions[nth];
+        let (version, class) = &gathered.versions[places[page.path.as_str()]];
         match class {
             // The index follows by itself, in the same commit.
             Class::Derived => {}

@@ -1,5 +1,7 @@
 //! Merging an object into the text of a JSON file, by key.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -14,33 +16,38 @@ pub fn merge_object(text: &[u8], patch: &Map<String, Value>) -> serde_json::Resu
     Ok(merged)
 }
 
-fn merge_fields(mut fields: Fields, patch: &Map<String, Value>, depth: usize) -> serde_json::Result<String> {
+fn merge_fields(fields: Fields, patch: &Map<String, Value>, depth: usize) -> serde_json::Result<String> {
+    // Of a key that is there twice the last counts, as for every reader.
+    let mut places: HashMap<String, Vec<usize>> = HashMap::with_capacity(fields.0.len());
+    for (place, (key, _)) in fields.0.iter().enumerate() {
+        places.entry(key.clone()).or_default().push(place);
+    }
+    let mut fields: Vec<Option<(String, String)>> = fields.0.into_iter().map(Some).collect();
     for (key, value) in patch {
-        // Of a key that is there twice the last counts, as for every reader.
-        let place = fields.0.iter().rposition(|(name, _)| name == key);
+        let places = places.get(key).map(Vec::as_slice).unwrap_or_default();
+        let last = places.last().copied();
         let new = match value {
             Value::Null => {
-                fields.0.retain(|(name, _)| name != key);
+                places.iter().for_each(|place| fields[*place] = None);
                 continue;
             }
             Value::Object(inner) => {
-                let old = place.and_then(|place| serde_json::from_str(&fields.0[place].1).ok()).unwrap_or_default();
+                let old = last.and_then(|place| fields[place].as_ref());
+                let old = old.and_then(|(_, text)| serde_json::from_str(text).ok()).unwrap_or_default();
                 merge_fields(old, inner, depth + 1)?
             }
             // Lines of a list stand as deep as the key.
             other => serde_json::to_string_pretty(other)?.replace('\n', &format!("\n{}", "  ".repeat(depth + 1))),
         };
-        match place {
-            Some(place) => fields.0[place].1 = new,
-            None => fields.0.push((key.clone(), new)),
+        match last {
+            Some(place) => fields[place] = Some((key.clone(), new)),
+            None => fields.push(Some((key.clone(), new))),
         }
     }
-    if fields.0.is_empty() {
-        return Ok("{}".to_owned());
-    }
     let indent = "  ".repeat(depth);
-    let lines = fields.0.iter().map(|(key, value)| Ok(format!("{indent}  {}: {value}", serde_json::to_string(key)?)));
-    Ok(format!("{{\n{}\n{indent}}}", lines.collect::<serde_json::Result<Vec<_>>>()?.join(",\n")))
+    let lines = fields.iter().flatten().map(|(key, value)| Ok(format!("{indent}  {}: {value}", serde_json::to_string(key)?)));
+    let lines = lines.collect::<serde_json::Result<Vec<_>>>()?;
+    Ok(if lines.is_empty() { "{}".to_owned() } else { format!("{{\n{}\n{indent}}}", lines.join(",\n")) })
 }
 
 /// The keys of an object in their order, with their values as they are written.
@@ -100,5 +107,37 @@ mod tests {
         for text in ["[1]", "\"x\"", "{", "null"] {
             assert!(merge_object(text.as_bytes(), &Map::new()).is_err(), "{text}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(text: &str, patch: &str) -> String {
+        let patch: Map<String, Value> = serde_json::from_str(patch).unwrap();
+        String::from_utf8(merge_object(text.as_bytes(), &patch).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_is_replaced_last_and_removed_whole() {
+        let text = r#"{"a": 1, "b": 1.50, "a": 2}"#;
+        assert_eq!(merged(text, r#"{"a": 3, "c": [1]}"#), "{\n  \"a\": 1,\n  \"b\": 1.50,\n  \"a\": 3,\n  \"c\": [\n    1\n  ]\n}\n");
+        assert_eq!(merged(text, r#"{"a": null}"#), "{\n  \"b\": 1.50\n}\n");
+        assert_eq!(merged("{\"a\": 1}", r#"{"a": null}"#), "{}\n");
+        assert_eq!(merged("", r#"{"a": {"b": 1, "c": null}}"#), "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n");
+    }
+
+    /// If every key were looked for among all others this would take minutes.
+    #[test]
+    fn many_keys_are_merged_in_linear_time() {
+        const MANY: usize = 60_000;
+        let object = |from: usize, value: &str| -> String {
+            let members: Vec<String> = (from..from + MANY).map(|n| format!("\"k{n}\":{value}")).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        let text = merged(&object(0, "1"), &object(MANY / 2, "2"));
+        assert_eq!((text.matches(": 1").count(), text.matches(": 2").count()), (MANY / 2, MANY));
+        assert_eq!(merged(&object(0, "1"), &object(0, "null")), "{}\n");
     }
 }

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
@@ -147,6 +148,8 @@ pub(crate) fn strip_marks(heading: &str) -> String {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AnchorIndex {
     names: HashMap<String, SectionId>,
+    /// Built when a heading path is first looked up.
+    parts: OnceLock<PartIndex>,
 }
 
 impl AnchorIndex {
@@ -170,44 +173,110 @@ impl AnchorIndex {
             }
         }
         names.remove("");
-        Self { names }
+        Self { names, parts: OnceLock::new() }
+    }
+
+    /// The section that an anchor names.
+    pub(crate) fn lookup<'s>(&self, sections: &'s [Section], anchor: &str) -> Option<&'s Section> {
+        let key = fold(wanted(anchor));
+        let named = |key: &str| self.names.get(key).map(|id| &sections[id.0]);
+        named(&key).or_else(|| self.find_path(sections, &key)).or_else(|| named(&slug(&key)))
     }
 
     pub(crate) fn find<'s>(&self, sections: &'s [Section], anchor: &str) -> Result<&'s Section, Miss> {
-        let wanted = anchor.trim().trim_start_matches('#');
-        let key = fold(wanted);
-        let named = |key: &str| self.names.get(key).map(|id| &sections[id.0]);
-        named(&key)
-            .or_else(|| find_path(sections, &key))
-            .or_else(|| named(&slug(&key)))
-            .ok_or_else(|| Miss { anchor: wanted.to_owned(), nearest: plan_nearest(&self.names, &key) })
+        let miss = || Miss { anchor: wanted(anchor).to_owned(), nearest: self.nearest(anchor) };
+        self.lookup(sections, anchor).ok_or_else(miss)
+    }
+
+    /// The names most like an anchor, best first. Every name is compared.
+    pub(crate) fn nearest(&self, anchor: &str) -> Vec<String> {
+        plan_nearest(&self.names, &fold(wanted(anchor)))
+    }
+
+    /// How many names there are.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Resolves `Chapter 5/Glossary`: the last part names the section, the others its ancestors, in order.
+    fn find_path<'s>(&self, sections: &'s [Section], key: &str) -> Option<&'s Section> {
+        let parts = key.split('/').map(str::trim).filter(|part| !part.is_empty());
+        let parts: Vec<(&str, String)> = parts.map(|part| (part, slug(part))).collect();
+        let (last, above) = parts.split_last()?;
+        let first = above.first()?;
+        let index = self.parts.get_or_init(|| PartIndex::new(sections));
+        let (tops, candidates) = (index.answering(first), index.answering(last));
+        let fits = |id: &&SectionId| {
+            let mut at = sections[id.0].parent;
+            above.iter().rev().all(|part| {
+                while let Some(id) = at {
+                    at = sections[id.0].parent;
+                    if index.answers(id, part) {
+                        return true;
+                    }
+                }
+                false
+            })
+        };
+        let count = |lists: &[&[SectionId]; 2]| lists.iter().map(|list| list.len()).sum::<usize>();
+        if count(&candidates) <= count(&tops) {
+            return candidates.iter().filter_map(|list| list.iter().find(fits)).min().map(|id| &sections[id.0]);
+        }
+        // Fewer sections are named by the first part: only what lies below them is looked at. Sections below one are in a row.
+        let first_below = |tops: &[SectionId], candidates: &'_ [SectionId]| {
+            tops.iter().find_map(|top| {
+                let end = sections.partition_point(|section| section.range.start < sections[top.0].range.end);
+                let from = candidates.partition_point(|id| id <= top);
+                candidates[from..].iter().take_while(|id| id.0 < end).find(fits).copied()
+            })
+        };
+        let found = tops.iter().flat_map(|tops| candidates.iter().filter_map(|candidates| first_below(tops, candidates)));
+        found.min().map(|id| &sections[id.0])
     }
 }
 
-/// Resolves `Chapter 5/Glossary`: the last part names the section, the others its ancestors, in order.
-fn find_path<'s>(sections: &'s [Section], key: &str) -> Option<&'s Section> {
-    let parts: Vec<&str> = key.split('/').map(str::trim).filter(|part| !part.is_empty()).collect();
-    let (last, above) = parts.split_last()?;
-    if above.is_empty() {
-        return None;
-    }
-    sections.iter().filter(|section| answers(section, last)).find(|section| {
-        let mut at = section.parent;
-        above.iter().rev().all(|part| {
-            while let Some(id) = at {
-                at = sections[id.0].parent;
-                if answers(&sections[id.0], part) {
-                    return true;
+/// An anchor as it is looked up: `#glossary` is `glossary`.
+fn wanted(anchor: &str) -> &str {
+    anchor.trim().trim_start_matches('#')
+}
+
+/// The sections by what a part of a heading path may call them: the slug of the title, or an explicit id.
+#[derive(Debug, Clone, Default)]
+struct PartIndex {
+    /// In document order each.
+    by_slug: HashMap<String, Vec<SectionId>>,
+    by_id: HashMap<String, Vec<SectionId>>,
+    /// The slug of each section; none for level 0, which has no heading.
+    slugs: Vec<Option<String>>,
+}
+
+impl PartIndex {
+    fn new(sections: &[Section]) -> PartIndex {
+        let mut index = PartIndex::default();
+        for section in sections {
+            let slug = (section.level > 0).then(|| slug(&fold(&section.title)));
+            if let Some(slug) = &slug {
+                index.by_slug.entry(slug.clone()).or_default().push(section.id);
+                for id in &section.ids {
+                    let named = index.by_id.entry(fold(id)).or_default();
+                    if named.last() != Some(&section.id) {
+                        named.push(section.id);
+                    }
                 }
             }
-            false
-        })
-    })
-}
+            index.slugs.push(slug);
+        }
+        index
+    }
 
-fn answers(section: &Section, part: &str) -> bool {
-    section.level > 0
-        && (fold(&section.title) == part || slug(&fold(&section.title)) == slug(part) || section.ids.iter().any(|id| fold(id) == part))
+    /// The sections that a part, given with its slug, names.
+    fn answering(&self, (part, slug): &(&str, String)) -> [&[SectionId]; 2] {
+        [self.by_slug.get(slug), self.by_id.get(*part)].map(|list| list.map(Vec::as_slice).unwrap_or_default())
+    }
+
+    fn answers(&self, id: SectionId, part: &(&str, String)) -> bool {
+        self.slugs[id.0].as_ref() == Some(&part.1) || self.by_id.get(part.0).is_some_and(|named| named.binary_search(&id).is_ok())
+    }
 }
 
 /// The names most like `key`, at most one for each section.
@@ -237,7 +306,10 @@ fn plan_nearest(names: &HashMap<String, SectionId>, key: &str) -> Vec<String> {
 /// A contained name is near however much longer the other is: CJK headings are often quoted in part.
 fn likeness(wanted: &str, name: &str) -> f64 {
     let contained = !name.is_empty() && (name.contains(wanted) || wanted.contains(name));
-    let alike = strsim::normalized_damerau_levenshtein(wanted, name);
+    let (one, other) = (wanted.chars().count(), name.chars().count());
+    // What differs too much in length need not be compared letter by letter.
+    let too_far = one.abs_diff(other) as f64 > (1.0 - LIKENESS) * one.max(other) as f64;
+    let alike = if too_far { 0.0 } else { strsim::normalized_damerau_levenshtein(wanted, name) };
     if contained { alike.max(0.8) } else { alike }
 }
 

@@ -134,8 +134,26 @@ impl<'t> Document<'t> {
 
     /// The section that an anchor, a heading or a heading path names.
     pub fn find(&self, anchor: &str) -> Result<&Section, Miss> {
-        let index = self.anchors.get_or_init(|| AnchorIndex::new(&self.sections));
-        index.find(&self.sections, anchor)
+        self.anchors().find(&self.sections, anchor)
+    }
+
+    /// The same, without the names of near anchors that explain a miss: finding those compares all names.
+    pub fn lookup(&self, anchor: &str) -> Option<&Section> {
+        self.anchors().lookup(&self.sections, anchor)
+    }
+
+    /// The anchors most like one that names no section, best first. Each of the `anchor_count` names is compared.
+    pub fn nearest(&self, anchor: &str) -> Vec<String> {
+        self.anchors().nearest(anchor)
+    }
+
+    /// How many names the sections have.
+    pub fn anchor_count(&self) -> usize {
+        self.anchors().len()
+    }
+
+    fn anchors(&self) -> &AnchorIndex {
+        self.anchors.get_or_init(|| AnchorIndex::new(&self.sections))
     }
 
     /// The anchor to write when linking to a section: explicit id, CJK heading or slug.

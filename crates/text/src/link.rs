@@ -288,7 +288,8 @@ fn wiki_link(text: &str, at: usize, end: usize) -> Option<Mark> {
 fn bare_arrow(text: &str, at: usize, end: usize) -> Option<Mark> {
     let rest = text[at..end].strip_prefix('→')?;
     let start = end - rest.trim_start_matches([' ', '\t']).len();
-    let stop = |c: char| c.is_whitespace() || "，。；、！？（）()[]【】《》“”,;|`".contains(c);
+    // An arrow ends the path before it, too: a row of arrows is read in linear time.
+    let stop = |c: char| c.is_whitespace() || "→，。；、！？（）()[]【】《》“”,;|`".contains(c);
     let token = &text[start..end];
     let mut length = token.find(stop).unwrap_or(token.len());
     // `characters.md #奥托`, with a space before the anchor.

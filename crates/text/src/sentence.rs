@@ -26,31 +26,25 @@ const SPEECH: &[char] = &['说', '道', '问', '喊', '叫', '嚷', '吼', '想'
 /// A clause that only names the speaker is no longer than this.
 const SPEAKER_CHARS: usize = 12;
 
-/// The first sentence of a paragraph of plain text.
+/// The first sentence of a paragraph of plain text. Nothing behind the sentence is looked at but a few characters, so
+/// that a paragraph can be cut into its sentences in linear time.
 pub fn first_sentence(prose: &str) -> &str {
     let prose = prose.trim();
-    let chars: Vec<(usize, char)> = prose.char_indices().collect();
-    let mut at = 0;
-    while at < chars.len() {
-        let (offset, c) = chars[at];
-        if !is_terminator(c) {
-            at += 1;
-            continue;
+    let mut from = 0;
+    while let Some(found) = prose[from..].find(is_terminator) {
+        let start = from + found;
+        let stop = prose[start..].find(|c| !is_terminator(c)).map_or(prose.len(), |length| start + length);
+        let mut end = stop;
+        let mut closers = prose[stop..].chars();
+        while let Some(c) = closers.next()
+            && is_closer(c, closers.clone().next())
+        {
+            end += c.len_utf8();
         }
-        let mut next = at + 1;
-        while next < chars.len() && is_terminator(chars[next].1) {
-            next += 1;
-        }
-        let run = &chars[at..next];
-        let closed = next;
-        while next < chars.len() && is_closer(chars[next].1, chars.get(next + 1).map(|c| c.1)) {
-            next += 1;
-        }
-        let end = chars.get(next).map_or(prose.len(), |c| c.0);
-        if ends_here(&prose[..offset], run, next > closed, &prose[end..]) {
+        if ends_here(&prose[..start], &prose[start..stop], end > stop, &prose[end..]) {
             return &prose[..end];
         }
-        at = next;
+        from = end;
     }
     prose
 }
@@ -69,8 +63,8 @@ fn is_closer(c: char, next: Option<char>) -> bool {
 }
 
 /// Decides whether the terminators in `run` end the sentence.
-fn ends_here(before: &str, run: &[(usize, char)], quoted: bool, rest: &str) -> bool {
-    let last = run.last().map_or('.', |c| c.1);
+fn ends_here(before: &str, run: &str, quoted: bool, rest: &str) -> bool {
+    let last = run.chars().next_back().unwrap_or('.');
     let following = rest.trim_start().chars().next();
     let Some(following) = following else {
         return true;
@@ -83,7 +77,7 @@ fn ends_here(before: &str, run: &[(usize, char)], quoted: bool, rest: &str) -> b
         '!' | '?' => {
             (spaced || is_cjk(following) || is_opener(following)) && !following.is_lowercase() && !(quoted && continues_speech(rest))
         }
-        _ => spaced && !following.is_lowercase() && !(run.len() == 1 && !quoted && is_abbreviation(before, following)),
+        _ => spaced && !following.is_lowercase() && !(run.chars().nth(1).is_none() && !quoted && is_abbreviation(before, following)),
     }
 }
 

@@ -99,22 +99,38 @@ pub(crate) fn close_task(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result
     Ok(Closure::Closed)
 }
 
-/// Drafts the record under the first free name: `NAME`, `NAME-2`, … If the name is taken before the draft is
-/// published, the whole composition is done again, with the next one.
+/// Drafts the record under a free name: `NAME`, `NAME-2`, … If the name is taken before the draft is published, the whole
+/// composition is done again, with the next one.
 fn draft_record(draft: &mut Draft<'_>, mut session: Session) -> Result<Session, WorkError> {
     let folder = folders_of(draft.project, Form::Session).into_iter().next().unwrap_or_default();
     let stem = session.name.clone();
-    let mut nth = 1;
-    loop {
-        session.name = nth_name(&stem, nth);
-        let file = if folder.is_empty() { format!("{}.md", session.name) } else { format!("{folder}/{}.md", session.name) };
-        let path = ProjectPath::parse(&file).map_err(ReadError::Path)?;
-        if !draft.exists(&path)? {
-            draft.replace(&path, render_session(draft.project.contract.language, &session))?;
-            return Ok(session);
-        }
-        nth += 1;
+    let path_of = |nth: u32| {
+        let name = nth_name(&stem, nth);
+        let file = if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") };
+        ProjectPath::parse(&file).map_err(ReadError::Path)
+    };
+    let nth = first_free(|nth| -> Result<bool, WorkError> { Ok(draft.exists(&path_of(nth)?)?) })?;
+    session.name = nth_name(&stem, nth);
+    draft.replace(&path_of(nth)?, render_session(draft.project.contract.language, &session))?;
+    Ok(session)
+}
+
+/// The first number from 1 on that is free, where those before it are taken: found in as many looks as it has digits in binary, since
+/// thousands of records may share a name. If some between were freed, one that is free.
+fn first_free<E>(mut is_taken: impl FnMut(u32) -> Result<bool, E>) -> Result<u32, E> {
+    let (mut taken, mut free) = (0, 1);
+    while is_taken(free)? {
+        (taken, free) = (free, free * 2);
     }
+    while free - taken > 1 {
+        let middle = taken + (free - taken) / 2;
+        if is_taken(middle)? {
+            taken = middle;
+        } else {
+            free = middle;
+        }
+    }
+    Ok(free)
 }
 
 /// The agent's knowledge with its numbers counted, the new session among them; and what was learnt.
@@ -165,4 +181,22 @@ pub(crate) fn close_world(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Resul
     let merged = merge_world(&text, &said.world, &label(draft.actor), record.as_deref(), &moment, contract.language)?;
     draft.replace(&path, merged)?;
     Ok(Closure::Closed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_free_name_is_found_in_few_looks() {
+        for taken in [0, 1, 2, 3, 4, 7, 8, 9_999] {
+            let mut looks = 0;
+            let free = first_free(|nth| {
+                looks += 1;
+                Ok::<_, ()>(nth <= taken)
+            });
+            assert_eq!(free, Ok(taken + 1));
+            assert!(looks <= 30, "{looks} looks for {taken}");
+        }
+    }
 }

@@ -2,6 +2,8 @@
 //!
 //! Numbers are places that are computed: `recount` splices them and leaves every other byte alone.
 
+use std::collections::{BTreeSet, HashMap};
+
 use quipu_contract::Language;
 use quipu_text::{Document, Place, Section, SpliceError};
 use serde::Serialize;
@@ -103,17 +105,67 @@ fn steps(document: &Document<'_>, section: &Section) -> Vec<String> {
     document.items_in(&rest).iter().take_while(|item| item.depth > 0).filter(below).map(|item| item.text.clone()).collect()
 }
 
+/// What parts the names in what a session says of its pattern.
+const APART: [char; 19] = [':', '：', ',', '，', '、', ';', '；', '(', ')', '（', '）', '“', '”', '"', '「', '」', '→', '《', '》'];
+
 /// Whether what a session calls its pattern is this one: `已知模式：未定义变量` names `未定义变量`.
 pub fn names_pattern(said: &str, pattern: &str) -> bool {
     let wanted = fold(pattern);
-    let apart = [':', '：', ',', '，', '、', ';', '；', '(', ')', '（', '）', '“', '”', '"', '「', '」', '→', '《', '》'];
-    fold(said) == wanted || said.split(apart).any(|piece| fold(piece) == wanted)
+    names_in(said).any(|name| name == wanted)
+}
+
+/// The names, folded, that what a session says of its pattern may mean: the whole of it, and each of its pieces.
+fn names_in(said: &str) -> impl Iterator<Item = String> {
+    std::iter::once(fold(said)).chain(said.split(APART).map(fold))
+}
+
+/// Patterns by their names and by the sessions that they came from, so that each session finds its own at once.
+#[derive(Debug, Default)]
+pub(super) struct PatternIndex {
+    by_name: HashMap<String, Vec<usize>>,
+    by_session: HashMap<String, Vec<usize>>,
+}
+
+impl PatternIndex {
+    pub(super) fn of(patterns: &[Pattern]) -> PatternIndex {
+        let mut index = PatternIndex::default();
+        patterns.iter().enumerate().for_each(|(nth, pattern)| index.add(nth, pattern));
+        index
+    }
+
+    pub(super) fn add(&mut self, nth: usize, pattern: &Pattern) {
+        self.by_name.entry(fold(&pattern.name)).or_default().push(nth);
+        for session in &pattern.sessions {
+            self.by_session.entry(session.clone()).or_default().push(nth);
+        }
+    }
+
+    /// Whether a pattern has this name.
+    pub(super) fn holds(&self, name: &str) -> bool {
+        self.by_name.contains_key(&fold(name))
+    }
+
+    /// Whether what a session says names a pattern.
+    pub(super) fn is_named_in(&self, said: &str) -> bool {
+        names_in(said).any(|name| self.by_name.contains_key(&name))
+    }
+
+    /// The sessions that used, improved or gave rise to each of so many patterns.
+    pub(super) fn uses<'s>(&self, patterns: usize, sessions: &'s [Session]) -> Vec<Vec<&'s Session>> {
+        let mut uses: Vec<Vec<&Session>> = vec![Vec::new(); patterns];
+        for session in sessions {
+            let named = [&session.pattern, &session.learnt].into_iter().flatten().flat_map(|said| names_in(said));
+            let mut used: BTreeSet<usize> = named.filter_map(|name| self.by_name.get(&name)).flatten().copied().collect();
+            used.extend(self.by_session.get(&session.name).into_iter().flatten());
+            used.into_iter().for_each(|nth| uses[nth].push(session));
+        }
+        uses
+    }
 }
 
 /// The sessions that used, improved or gave rise to a pattern.
 pub fn uses<'s>(pattern: &Pattern, sessions: &'s [Session]) -> Vec<&'s Session> {
-    let named = |text: &Option<String>| text.as_deref().is_some_and(|text| names_pattern(text, &pattern.name));
-    sessions.iter().filter(|s| named(&s.pattern) || named(&s.learnt) || pattern.sessions.contains(&s.name)).collect()
+    PatternIndex::of(std::slice::from_ref(pattern)).uses(1, sessions).swap_remove(0)
 }
 
 /// The numbers of a pattern.
@@ -127,7 +179,10 @@ pub struct Counted {
 
 /// Counts a pattern's uses; sessions come oldest first.
 pub fn count_pattern(pattern: &Pattern, sessions: &[Session]) -> Counted {
-    let used = uses(pattern, sessions);
+    count_uses(&uses(pattern, sessions))
+}
+
+fn count_uses(used: &[&Session]) -> Counted {
     let done = used.iter().filter(|s| s.outcome == Outcome::Done);
     let share = if used.is_empty() { "0%".to_owned() } else { format!("{}%", (100 * done.clone().count() + used.len() / 2) / used.len()) };
     Counted {
@@ -140,8 +195,8 @@ pub fn count_pattern(pattern: &Pattern, sessions: &[Session]) -> Counted {
 
 /// The text with its numbers counted from an agent's sessions (oldest first). Nothing else changes.
 pub fn recount(text: &str, language: Language, sessions: &[Session]) -> Result<String, SpliceError> {
-    let rounds: u32 = sessions.iter().filter_map(|s| s.rounds).sum();
-    let counted = u32::try_from(sessions.iter().filter(|s| s.rounds.is_some()).count()).unwrap_or(u32::MAX);
+    let rounds: u64 = sessions.iter().filter_map(|s| s.rounds).map(u64::from).sum();
+    let counted = sessions.iter().filter(|s| s.rounds.is_some()).count() as u64;
     // In tenths, half of one rounded up.
     let tenths = (10 * rounds + counted / 2).checked_div(counted).unwrap_or(0);
     let mean = format!("{}.{}", tenths / 10, tenths % 10);
@@ -152,8 +207,18 @@ pub fn recount(text: &str, language: Language, sessions: &[Session]) -> Result<S
     for (name, value) in of_all {
         text = set(&text, language, name, &value, |document| names::STATISTICS.section(document).cloned())?;
     }
-    for pattern in read_knowledge(&text).patterns {
-        let numbers = count_pattern(&pattern, sessions);
+    let patterns = read_knowledge(&text).patterns;
+    let used = PatternIndex::of(&patterns).uses(patterns.len(), sessions);
+    for (pattern, used) in patterns.iter().zip(used) {
+        let numbers = count_uses(&used);
+        // A file is edited only where a number is another: of many patterns a session uses one or two.
+        let is_counted = pattern.frequency == u32::try_from(numbers.frequency).ok()
+            && pattern.success.as_ref() == Some(&numbers.success)
+            && pattern.first_rounds == Some(numbers.first_rounds.unwrap_or(0))
+            && pattern.best_rounds == Some(numbers.best_rounds.unwrap_or(0));
+        if is_counted {
+            continue;
+        }
         let told = |rounds: Option<u32>| rounds.map_or_else(|| "0".to_owned(), |n| n.to_string());
         let of_pattern = [
             (&names::FREQUENCY, numbers.frequency.to_string()),
@@ -274,6 +339,7 @@ fn add_line(text: &str, language: Language, name: &Name, line: &str) -> Result<S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const ZH: &str = "# 知识\n\n开头的话。\n\n## 统计\n\n- 任务数：99\n- 总轮数：0\n- 平均轮数：0\n\n## 模式\n\n### 未定义变量\n- **描述**：名字未定义\n- **步骤**：找到提交；删除变量；跑测试\n- **频次**：1\n- 我的备注：保留\n\n## 我自己的小节\n\n  奇怪的  空格\n\n## 经验\n";
 
@@ -301,6 +367,42 @@ mod tests {
         let found = read_knowledge(&text);
         assert_eq!((found.tasks, found.rounds, found.mean_rounds.as_deref()), (Some(4), Some(22), Some("5.5")));
         assert_eq!(found.patterns[0].steps, ["找到提交", "删除变量", "跑测试"]);
+    }
+
+    proptest! {
+        /// The index finds what comparing each pattern with each session finds.
+        #[test]
+        fn uses_are_found_by_name_and_by_session(
+            names in prop::collection::vec("[aB ]{1,2}", 0..5),
+            said in prop::collection::vec(("[ab :,]{0,5}", "[ab :,]{0,5}"), 0..6),
+        ) {
+            let pattern = |(nth, name): (usize, &String)| Pattern { name: name.clone(), sessions: vec![format!("s{nth}")], ..Pattern::default() };
+            let patterns: Vec<Pattern> = names.iter().enumerate().map(pattern).collect();
+            let session = |(nth, (pattern, learnt)): (usize, &(String, String))| Session {
+                name: format!("s{nth}"),
+                pattern: Some(pattern.clone()).filter(|said| !said.is_empty()),
+                learnt: Some(learnt.clone()).filter(|said| !said.is_empty()),
+                ..Session::default()
+            };
+            let sessions: Vec<Session> = said.iter().enumerate().map(session).collect();
+            let found = PatternIndex::of(&patterns).uses(patterns.len(), &sessions);
+            for (pattern, found) in patterns.iter().zip(found) {
+                let named = |said: &Option<String>| said.as_deref().is_some_and(|said| names_pattern(said, &pattern.name));
+                let wanted = sessions.iter().filter(|s| named(&s.pattern) || named(&s.learnt) || pattern.sessions.contains(&s.name));
+                prop_assert_eq!(found, wanted.collect::<Vec<_>>());
+            }
+        }
+    }
+
+    /// If each session were compared with each pattern this would take minutes.
+    #[test]
+    fn many_sessions_are_counted_in_linear_time() {
+        const MANY: usize = 10_000;
+        let patterns: Vec<Pattern> = (0..MANY).map(|n| Pattern { name: format!("pattern {n}"), ..Pattern::default() }).collect();
+        let sessions: Vec<Session> = (0..MANY).map(|n| session("s", &format!("known: Pattern {n}"), 1, Outcome::Done)).collect();
+        let uses = PatternIndex::of(&patterns).uses(MANY, &sessions);
+        assert!(uses.iter().all(|used| used.len() == 1));
+        assert_eq!(crate::experience::measure(&sessions, &[]).patterns.len(), MANY);
     }
 
     #[test]

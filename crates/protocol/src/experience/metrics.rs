@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::knowledge::{Pattern, uses};
-use super::names::fold;
+use super::knowledge::{Pattern, PatternIndex};
 use super::session::Session;
 
 /// The three metrics over all sessions up to one.
@@ -46,7 +45,8 @@ pub struct Metrics {
 /// Measures sessions, oldest first. `known` are patterns whose own sources count as their first uses.
 pub fn measure(sessions: &[Session], known: &[Pattern]) -> Metrics {
     let patterns = all_patterns(sessions, known);
-    let used: Vec<(&Pattern, Vec<&Session>)> = patterns.iter().map(|pattern| (pattern, uses(pattern, sessions))).collect();
+    let uses = PatternIndex::of(&patterns).uses(patterns.len(), sessions);
+    let used: Vec<(&Pattern, Vec<&Session>)> = patterns.iter().zip(uses).collect();
     let mut used_by: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, (_, used)) in used.iter().enumerate() {
         used.iter().for_each(|session| used_by.entry(&session.name).or_default().push(index));
@@ -59,7 +59,7 @@ pub fn measure(sessions: &[Session], known: &[Pattern]) -> Metrics {
         for (pattern, used) in used_by.get(session.name.as_str()).into_iter().flatten().map(|index| &used[*index]) {
             if seen.insert(&pattern.name) {
                 grown += 1;
-            } else if let (Some(first), Some(rounds)) = (used.iter().find_map(|s| s.rounds).filter(|n| *n > 0), session.rounds) {
+            } else if let (Some(first), Some(rounds)) = (first_rounds(used).filter(|n| *n > 0), session.rounds) {
                 gained += 1.0 - f64::from(rounds) / f64::from(first);
                 gains += 1;
             }
@@ -85,7 +85,7 @@ pub fn measure(sessions: &[Session], known: &[Pattern]) -> Metrics {
             .map(|(pattern, used)| Gain {
                 pattern: pattern.name.clone(),
                 uses: used.len(),
-                first_rounds: used.iter().find_map(|s| s.rounds),
+                first_rounds: first_rounds(used),
                 best_rounds: used.iter().filter_map(|s| s.rounds).min(),
                 last_rounds: used.iter().rev().find_map(|s| s.rounds),
             })
@@ -97,16 +97,24 @@ pub fn measure(sessions: &[Session], known: &[Pattern]) -> Metrics {
 /// The known patterns, and those that sessions name besides.
 fn all_patterns(sessions: &[Session], known: &[Pattern]) -> Vec<Pattern> {
     let mut patterns = known.to_vec();
+    let mut index = PatternIndex::of(known);
     for said in sessions.iter().flat_map(|s| [&s.pattern, &s.learnt]).flatten() {
-        if !patterns.iter().any(|pattern| super::knowledge::names_pattern(said, &pattern.name)) {
-            // What follows a colon is the name: `known pattern: undefined variable`.
-            let name = said.rsplit([':', '：']).next().unwrap_or(said).trim();
-            if !patterns.iter().any(|pattern| fold(&pattern.name) == fold(name)) {
-                patterns.push(Pattern { name: name.to_owned(), ..Pattern::default() });
-            }
+        if index.is_named_in(said) {
+            continue;
+        }
+        // What follows a colon is the name: `known pattern: undefined variable`.
+        let name = said.rsplit([':', '：']).next().unwrap_or(said).trim();
+        if !index.holds(name) {
+            let pattern = Pattern { name: name.to_owned(), ..Pattern::default() };
+            index.add(patterns.len(), &pattern);
+            patterns.push(pattern);
         }
     }
     patterns
+}
+
+fn first_rounds(used: &[&Session]) -> Option<u32> {
+    used.iter().find_map(|session| session.rounds)
 }
 
 fn hundredths(value: f64) -> f64 {

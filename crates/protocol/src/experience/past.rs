@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use quipu_contract::{Actor, Form, ProjectPath, Readable};
+use quipu_contract::{Actor, Binding, Form, Grant, ProjectPath, Readable};
 use quipu_store::StoreError;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,13 @@ struct Kept {
     sessions: BTreeMap<String, (String, Session)>,
 }
 
+/// The same, to be written: nothing is copied for it.
+#[derive(Serialize)]
+struct Keeping<'k> {
+    version: u32,
+    sessions: &'k BTreeMap<String, (String, Session)>,
+}
+
 /// Every session that the actor may read, oldest first.
 pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession>, StoreError> {
     let file = project.store.root().join(".quipu/sessions.json");
@@ -57,11 +64,12 @@ pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession
         }
     }
     if changed || !kept.sessions.is_empty() {
-        let kept = Kept { version: KEPT, sessions: current.clone() };
+        let kept = Keeping { version: KEPT, sessions: &current };
         // Where it cannot be written it is read again next time; nothing depends on it.
         let _ = save_kept(&file, &kept);
     }
-    let readable = |path: &str| ProjectPath::parse(path).is_ok_and(|path| may_read(project, actor, &path));
+    let reader = Reader::of(project, actor);
+    let readable = |path: &str| ProjectPath::parse(path).is_ok_and(|path| reader.may_read(&path));
     let mut sessions: Vec<PastSession> =
         current.into_iter().filter(|(path, _)| readable(path)).map(|(path, (_, session))| (path, session)).collect();
     sort_by_time(project, &mut sessions)?;
@@ -103,7 +111,8 @@ pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Res
         }
         wanted.iter().filter(|word| small.contains(word.as_str())).count()
     };
-    let allowed = |name: &str, folder: &str| session_path(project, &joined(folder, name)).filter(|path| may_read(project, actor, path));
+    let reader = Reader::of(project, actor);
+    let allowed = |name: &str, folder: &str| session_path(project, &joined(folder, name)).filter(|path| reader.may_read(path));
     // Names begin with their date. Of thousands only the newest are kept, and those that share most words; the others cost a comparison.
     let mut newest: BinaryHeap<Reverse<(String, String)>> = BinaryHeap::new();
     let mut by_name: BinaryHeap<Reverse<(usize, String, ProjectPath)>> = BinaryHeap::new();
@@ -152,9 +161,20 @@ pub fn stem(path: &ProjectPath) -> &str {
     name.strip_suffix(".md").unwrap_or(name)
 }
 
-fn may_read(project: &Project, actor: &Actor, path: &ProjectPath) -> bool {
-    let binding = project.contract.actor_binding(actor);
-    project.contract.grant(actor).is_ok_and(|grant| grant.may_read(path, &binding) == Ok(Readable::Whole))
+/// What an actor may read, found out once for all records.
+struct Reader<'p> {
+    grant: Option<Grant<'p>>,
+    binding: Binding,
+}
+
+impl<'p> Reader<'p> {
+    fn of(project: &'p Project, actor: &Actor) -> Reader<'p> {
+        Reader { grant: project.contract.grant(actor).ok(), binding: project.contract.actor_binding(actor) }
+    }
+
+    fn may_read(&self, path: &ProjectPath) -> bool {
+        self.grant.is_some_and(|grant| grant.may_read(path, &self.binding) == Ok(Readable::Whole))
+    }
 }
 
 /// The files that the contract calls sessions, in order.

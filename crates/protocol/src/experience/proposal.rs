@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use quipu_contract::Contract;
 use serde::Serialize;
 
-use super::knowledge::{Pattern, uses};
+use super::knowledge::{Pattern, PatternIndex};
 use super::names::fold;
 use super::session::{Outcome, Session};
 use crate::view::words;
@@ -43,7 +43,8 @@ pub struct Proposal {
 
 /// Proposes what more than `after` sessions (oldest first) did alike and no known pattern covers.
 pub fn propose(sessions: &[Session], known: &[Pattern], after: usize) -> Vec<Proposal> {
-    let covered: BTreeSet<&str> = known.iter().flat_map(|pattern| uses(pattern, sessions)).map(|session| session.name.as_str()).collect();
+    let uses = PatternIndex::of(known).uses(known.len(), sessions);
+    let covered: BTreeSet<&str> = uses.iter().flatten().map(|session| session.name.as_str()).collect();
     let mut groups: Vec<Vec<&Session>> = Vec::new();
     for session in sessions.iter().filter(|s| s.outcome == Outcome::Done && s.pattern.is_none() && !covered.contains(s.name.as_str())) {
         match groups.iter_mut().find(|group| alike(group[0], session)) {

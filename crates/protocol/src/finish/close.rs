@@ -68,11 +68,13 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
     }
     if asked.dry_run {
         let mut draft = Draft::new(project, actor);
-        let missing = compose(&mut draft, asked, session)?;
+        let touched = session.map(|s| touched(project, actor, s)).transpose()?.unwrap_or_default();
+        let missing = compose(&mut draft, asked, session, touched)?;
         return Ok(Closed::Would { difference: draft.difference(), missing });
     }
     let outcome = revise(project, actor, |draft| {
-        let missing = compose(draft, asked, session)?;
+        let mut paths = session.map(|s| touched(project, actor, s)).transpose()?.unwrap_or_default();
+        let missing = compose(draft, asked, session, paths.clone())?;
         if !missing.is_empty() {
             return Err(WorkError::Unfinished(missing));
         }
@@ -80,7 +82,6 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
             Some(why) => format!("abandon: {why}"),
             None => format!("finish: {}", headline(&asked.material)),
         };
-        let mut paths = session.map(|s| touched(project, actor, s)).transpose()?.unwrap_or_default();
         paths.extend(draft.changed().map(|p| p.as_str().to_owned()));
         // What a start laid out belongs to the session as well.
         let laid = project.contract.files.iter().filter(|r| r.create).filter_map(|r| r.path.as_literal());
@@ -105,9 +106,9 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
     Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), paths })
 }
 
-fn compose(draft: &mut Draft<'_>, asked: &Finish, session: Option<&OpenSession>) -> Result<Vec<Missing>, WorkError> {
+/// Drafts what was said, and returns what is missing. `touched` are the files that the session changed.
+fn compose(draft: &mut Draft<'_>, asked: &Finish, session: Option<&OpenSession>, touched: Vec<String>) -> Result<Vec<Missing>, WorkError> {
     let contract = std::sync::Arc::clone(&draft.project.contract);
-    let touched = session.map(|s| touched(draft.project, draft.actor, s)).transpose()?.unwrap_or_default();
     let closing = Closing { material: &asked.material, abandoned: asked.abandon.clone(), session, touched };
     let mut outcome = Outcome::default();
     for closer in CLOSERS {

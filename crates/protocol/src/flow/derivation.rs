@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use quipu_contract::{Builtin, Class, Contract, Pattern, ProjectPath};
+use quipu_contract::{Builtin, Class, Contract, Pattern, ProjectPath, UnitId};
 use quipu_store::Version;
 
 use super::note::{ReadNote, Ruling, RunFact};
@@ -34,8 +34,8 @@ pub struct Derivation<'a, 'c> {
     known: Vec<Known>,
     /// Where each turn is.
     index: BTreeMap<&'a Turn, usize>,
-    /// For each step the turns that may send work back to it.
-    senders: BTreeMap<&'a str, Vec<usize>>,
+    /// For each step the turns that may send work back to it, by the unit that they are for.
+    senders: BTreeMap<(&'a str, Option<&'a UnitId>), Vec<usize>>,
     /// Who made which version of a path, from which, oldest first.
     makers: BTreeMap<&'a str, Vec<Made<'a>>>,
     memo: RefCell<Vec<Option<Standing>>>,
@@ -55,9 +55,10 @@ struct Changed {
 impl<'a, 'c> Derivation<'a, 'c> {
     pub fn new(contract: &'c Contract, turns: &'a [Planned<'c>], now: &'a dyn Now, facts: &'a [RunFact]) -> Self {
         let index: BTreeMap<&Turn, usize> = turns.iter().enumerate().map(|(i, t)| (&t.turn, i)).collect();
-        let mut senders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut senders: BTreeMap<(&str, Option<&UnitId>), Vec<usize>> = BTreeMap::new();
         for (number, turn) in turns.iter().enumerate() {
-            turn.step.back.iter().for_each(|step| senders.entry(step).or_default().push(number));
+            let unit = turn.turn.unit.as_ref();
+            turn.step.back.iter().for_each(|step| senders.entry((step, unit)).or_default().push(number));
         }
         let mut known = vec![Known::default(); turns.len()];
         let mut makers: BTreeMap<&str, Vec<_>> = BTreeMap::new();
@@ -85,6 +86,11 @@ impl<'a, 'c> Derivation<'a, 'c> {
         let memo = RefCell::new(vec![None; turns.len()]);
         let (classes, named) = (RefCell::default(), RefCell::default());
         Derivation { contract, turns, now, facts, known, index, senders, makers, memo, classes, named }
+    }
+
+    /// Derives a turn, if that was not done yet.
+    pub fn derive(&self, index: usize) {
+        self.state(index);
     }
 
     /// How a turn stands, in one word.
@@ -237,9 +243,11 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
         let rejected = known.rejected.filter(|_| self.seq(known.rejected) > self.seq(known.approved));
         let owing = |fact: usize| {
-            let backs = self.turns.iter().enumerate().filter(|(_, t)| turn.step.back.contains(&t.turn.step));
-            let same = backs.filter(|(_, t)| turn.turn.unit.is_none() || t.turn.unit.is_none() || t.turn.unit == turn.turn.unit);
-            same.map(|(t, _)| t).filter(|t| self.seq(self.known[*t].accepted) < self.facts[fact].seq).collect::<Vec<_>>()
+            let same: Vec<usize> = match turn.turn.unit {
+                Some(_) => turn.step.back.iter().filter_map(|step| self.turn_of(step, index)).collect(),
+                None => (0..self.turns.len()).filter(|t| turn.step.back.contains(&self.turns[*t].turn.step)).collect(),
+            };
+            same.into_iter().filter(|t| self.seq(self.known[*t].accepted) < self.facts[fact].seq).collect::<Vec<_>>()
         };
         if let Some((fact, owing)) = rejected.map(|fact| (fact, owing(fact))).filter(|(_, owing)| !owing.is_empty()) {
             let stopped = owing.iter().any(|t| self.state(*t) == State::Failed);
@@ -335,11 +343,13 @@ impl<'a, 'c> Derivation<'a, 'c> {
 
     /// The objection that waits for this turn, if any.
     fn sent_back_to(&self, index: usize) -> Option<SentBack> {
-        for &other in self.senders.get(self.turns[index].turn.step.as_str()).into_iter().flatten() {
+        let Turn { step, unit } = &self.turns[index].turn;
+        let of_whole = self.senders.get(&(step.as_str(), None));
+        let of_unit = unit.as_ref().and_then(|unit| self.senders.get(&(step.as_str(), Some(unit))));
+        let mut senders: Vec<usize> = of_whole.into_iter().chain(of_unit).flatten().copied().collect();
+        senders.sort_unstable();
+        for other in senders {
             let turn = &self.turns[other];
-            if turn.turn.unit.is_some() && turn.turn.unit != self.turns[index].turn.unit {
-                continue;
-            }
             let known = &self.known[other];
             let own = self.seq(self.known[index].accepted);
             if turn.is_builtin(Builtin::Gate) {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::derivation::{Derivation, spread_staleness};
 use super::note::RunFact;
-use super::turn::{Planned, Turn};
+use super::turn::{Planned, Turn, waits_first};
 
 /// The files as they are now.
 pub trait Now {
@@ -144,6 +144,7 @@ impl Flow<'_> {
 /// Derives a flow from the contract's turns, the files and the journal's notes (oldest first).
 pub fn derive_flow<'c>(contract: &'c Contract, turns: &Arc<Vec<Planned<'c>>>, now: &dyn Now, facts: &[RunFact]) -> Flow<'c> {
     let derivation = Derivation::new(contract, turns, now, facts);
+    waits_first(turns).into_iter().for_each(|index| derivation.derive(index));
     let mut standings: Vec<Standing> = (0..turns.len()).map(|i| derivation.standing(i)).collect();
     spread_staleness(turns, &mut standings, &derivation);
     Flow { turns: Arc::clone(turns), standings }

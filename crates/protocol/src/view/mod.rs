@@ -258,7 +258,7 @@ fn topic(contract: &Contract, role: &Role, actor: &Actor, targets: &[Target<'_>]
     let mut text = String::new();
     if let Some(unit) = actor.unit() {
         text.push_str(&format!("{unit}\n"));
-        if let Some(declared) = contract.units.iter().find(|u| u.id == *unit) {
+        if let Some(declared) = contract.unit(unit) {
             text.push_str(&format!("{}\n", declared.title.in_language(language)));
             declared.needs.iter().for_each(|need| text.push_str(&format!("{need}\n")));
         }

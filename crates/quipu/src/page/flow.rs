@@ -54,7 +54,7 @@ pub async fn board(State(page): Shared) -> Response {
 
 /// A turn with its state.
 pub fn told(contract: &Contract, planned: &Planned<'_>, standing: &Standing) -> Value {
-    let title = planned.turn.unit.as_ref().and_then(|id| contract.units.iter().find(|u| u.id == *id));
+    let title = planned.turn.unit.as_ref().and_then(|id| contract.unit(id));
     json!({
         "step": planned.turn.step,
         "unit": planned.turn.unit,
