@@ -6,8 +6,12 @@ use tokio_postgres::error::SqlState;
 use crate::link::{Link, Open};
 
 /// The versions of the schema, in order; each is run once, in a transaction of its own.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql"), include_str!("migrations/0003.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
+    include_str!("migrations/0004.sql"),
+];
 
 /// The newest version that this program knows.
 pub const SCHEMA: i32 = MIGRATIONS.len() as i32;

@@ -59,7 +59,7 @@ pub fn push(store: &Store, address: &Address, name: &str) -> Result<Moved, Store
         if record.seq <= there {
             return Ok(());
         }
-        bytes += record.ops.iter().map(|o| o.text.as_ref().or(o.base64.as_ref()).map_or(0, String::len)).sum::<usize>();
+        bytes += record.ops.iter().map(|o| o.body.size()).sum::<usize>();
         page.push(record.clone());
         if page.len() >= PAGE_RECORDS || bytes > PAGE_BYTES {
             bytes = 0;

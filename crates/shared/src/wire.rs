@@ -1,6 +1,6 @@
 //! Records on their way to the log and back: JSON without bytes, and the bytes beside it.
 
-use quipu_store::{Kind, LeaseEvent, Record, RecordOp, Version, Who, parse_time, render_time};
+use quipu_store::{Body, FORMAT, Kind, LeaseEvent, Record, RecordOp, Sum, Version, Who, parse_time, render_time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use quipu_store::OpKind;
 const BOOT: &str = "shared";
 
 #[derive(Serialize, Deserialize)]
-struct Body {
+struct Head {
     v: u32,
     kind: Kind,
     who: Who,
@@ -35,6 +35,37 @@ struct BodyOp {
     base: Option<Version>,
     version: Version,
     len: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    deltas: u32,
+    /// The bytes are a difference, as JSON.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    splice: bool,
+    /// There are no bytes any more; this was their hash in the journal that they come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dropped: Option<Sum>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// The bytes of an operation as the log keeps them.
+fn bytes_of(body: &Body) -> Option<Vec<u8>> {
+    match body {
+        Body::None | Body::Dropped => None,
+        Body::Splice { cuts, .. } => Some(serde_json::to_vec(cuts).expect("cuts are strings and numbers")),
+        other => Some(other.bytes().to_vec()),
+    }
+}
+
+fn body_of(op: &BodyOp, bytes: Option<Vec<u8>>) -> Result<Body, serde_json::Error> {
+    Ok(match bytes {
+        Some(bytes) if op.splice => Body::Splice { cuts: serde_json::from_slice(&bytes)?, whole: None },
+        Some(bytes) if op.op != OpKind::Remove => Body::of(bytes),
+        _ if op.dropped.is_some() => Body::Dropped,
+        _ => Body::None,
+    })
 }
 
 /// The body of a record, and the bytes of its operations.
@@ -46,8 +77,11 @@ pub(crate) fn take_apart(record: &Record) -> (String, Vec<Option<Vec<u8>>>) {
         base: o.base.clone(),
         version: o.version.clone(),
         len: o.len,
+        deltas: o.deltas,
+        splice: matches!(o.body, Body::Splice { .. }),
+        dropped: o.hash.filter(|_| o.body == Body::Dropped),
     };
-    let body = Body {
+    let body = Head {
         v: record.v,
         kind: record.kind,
         who: record.who.clone(),
@@ -57,7 +91,7 @@ pub(crate) fn take_apart(record: &Record) -> (String, Vec<Option<Vec<u8>>>) {
         note: record.note.clone(),
         ops: record.ops.iter().map(op).collect(),
     };
-    let bytes = record.ops.iter().map(|o| (o.op != OpKind::Remove).then(|| o.bytes())).collect();
+    let bytes = record.ops.iter().map(|o| bytes_of(&o.body)).collect();
     (serde_json::to_string(&body).expect("a record has only strings and numbers"), bytes)
 }
 
@@ -70,14 +104,16 @@ pub(crate) fn put_together(
     lease: Option<&str>,
     bytes: Vec<Option<Vec<u8>>>,
 ) -> Result<Record, String> {
-    let body: Body = serde_json::from_str(body).map_err(|e| format!("revision {rev}: {e}"))?;
-    if body.v != 1 {
-        return Err(format!("revision {rev} has format {}; this Quipu reads 1", body.v));
+    let body: Head = serde_json::from_str(body).map_err(|e| format!("revision {rev}: {e}"))?;
+    // Format 1 had no differences; what it says is said the same way now.
+    if !(1..=FORMAT).contains(&body.v) {
+        return Err(format!("revision {rev} has format {}; this Quipu reads {FORMAT}", body.v));
     }
     let lease = happened_in(rev, lease)?;
     let mut bytes = bytes.into_iter();
     let ops = body.ops.into_iter().map(|o| {
-        let record = RecordOp {
+        let body = body_of(&o, bytes.next().flatten())?;
+        Ok(RecordOp {
             op: o.op,
             path: o.path,
             class: o.class.into(),
@@ -85,16 +121,14 @@ pub(crate) fn put_together(
             version: o.version,
             len: o.len,
             last: None,
-            text: None,
-            base64: None,
-        };
-        match bytes.next().flatten() {
-            Some(bytes) if record.op != OpKind::Remove => record.with_bytes(bytes),
-            _ => record,
-        }
+            deltas: o.deltas,
+            hash: o.dropped,
+            body,
+        })
     });
+    let ops: Result<Vec<RecordOp>, serde_json::Error> = ops.collect();
     Ok(Record {
-        v: body.v,
+        v: FORMAT,
         seq: rev.unsigned_abs(),
         id,
         at: render_time(at_us),
@@ -104,7 +138,7 @@ pub(crate) fn put_together(
         key: body.key,
         asked: body.asked,
         note: body.note,
-        ops: ops.collect(),
+        ops: ops.map_err(|e| format!("the bytes of revision {rev}: {e}"))?,
         lease,
         synced: None,
         elsewhere: true,

@@ -7,6 +7,7 @@
 use quipu_contract::{Class, Listing, Outside, ProjectPath, judge_outside};
 use serde::Serialize;
 
+use crate::body::Body;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::record::{OpKind, RecordOp};
@@ -190,8 +191,9 @@ impl Store {
             version,
             len,
             last: head.map(|h| h.at.text()),
-            text: None,
-            base64: None,
+            deltas: 0,
+            hash: None,
+            body: Body::None,
         };
         let judged = match (&before, &after) {
             // What stands before the rows of an index is its reader's own.
@@ -211,7 +213,8 @@ impl Store {
             Outside::Replaced => {
                 let after = after.expect("a file that was replaced is there");
                 let how = if before.is_some() { "changed" } else { "new" };
-                let op = new_op(OpKind::Write, Version::of(&after), after.len() as u64).with_bytes(after);
+                let delta = self.delta(path, known, before, &after);
+                let op = new_op(OpKind::Write, Version::of(&after), after.len() as u64).with_text(after, delta);
                 Noticed::Adopt { op: Box::new(op), how }
             }
             Outside::Removed => Noticed::Adopt { op: Box::new(new_op(OpKind::Remove, Version::of(b""), 0)), how: "removed" },

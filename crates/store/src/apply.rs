@@ -57,6 +57,8 @@ struct Pending<'r> {
     /// Where what each record appends ends in it.
     ends: Vec<usize>,
     gone: bool,
+    /// Its text is stored as a difference to one that cannot be read: the file stays as it is, and the next look reports it.
+    unknown: bool,
     /// Only outside edits: the file is on disk already.
     adopted: bool,
     /// Nobody has begun to put this in place: what stands in the file is not of this.
@@ -163,12 +165,7 @@ impl Store {
                         Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(applied.wall_us), sum: record.sum };
                     records.push(Journalled { at, end, record: Arc::new(record) });
                 }
-                Err(Unread::Later(what)) => {
-                    return Err(StoreError::refused(
-                        format!("a later Quipu wrote this journal: {what}"),
-                        "use that version, or a newer one",
-                    ));
-                }
+                Err(Unread::OtherFormat(other)) => return Err(other.refusal()),
                 // Reported by `verify`; what it said may still be on disk and is noticed there.
                 Err(Unread::Damaged(_)) => {}
             }
@@ -177,10 +174,15 @@ impl Store {
         let settled = self.heads_of_placed(records.iter().take_while(|j| j.at < placed))?;
         let fresh = &records[records.partition_point(|j| j.at < placed)..];
         let own = self.begin(fresh, target, known)?;
-        let mut pending = gather(fresh, own.as_ref(), &|path| match settled.get(path) {
-            Some(head) => Ok(Some(head.clone())),
-            None => self.heads()?.head(path),
-        })?;
+        let mut pending = gather(
+            fresh,
+            own.as_ref(),
+            &|path| match settled.get(path) {
+                Some(head) => Ok(Some(head.clone())),
+                None => self.heads()?.head(path),
+            },
+            &|path, head| self.base_text(path, head),
+        )?;
         let last = records.last().map_or(&applied, |j| &j.end);
         let last = Tail { at: target, ..*last };
         let obstructed = self.put_all_in_place(last.seq, &mut pending, asides)?;
@@ -287,7 +289,7 @@ impl Store {
                 return Ok(true); // another thread has done it
             }
             let own = self.begin(&records, records.last().map_or(end, |j| j.end.at), &known)?;
-            let mut pending = gather(&records, own.as_ref(), &|path| self.head_in_place(path))?;
+            let mut pending = gather(&records, own.as_ref(), &|path| self.head_in_place(path), &|path, head| self.base_text(path, head))?;
             let seq = records.last().map_or(0, |j| j.record.seq);
             if self.put_all_in_place(seq, &mut pending, &mut asides)?.is_some() {
                 // Something is in the way: told and remembered the long way.
@@ -303,6 +305,13 @@ impl Store {
         Ok(true)
     }
 
+    /// The text that a difference is applied to, from the file only if its version proves it.
+    fn base_text(&self, path: &str, head: &Head) -> Option<Vec<u8>> {
+        let path = ProjectPath::parse(path).ok()?;
+        let on_disk = self.tree.read(&path).ok().flatten().map(|(bytes, _)| bytes);
+        on_disk.filter(|bytes| Version::of(bytes) == head.version).or_else(|| self.content_from_journal(&path, head).ok())
+    }
+
     fn ends_at(&self, at: Position) -> Result<bool> {
         let path = crate::segment::Segment::path(self.journal.folder(), at.segment);
         match std::fs::metadata(&path) {
@@ -315,6 +324,9 @@ impl Store {
     /// edit put in the way is kept.
     fn put_in_place(&self, path: &ProjectPath, pending: &Pending<'_>, asides: &mut bool) -> std::io::Result<Option<Stamp>> {
         let before = pending.before.as_ref().filter(|h| !h.gone);
+        if pending.unknown {
+            return Ok(None);
+        }
         if pending.gone {
             if !pending.adopted
                 && let Some(taken) = self.tree.remove(path, before.and_then(|h| h.stamp))?
@@ -425,11 +437,28 @@ pub(crate) fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
     used < found.len() && text.starts_with(&found[..used])
 }
 
+/// The text that a write makes, whole or out of what is pending or in place; none if that cannot be read.
+fn text_after<'r>(op: &'r RecordOp, entry: &Pending<'_>, base: &dyn Fn(&str, &Head) -> Option<Vec<u8>>) -> Option<Cow<'r, [u8]>> {
+    if op.edit().is_start() {
+        return Some(Cow::Borrowed(op.content()));
+    }
+    let mut text = match (&entry.whole, &entry.before) {
+        _ if entry.unknown || entry.gone => return None,
+        (Some(whole), _) => whole.to_vec(),
+        (None, Some(before)) if !before.gone => base(&op.path, before)?,
+        (None, _) => Vec::new(),
+    };
+    text.extend_from_slice(&entry.tail);
+    op.edit().apply(&mut text).ok()?;
+    Some(Cow::Owned(text))
+}
+
 /// What a run of records amounts to for each file.
 fn gather<'r>(
     records: &'r [Journalled],
     own: Option<&Range<Position>>,
     before: &dyn Fn(&str) -> Result<Option<Head>>,
+    base: &dyn Fn(&str, &Head) -> Option<Vec<u8>>,
 ) -> Result<BTreeMap<ProjectPath, Pending<'r>>> {
     // Of each file also its newest operation, which makes the head, and where that stands.
     let mut gathered: BTreeMap<&str, (Pending<'r>, &RecordOp, &Journalled)> = BTreeMap::new();
@@ -449,6 +478,7 @@ fn gather<'r>(
                         tail_on_disk: 0,
                         ends: Vec::new(),
                         gone: false,
+                        unknown: false,
                         adopted: true,
                         fresh: true,
                         versions: Vec::new(),
@@ -460,14 +490,15 @@ fn gather<'r>(
             (*newest, *place) = (op, journalled);
             match op.op {
                 OpKind::Write => {
-                    entry.whole = Some(op.content());
+                    entry.whole = text_after(op, entry, base);
+                    entry.unknown = entry.whole.is_none();
                     entry.whole_on_disk = adopted;
                     entry.forget_tail();
                     entry.gone = false;
                 }
                 OpKind::Append => {
                     let seen_on_disk = adopted && entry.tail.len() == entry.tail_on_disk;
-                    entry.tail.extend_from_slice(&op.content());
+                    entry.tail.extend_from_slice(op.content());
                     entry.ends.push(entry.tail.len());
                     if seen_on_disk {
                         entry.tail_on_disk = entry.tail.len();
@@ -476,6 +507,7 @@ fn gather<'r>(
                 }
                 OpKind::Remove => {
                     entry.whole = None;
+                    entry.unknown = false;
                     entry.forget_tail();
                     entry.gone = true;
                 }

@@ -1,8 +1,11 @@
 //! Blame: for each line of a file the commit that last changed it.
 
+use std::time::{Duration, Instant};
+
 use quipu_contract::ProjectPath;
 use serde::Serialize;
 
+use crate::body::Gap;
 use crate::error::{Result, StoreError};
 use crate::record::{OpKind, Who};
 use crate::store::Store;
@@ -19,6 +22,8 @@ pub struct BlameLine {
 
 /// The maker of lines that came with or right after a record which cannot be read.
 const UNKNOWN: usize = usize::MAX;
+/// So long two versions are compared. Beyond that, lines count as changed.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Store {
     /// For each line of a file the commit that last changed it. Fails where damage hides who that was.
@@ -29,25 +34,42 @@ impl Store {
         };
         let gap = events.iter().find(|e| e.after_gap).unwrap_or(&newest).clone();
         events.reverse();
-        let mut text = String::new();
+        let mut text = Vec::new();
         let mut makers: Vec<usize> = Vec::new();
         let mut unsure = false;
         for (index, event) in events.iter().enumerate() {
             unsure |= event.after_gap;
-            let newer = match event.op {
-                // What it was appended to is not known.
-                OpKind::Append if unsure => continue,
-                OpKind::Append => format!("{text}{}", String::from_utf8_lossy(&event.bytes)),
-                OpKind::Write => String::from_utf8_lossy(&event.bytes).into_owned(),
-                OpKind::Remove | OpKind::Keep => String::new(),
-            };
-            makers = carry(&text, &newer, &makers, if unsure { UNKNOWN } else { index });
-            text = newer;
+            let edit = event.edit();
+            // What it was added to is not known.
+            if unsure && !edit.is_start() {
+                continue;
+            }
+            let maker = if unsure { UNKNOWN } else { index };
+            let before = if event.op == OpKind::Append { Vec::new() } else { text.clone() };
+            let (length, open) = (text.len(), !text.is_empty() && !text.ends_with(b"\n"));
+            match edit.apply(&mut text) {
+                Ok(()) => {}
+                // The text before was dropped: its lines have no maker that could be told.
+                Err(Gap::Dropped) => {
+                    unsure = true;
+                    continue;
+                }
+                Err(Gap::Mismatch) => return Err(self.untold(path, event)),
+            }
+            if event.op == OpKind::Append {
+                // The line that was left open is now another.
+                makers.truncate(makers.len() - usize::from(open && text.len() > length));
+                let added = lines(&text[length..]).len();
+                makers.extend(std::iter::repeat_n(maker, added));
+            } else {
+                makers = carry(&before, &text, &makers, maker);
+            }
             unsure = false;
         }
         if unsure || makers.contains(&UNKNOWN) {
             return Err(self.untold(path, &gap));
         }
+        let text = String::from_utf8_lossy(&text).into_owned();
         let lines = text.split_inclusive('\n').zip(&makers).enumerate();
         Ok(lines
             .map(|(number, (line, maker))| {
@@ -64,16 +86,25 @@ impl Store {
     }
 }
 
-/// Who made each line of the newer text: lines that stayed keep their maker.
-fn carry(older: &str, newer: &str, makers: &[usize], maker: usize) -> Vec<usize> {
-    let old: Vec<&str> = older.split_inclusive('\n').collect();
-    let new: Vec<&str> = newer.split_inclusive('\n').collect();
-    let mut result = Vec::with_capacity(new.len());
-    for op in similar::capture_diff_slices(similar::Algorithm::Myers, &old, &new) {
+fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// Who made each line of the newer text: lines that stayed keep their maker. Lines at both ends are mostly the same, so only what
+/// lies between them is compared, and not longer than a reader waits.
+fn carry(older: &[u8], newer: &[u8], makers: &[usize], maker: usize) -> Vec<usize> {
+    let (old, new) = (lines(older), lines(newer));
+    let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let end = old[start..].iter().rev().zip(new[start..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let (old, new) = (&old[start..old.len() - end], &new[start..new.len() - end]);
+    let mut result = makers[..start].to_vec();
+    let deadline = Some(Instant::now() + PATIENCE);
+    for op in similar::capture_diff_slices_deadline(similar::Algorithm::Myers, old, new, deadline) {
         match op {
-            similar::DiffOp::Equal { old_index, len, .. } => result.extend_from_slice(&makers[old_index..old_index + len]),
+            similar::DiffOp::Equal { old_index, len, .. } => result.extend_from_slice(&makers[start + old_index..start + old_index + len]),
             other => result.extend(std::iter::repeat_n(maker, other.new_range().len())),
         }
     }
+    result.extend_from_slice(&makers[makers.len() - end..]);
     result
 }

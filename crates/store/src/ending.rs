@@ -75,11 +75,11 @@ impl Store {
                 tail = Tail::after(record, line.end, tail.wall_us);
                 loose = false;
             }
-            Line::Later(what) => later = Some(what.clone()),
+            Line::OtherFormat(other) => later = Some(other.refusal()),
             _ => seen.push(line),
         })?;
-        if let Some(what) = later {
-            return Err(StoreError::refused(format!("a later Quipu wrote this journal: {what}"), "use that version, or a newer one"));
+        if let Some(refusal) = later {
+            return Err(refusal);
         }
         let proofs = seen.iter().filter_map(|line| match &line.line {
             Line::Record(record) if record.seq > tail.seq => record.synced.as_deref().and_then(Position::parse),

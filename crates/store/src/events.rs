@@ -7,6 +7,7 @@
 use quipu_contract::ProjectPath;
 use serde::Serialize;
 
+use crate::body::{Body, Edit, Gap, compose};
 use crate::clock::parse_time;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
@@ -31,7 +32,7 @@ pub struct PathEvent {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub after_gap: bool,
     #[serde(skip)]
-    pub(crate) bytes: Vec<u8>,
+    body: Body,
     #[serde(skip)]
     place: Position,
     #[serde(skip)]
@@ -50,10 +51,14 @@ impl PathEvent {
             version: op.version.clone(),
             len: op.len,
             after_gap: false,
-            bytes: op.bytes(),
+            body: op.body.clone(),
             place,
             base: op.base.clone(),
         }
+    }
+
+    pub(crate) fn edit(&self) -> Edit<'_> {
+        Edit { op: self.op, base: self.base.as_ref(), version: &self.version, len: self.len, body: &self.body }
     }
 
     /// Whether this rests on an older state, or on none where there is none.
@@ -73,18 +78,30 @@ impl Store {
         self.with_sound_heads(|| {
             self.take_notice(std::slice::from_ref(path))?;
             let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
-            self.events_from(path, head.at, seq)
+            self.events_from(path, head.at, seq, usize::MAX)
         })
     }
 
-    fn events_from(&self, path: &ProjectPath, from: Position, after: u64) -> Result<Vec<PathEvent>> {
+    /// The newest states of a file, newest first. Reads no older record than it has to.
+    pub fn newest_events(&self, path: &ProjectPath, most: usize) -> Result<Vec<PathEvent>> {
+        self.with_sound_heads(|| {
+            self.take_notice(std::slice::from_ref(path))?;
+            let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
+            // The one before says whether something is missing in between.
+            let mut events = self.events_from(path, head.at, 0, most.saturating_add(1))?;
+            events.truncate(most);
+            Ok(events)
+        })
+    }
+
+    fn events_from(&self, path: &ProjectPath, from: Position, after: u64, most: usize) -> Result<Vec<PathEvent>> {
         let mut events: Vec<PathEvent> = Vec::new();
         let mut next = Some(from);
-        while let Some(at) = next.take() {
+        while let Some(at) = next.take().filter(|_| events.len() < most) {
             match self.journal.read_record(at) {
                 Ok(record) if record.seq <= after => break,
                 Ok(record) => {
-                    for op in record.ops.iter().rev().filter(|o| o.path == path.as_str() && o.op != OpKind::Keep) {
+                    for op in record.about(path.as_str()) {
                         events.push(PathEvent::of(&record, op, at));
                         next = op.last.as_deref().and_then(Position::parse).filter(|last| *last < at);
                     }
@@ -158,8 +175,10 @@ impl Store {
 
     /// The text that a run of events, newest first, amounts to. Across damage only where the file on disk proves it.
     pub(crate) fn text_of(&self, path: &ProjectPath, events: &[PathEvent]) -> Result<Vec<u8>> {
-        if let Some(text) = join(events) {
-            return Ok(text);
+        match join(events) {
+            Ok(text) => return Ok(text),
+            Err(Gap::Dropped) => return Err(Gap::Dropped.of(path)),
+            Err(Gap::Mismatch) => {}
         }
         let event = &events[0];
         let head = Head {
@@ -184,38 +203,33 @@ impl Store {
 
     /// Whether some bytes are an earlier version of a file.
     pub(crate) fn was_version(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> Result<bool> {
-        let events = self.events_from(path, head.at, 0)?;
-        let is = |index: usize| events[index].op != OpKind::Remove && join(&events[index..]).is_some_and(|text| text == bytes);
+        let events = self.events_from(path, head.at, 0, usize::MAX)?;
+        let version = Version::of(bytes);
+        let is = |index: usize| match events[index].op {
+            OpKind::Append => join(&events[index..]).is_ok_and(|text| text == bytes),
+            // A text that was brought back may have the name that it had when it grew.
+            OpKind::Write => {
+                let may_be = events[index].version == version || events[index].edit().is_start();
+                may_be && join(&events[index..]).is_ok_and(|text| text == bytes)
+            }
+            OpKind::Remove | OpKind::Keep => false,
+        };
         Ok((0..events.len()).any(|index| events[index].len == bytes.len() as u64 && is(index)))
     }
 
     /// The bytes of an earlier version of a file, if the journal tells it.
     pub(crate) fn version_bytes(&self, path: &ProjectPath, head: &Head, version: &Version) -> Result<Option<Vec<u8>>> {
-        let events = self.events_from(path, head.at, 0)?;
+        let events = self.events_from(path, head.at, 0, usize::MAX)?;
         let found = events.iter().position(|e| e.version == *version && e.op != OpKind::Remove);
-        Ok(found.and_then(|index| join(&events[index..])))
+        Ok(found.and_then(|index| join(&events[index..]).ok()))
     }
 }
 
-/// The text that a run of events, newest first, amounts to; none where damage lies within.
-fn join(newest_first: &[PathEvent]) -> Option<Vec<u8>> {
-    let mut tails = Vec::new();
-    let mut whole = Vec::new();
-    for event in newest_first {
-        match event.op {
-            OpKind::Append => tails.push(event.bytes.as_slice()),
-            OpKind::Write => {
-                whole = event.bytes.clone();
-                break;
-            }
-            OpKind::Remove | OpKind::Keep => break,
-        }
-        if event.after_gap {
-            return None;
-        }
+/// The text that a run of events, newest first, amounts to. A gap where damage lies within.
+fn join(newest_first: &[PathEvent]) -> std::result::Result<Vec<u8>, Gap> {
+    let start = newest_first.iter().position(|event| event.edit().is_start()).unwrap_or(newest_first.len());
+    if newest_first[..start].iter().any(|event| event.after_gap) {
+        return Err(Gap::Mismatch);
     }
-    for tail in tails.iter().rev() {
-        whole.extend_from_slice(tail);
-    }
-    Some(whole)
+    compose(newest_first.iter().map(PathEvent::edit))
 }

@@ -6,6 +6,7 @@
 
 use quipu_contract::ProjectPath;
 
+use crate::body::Body;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::publish::Published;
@@ -16,15 +17,21 @@ use crate::version::Version;
 impl Store {
     /// The text of a head across one record that cannot be read.
     pub(crate) fn proven_content(&self, path: &ProjectPath, head: &Head, damage: StoreError) -> Result<Vec<u8>> {
+        // A text that was written whole is proven by its version alone, whatever it was stored as a difference to.
+        if let Ok(Some((found, _))) = self.tree.read(path)
+            && Version::of(&found) == head.version
+        {
+            return Ok(found);
+        }
         let mut tails: Vec<Vec<u8>> = Vec::new();
         let mut edge = None;
         let walked = self.walk(path, head.at, &mut |record, op| {
-            tails.push(op.bytes());
+            tails.push(op.content().to_vec());
             edge = Some((record.seq, op.clone()));
             op.op == OpKind::Append
         });
         let (Err(_), Some((seq, edge))) = (walked, edge) else { return Err(damage) };
-        let length = edge.len.saturating_sub(edge.bytes().len() as u64);
+        let length = edge.len.saturating_sub(edge.content().len() as u64);
         let (Some(version), Ok(Some((found, _)))) = (edge.base, self.tree.read(path)) else { return Err(damage) };
         let Some(found) = usize::try_from(length).ok().and_then(|length| found.get(..length)) else { return Err(damage) };
         if Version::of(found) != version && !self.extends_older(path, seq, found, &version)? {
@@ -89,8 +96,9 @@ impl Store {
                 version: Version::of(bytes.as_deref().unwrap_or_default()),
                 len: bytes.as_ref().map_or(0, |bytes| bytes.len() as u64),
                 last: Some(head.at.text()),
-                text: None,
-                base64: None,
+                deltas: 0,
+                hash: None,
+                body: Body::None,
             };
             record.ops.push(match bytes {
                 Some(bytes) => op.with_bytes(bytes),

@@ -6,6 +6,7 @@
 use quipu_contract::ProjectPath;
 use serde::Serialize;
 
+use crate::body::compose;
 use crate::clock::parse_time;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
@@ -129,20 +130,12 @@ impl Store {
 
     /// The same from the journal alone.
     pub(crate) fn plain_content(&self, path: &ProjectPath, head: &Head) -> Result<Vec<u8>> {
-        let mut tails: Vec<Vec<u8>> = Vec::new();
-        let mut whole = Vec::new();
+        let mut ops: Vec<RecordOp> = Vec::new();
         self.walk(path, head.at, &mut |_, op| {
-            match op.op {
-                OpKind::Append => tails.push(op.bytes()),
-                OpKind::Write => whole = op.bytes(),
-                OpKind::Remove | OpKind::Keep => {}
-            }
-            op.op == OpKind::Append
+            ops.push(op.clone());
+            !op.edit().is_start()
         })?;
-        for tail in tails.iter().rev() {
-            whole.extend_from_slice(tail);
-        }
-        Ok(whole)
+        compose(ops.iter().map(RecordOp::edit)).map_err(|gap| gap.of(path))
     }
 
     /// Visits the operations on a file, newest first, until `visit` says that it has enough.
@@ -151,9 +144,7 @@ impl Store {
         while let Some(at) = next {
             let record = self.journal.read_record(at)?;
             next = None;
-            let mut about: Vec<&RecordOp> = record.ops.iter().filter(|o| o.path == path.as_str() && o.op != OpKind::Keep).collect();
-            about.reverse();
-            for op in about {
+            for op in record.about(path.as_str()) {
                 if !visit(&record, op) {
                     return Ok(());
                 }
@@ -326,7 +317,7 @@ impl Store {
 
 /// The number of a record, from its first bytes: cheaper than reading it.
 fn seq_of(line: &[u8]) -> Option<u64> {
-    let rest = line.strip_prefix(b"{\"v\":1,\"seq\":")?;
+    let rest = line.strip_prefix(b"{\"v\":2,\"seq\":")?;
     let digits = rest.iter().position(|b| !b.is_ascii_digit())?;
     std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
 }

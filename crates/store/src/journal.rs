@@ -12,7 +12,8 @@ use smol_str::{SmolStr, SmolStrBuilder};
 use crate::archive;
 use crate::disk::Disk;
 use crate::error::{Result, StoreError};
-use crate::record::{Record, Unread};
+use crate::loaded::{Loaded, Recent};
+use crate::record::{OtherFormat, Record, Unread};
 use crate::segment::{self, Segment, trim_fill};
 
 /// A place in the journal: a record begins or ends there.
@@ -58,8 +59,8 @@ pub(crate) struct Damage {
 pub(crate) enum Line {
     Record(Box<Record>),
     Damaged(Damage),
-    /// Whole, but written by a later Quipu.
-    Later(String),
+    /// Whole, but of another format.
+    OtherFormat(OtherFormat),
 }
 
 /// Where a line stands, and what it is.
@@ -71,11 +72,12 @@ pub(crate) struct Seen {
     pub line: Line,
 }
 
-/// The segment that grows, and the last older one that was read.
+/// The segment that grows, the last older one that was read, and large records.
 #[derive(Default)]
 struct Cache {
     growing: Option<Segment>,
     older: Option<(u32, Arc<Vec<u8>>)>,
+    recent: Recent,
 }
 
 pub(crate) struct Journal {
@@ -238,7 +240,10 @@ impl Journal {
             let first = self.with_growing(end.segment, |s| s.erase_from(&self.disk, end.offset))?;
             left.splice(0..0, first);
         }
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner).growing = None;
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.growing = None;
+        cache.recent.clear();
+        drop(cache);
         Ok(left)
     }
 
@@ -266,12 +271,18 @@ impl Journal {
         Ok(bytes)
     }
 
-    pub fn read_record(&self, at: Position) -> Result<Record> {
+    pub fn read_record(&self, at: Position) -> Result<Arc<Loaded>> {
+        if let Some(loaded) = self.cache.lock().unwrap_or_else(PoisonError::into_inner).recent.get(at) {
+            return Ok(loaded);
+        }
         let line = self.read_line(at)?;
-        Record::decode(&line).map_err(|unread| {
+        let record = Record::decode(&line).map_err(|unread| {
             let line = self.line_number(at).unwrap_or(0);
             StoreError::Damaged { segment: at.segment, line, what: unread.to_string() }
-        })
+        })?;
+        let loaded = Arc::new(Loaded::new(record));
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).recent.put(at, line.len(), &loaded);
+        Ok(loaded)
     }
 
     fn line_number(&self, at: Position) -> Option<usize> {
@@ -377,7 +388,7 @@ impl Journal {
                 let line = match Record::decode(line) {
                     Ok(record) => Line::Record(Box::new(record)),
                     Err(Unread::Damaged(what)) => Line::Damaged(Damage { at, what, bytes: line.to_vec() }),
-                    Err(Unread::Later(what)) => Line::Later(what),
+                    Err(Unread::OtherFormat(other)) => Line::OtherFormat(other),
                 };
                 visit(Seen { at, end, number: line_number, line });
             }

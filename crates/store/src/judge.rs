@@ -11,8 +11,10 @@ use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, Listing, MANIF
 use smol_str::SmolStr;
 
 use crate::adopt::{Adopted, Noticed};
+use crate::body::Body;
 use crate::change::{Change, Expect, Op};
 use crate::clock::render_second;
+use crate::delta::Delta;
 use crate::error::{Result, StoreError};
 use crate::guarding::{Writing, guard, guard_actor, guard_continued, guard_loss, guard_words, refused_by};
 use crate::heads::Head;
@@ -281,7 +283,7 @@ impl Store {
                     flag: None,
                 };
                 let content = match op.op {
-                    OpKind::Write => Some(op.bytes()),
+                    OpKind::Write => Some(op.content().to_vec()),
                     _ => {
                         let found = self.tree.read(path).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
                         let length = usize::try_from(op.len).unwrap_or(usize::MAX);
@@ -399,7 +401,8 @@ impl Store {
             return Ok(None);
         }
         let version = if act == Act::RestoreHead { now.version().cloned() } else { None };
-        let mut record = now.advance_to(written, path, OpKind::Write, bytes);
+        let delta = self.delta_of(path, now, &bytes);
+        let mut record = now.advance_to(written, path, OpKind::Write, bytes, delta);
         // Brought back as it was, it is the version that it was.
         if let (Some(version), Some(head)) = (version, &mut now.head) {
             record.version.clone_from(&version);
@@ -430,6 +433,13 @@ impl Store {
         let op = Op::Derive { path: path.clone(), bytes, expect: Expect::Any };
         let prepared = Prepared { rule: contract.rule(path), ..Prepared::default() };
         self.judge_op(contract, &Change::by(&Actor::Runtime), (&op, &Actor::Runtime), &prepared, &mut now, kept)
+    }
+
+    /// How a text differs from the newest journalled one, where this change has not touched the file before.
+    fn delta_of(&self, path: &ProjectPath, now: &mut Now, bytes: &[u8]) -> Option<Delta> {
+        let head = now.head.clone().filter(|head| now.journalled.as_ref() == Some(head))?;
+        let known = self.content(path, &head).ok();
+        self.delta(path, Some(&head), known, bytes)
     }
 
     fn now_content(&self, path: &ProjectPath, now: &mut Now) -> Result<Vec<u8>> {
@@ -469,9 +479,14 @@ impl Store {
         let mut next = Some(head.at);
         while let Some(at) = next.take() {
             let Ok(record) = self.journal.read_record(at) else { break };
-            for op in record.ops.iter().rev().filter(|op| op.path == path.as_str() && op.op != OpKind::Keep) {
+            for op in record.about(path.as_str()) {
+                if !op.edit().is_start() && op.op == OpKind::Write {
+                    let before = Head::after(op, at, record.seq);
+                    let text = self.plain_content(path, &before).unwrap_or_default();
+                    return [last_line(&text), &line].concat();
+                }
                 let bytes = op.content();
-                let end = last_line(&bytes);
+                let end = last_line(bytes);
                 line = [end, &line].concat();
                 if op.op != OpKind::Append || end.len() < bytes.len() || line.len() as u64 > LAST_LINE {
                     return line;
@@ -567,7 +582,7 @@ fn changed_rows<'o>(contract: &Contract, ops: impl Iterator<Item = &'o RecordOp>
             continue;
         }
         match op.op {
-            OpKind::Write => rows.push((op.path.clone(), Some(first_line(&String::from_utf8_lossy(&op.bytes()))))),
+            OpKind::Write => rows.push((op.path.clone(), Some(first_line(&String::from_utf8_lossy(op.content()))))),
             OpKind::Remove => rows.push((op.path.clone(), None)),
             // What is added at the end of a file does not change its first line.
             _ => {}
@@ -583,10 +598,10 @@ impl Now {
             Some(base) if op == OpKind::Append => base.extended(&bytes),
             _ => Version::of(&bytes),
         };
-        self.advance_to(version, path, op, bytes)
+        self.advance_to(version, path, op, bytes, None)
     }
 
-    fn advance_to(&mut self, version: Version, path: &ProjectPath, op: OpKind, bytes: Vec<u8>) -> RecordOp {
+    fn advance_to(&mut self, version: Version, path: &ProjectPath, op: OpKind, bytes: Vec<u8>, delta: Option<Delta>) -> RecordOp {
         let base = self.head.as_ref().filter(|h| !h.gone);
         let kept = base.filter(|_| op == OpKind::Append).map_or(0, |base| base.len);
         let len = kept + bytes.len() as u64;
@@ -598,8 +613,9 @@ impl Now {
             version: version.clone(),
             len,
             last: self.head.as_ref().filter(|h| h.seq > 0).map(|h| h.at.text()),
-            text: None,
-            base64: None,
+            deltas: 0,
+            hash: None,
+            body: Body::None,
         };
         match (&mut self.content, op) {
             (Some(content), OpKind::Append) => content.extend_from_slice(&bytes),
@@ -617,7 +633,7 @@ impl Now {
             stamp: None,
             flag: None,
         });
-        if op == OpKind::Remove { record } else { record.with_bytes(bytes) }
+        if op == OpKind::Remove { record } else { record.with_text(bytes, delta) }
     }
 
     fn aside(&self, path: &ProjectPath, bytes: Vec<u8>) -> RecordOp {
@@ -629,8 +645,9 @@ impl Now {
             version: Version::of(&bytes),
             len: bytes.len() as u64,
             last: None,
-            text: None,
-            base64: None,
+            deltas: 0,
+            hash: None,
+            body: Body::None,
         }
         .with_bytes(bytes)
     }

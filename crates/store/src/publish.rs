@@ -23,6 +23,7 @@ use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
 use crate::live::{Known, Tail, Traced};
+use crate::loaded::Loaded;
 use crate::lock::Held;
 use crate::order::Patience;
 use crate::record::{FORMAT, Kind, OpKind, Record, RecordOp, Sum, Who};
@@ -313,7 +314,7 @@ impl Look {
         record.ops.iter().rfind(|o| o.path == path.as_str() && o.op != OpKind::Keep).map(|op| Head::after(op, at, record.seq))
     }
 
-    pub fn find_key(&self, store: &Store, key: &str) -> Result<Option<Record>> {
+    pub fn find_key(&self, store: &Store, key: &str) -> Result<Option<Arc<Loaded>>> {
         if self.is_by_heart()
             && let Some(known) = store.key_by_heart(key).inspect_err(|_| store.forget_by_heart())?
         {
@@ -324,7 +325,8 @@ impl Look {
             return Ok(Some(store.journal.read_record(at)?));
         }
         let needle = format!("\"key\":{}", serde_json::Value::from(key));
-        Ok(pending.records(needle.as_bytes()).into_iter().find(|r| r.key.as_deref() == Some(key)))
+        let found = pending.records(needle.as_bytes()).into_iter().find(|r| r.key.as_deref() == Some(key));
+        Ok(found.map(|record| Arc::new(Loaded::new(record))))
     }
 
     /// All leases, ended ones included, and the highest fencing number.
@@ -536,8 +538,7 @@ impl Store {
             for op in record.ops.iter().filter(|o| several && o.op != OpKind::Keep) {
                 places.insert(op.path.clone(), start);
             }
-            tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: encoded.sum };
-            record.sum = encoded.sum;
+            tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: record.sum };
             live.leave_trace(&self.disk, &Trace::of(&record, start))?;
             written.push(Journalled { at: start, end: tail, record: Arc::new(record) });
         }

@@ -1,21 +1,23 @@
 //! Journal records: JSON lines, chained by hash.
 //!
-//! A line ends in `,"sum":"…"}`; the sum is over the sum of the record before and over every byte
-//! of the line before it. Readers ignore fields they do not know, and nothing is ever rewritten, so
-//! unknown fields survive.
+//! A line has two parts. The chained part ends in `,"sum":"…"`: a hash over the sum of the record
+//! before and every byte of the line before it. Behind it, `,"bodies":[…]` holds the bytes of each
+//! operation. The chained part names the hash of each body. So the chain covers the bodies, and it
+//! still verifies completely where one was dropped.
 
 use std::borrow::Cow;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use quipu_contract::Actor;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use smol_str::SmolStr;
 
+use crate::body::Body;
+use crate::error::StoreError;
 use crate::version::{Version, digits};
 
 /// The version of the record format.
-pub(crate) const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 /// The sum that the first record is chained to.
 pub(crate) const ROOT_SUM: &str = "00000000000000000000000000000000";
 
@@ -132,7 +134,7 @@ impl std::fmt::Display for Who {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OpKind {
-    /// The record holds the whole file.
+    /// The file has a new text: the record holds it, or how it differs from the version before.
     Write,
     /// The record holds what was added at the end.
     Append,
@@ -140,17 +142,6 @@ pub enum OpKind {
     Remove,
     /// The record holds bytes that are not current.
     Keep,
-}
-
-impl OpKind {
-    fn as_str(self) -> &'static str {
-        match self {
-            OpKind::Write => "write",
-            OpKind::Append => "append",
-            OpKind::Remove => "remove",
-            OpKind::Keep => "keep",
-        }
-    }
 }
 
 /// What happened to one file.
@@ -168,55 +159,32 @@ pub struct RecordOp {
     /// Where the journal's record before this one about this file stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<SmolStr>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// Bytes that are not UTF-8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base64: Option<String>,
+    /// How much of this file is stored as differences since its last whole text (see `delta`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deltas: u32,
+    /// The hash of the body as it stands in the line; [`Record::encode`] sets it.
+    #[serde(default, rename = "body", skip_serializing_if = "Option::is_none")]
+    pub hash: Option<Sum>,
+    #[serde(skip)]
+    pub body: Body,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl RecordOp {
-    pub fn bytes(&self) -> Vec<u8> {
-        match (&self.text, &self.base64) {
-            (Some(text), _) => text.clone().into_bytes(),
-            (None, Some(coded)) => STANDARD.decode(coded).unwrap_or_default(),
-            (None, None) => Vec::new(),
-        }
-    }
-
-    /// The same without a copy, where they are text.
-    pub fn content(&self) -> Cow<'_, [u8]> {
-        match &self.text {
-            Some(text) => Cow::Borrowed(text.as_bytes()),
-            None => Cow::Owned(self.bytes()),
-        }
-    }
-
-    fn write_fields(&self, line: &mut Vec<u8>) -> std::io::Result<()> {
-        // Every field by name: one that is added and not written does not compile.
-        let RecordOp { op, path, class, base, version, len, last, text, base64 } = self;
-        line.extend_from_slice(b"{\"op\":\"");
-        line.extend_from_slice(op.as_str().as_bytes());
-        line.push(b'"');
-        write_field(line, "path", path);
-        write_field(line, "class", class);
-        base.iter().for_each(|base| write_field(line, "base", base.as_str()));
-        write_field(line, "version", version.as_str());
-        line.extend_from_slice(b",\"len\":");
-        write_number(line, *len);
-        last.iter().for_each(|last| write_field(line, "last", last));
-        text.iter().for_each(|text| write_field(line, "text", text));
-        base64.iter().for_each(|coded| write_field(line, "base64", coded));
-        line.push(b'}');
-        Ok(())
+    /// The bytes that were added or kept, or the whole text.
+    ///
+    /// Of a text that is stored as a difference: what it was when it was written by this process, else nothing.
+    pub fn content(&self) -> &[u8] {
+        self.body.bytes()
     }
 
     /// With these bytes: as text if they are UTF-8.
     pub fn with_bytes(mut self, bytes: Vec<u8>) -> RecordOp {
-        match String::from_utf8(bytes) {
-            Ok(text) => self.text = Some(text),
-            Err(error) => self.base64 = Some(STANDARD.encode(error.as_bytes())),
-        }
+        self.body = Body::of(bytes);
         self
     }
 }
@@ -271,7 +239,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub elsewhere: bool,
     pub prev: Sum,
-    #[serde(default, skip_serializing)]
+    #[serde(skip)]
     pub sum: Sum,
 }
 
@@ -279,7 +247,6 @@ pub struct Record {
 pub(crate) struct Encoded {
     bytes: Vec<u8>,
     begin: usize,
-    pub sum: Sum,
 }
 
 impl Encoded {
@@ -289,85 +256,146 @@ impl Encoded {
 }
 
 impl Record {
-    /// The line, newline included, and its sum.
-    pub(crate) fn encode(&self) -> Encoded {
-        // Room for what nearly all have: more than a kilobyte takes the allocator several times as long.
-        let text = |op: &RecordOp| op.text.as_ref().or(op.base64.as_ref()).map_or(0, String::len);
-        let payload: usize = self.ops.iter().map(|op| 160 + op.path.len() + text(op) + text(op) / 16).sum();
-        let mut bytes = Vec::with_capacity(320 + payload);
-        // The sum is made of the sum before it and the line. Where they stand in one piece, several parts of them are hashed at once.
+    /// The line, newline included. Sets the sum, and the hash of each body.
+    pub(crate) fn encode(&mut self) -> Encoded {
+        let mut bodies = Vec::new();
+        for op in &mut self.ops {
+            bodies.push(if bodies.is_empty() { b'[' } else { b',' });
+            let begin = bodies.len();
+            op.body.write_to(&mut bodies);
+            match op.body {
+                // The chain still needs the hash of what was dropped.
+                Body::Dropped => {}
+                Body::None => op.hash = None,
+                _ => op.hash = Some(as_sum(&blake3::hash(&bodies[begin..]))),
+            }
+        }
+        let mut bytes = Vec::with_capacity(512 + 256 * self.ops.len() + bodies.len());
         bytes.extend_from_slice(self.prev.as_bytes());
         let begin = bytes.len();
-        self.write_fields(&mut bytes).expect("a record has only strings and numbers");
-        let sum = as_sum(&blake3::hash(&bytes));
-        bytes.extend_from_slice(b",\"sum\":\"");
-        bytes.extend_from_slice(sum.as_bytes());
-        bytes.extend_from_slice(b"\"}\n");
-        Encoded { bytes, begin, sum }
-    }
-
-    /// Everything but the sum and the closing brace, as serde would write it. Each commit waits for this, and what is
-    /// general in serde costs several times as much.
-    fn write_fields(&self, line: &mut Vec<u8>) -> std::io::Result<()> {
-        // Every field by name: one that is added and not written does not compile.
-        let Record { v, seq, id, at, kind, who, why, key, asked, note, ops, lease, synced, elsewhere, prev, sum: _ } = self;
-        line.extend_from_slice(b"{\"v\":");
-        write_number(line, u64::from(*v));
-        line.extend_from_slice(b",\"seq\":");
-        write_number(line, *seq);
-        write_field(line, "id", id);
-        write_field(line, "at", at);
-        write_field(line, "kind", kind.as_str());
-        line.extend_from_slice(b",\"who\":");
-        serde_json::to_writer(&mut *line, who)?;
-        why.iter().for_each(|why| write_field(line, "why", why));
-        key.iter().for_each(|key| write_field(line, "key", key));
-        asked.iter().for_each(|asked| write_field(line, "asked", asked));
-        if let Some(note) = note {
-            line.extend_from_slice(b",\"note\":");
-            serde_json::to_writer(&mut *line, note)?;
+        serde_json::to_writer(&mut bytes, self).expect("a record has only strings and numbers");
+        bytes.pop();
+        self.sum = as_sum(&blake3::hash(&bytes));
+        bytes.extend_from_slice(SUM);
+        bytes.extend_from_slice(self.sum.as_bytes());
+        bytes.push(b'"');
+        if self.ops.iter().any(|op| op.hash.is_some()) {
+            bytes.extend_from_slice(BODIES);
+            bytes.extend_from_slice(&bodies);
+            bytes.push(b']');
         }
-        for (index, op) in ops.iter().enumerate() {
-            line.extend_from_slice(if index == 0 { b",\"ops\":[" } else { b"," });
-            op.write_fields(line)?;
-        }
-        if !ops.is_empty() {
-            line.push(b']');
-        }
-        if let Some(lease) = lease {
-            line.extend_from_slice(b",\"lease\":");
-            serde_json::to_writer(&mut *line, lease)?;
-        }
-        synced.iter().for_each(|synced| write_field(line, "synced", synced));
-        if *elsewhere {
-            line.extend_from_slice(b",\"elsewhere\":true");
-        }
-        write_field(line, "prev", prev);
-        Ok(())
+        bytes.extend_from_slice(b"}\n");
+        Encoded { bytes, begin }
     }
 
     /// Reads a line without its newline; says what is wrong with it otherwise.
     pub(crate) fn decode(line: &[u8]) -> std::result::Result<Record, Unread> {
-        match serde_json::from_slice::<Record>(line) {
-            Ok(record) if !is_sound(line, &record.prev, &record.sum) => {
-                Err(Unread::Damaged(format!("record {} does not match its sum", record.seq)))
+        #[cfg(test)]
+        DECODED.with(|bytes| bytes.set(bytes.get() + line.len()));
+        let Some(parts) = Parts::of(line) else { return Err(not_a_record(line)) };
+        let mut record: Record = match serde_json::from_slice(&parts.closed()) {
+            Ok(record) => record,
+            // Whole by its own sum, and yet not understood: a newer Quipu wrote it.
+            Err(error) => {
+                return Err(match serde_json::from_slice::<Envelope>(&parts.closed()) {
+                    Ok(envelope) if parts.follow(&envelope.prev) => Unread::OtherFormat(OtherFormat::unknown(envelope.seq, &error)),
+                    _ => Unread::Damaged(format!("not a record: {error}")),
+                });
             }
-            Ok(record) if record.v != FORMAT => {
-                Err(Unread::Later(format!("record {} has format {}; this Quipu reads {FORMAT}", record.seq, record.v)))
-            }
-            Ok(record) => Ok(record),
-            // Whole by its own sum, and yet not understood: someone newer wrote it.
-            Err(error) => match serde_json::from_slice::<Envelope>(line) {
-                Ok(envelope) if is_sound(line, &envelope.prev, &envelope.sum) => {
-                    Err(Unread::Later(format!("record {} is of a kind that this Quipu does not know: {error}", envelope.seq)))
-                }
-                _ => Err(Unread::Damaged(format!("not a record: {error}"))),
-            },
+        };
+        let unsound = || Unread::Damaged(format!("record {} does not match its sum", record.seq));
+        if !parts.follow(&record.prev) {
+            return Err(unsound());
         }
+        if record.v != FORMAT {
+            return Err(Unread::OtherFormat(OtherFormat::of(record.seq, record.v)));
+        }
+        let bodies = parts.bodies(record.ops.iter().map(|op| op.hash.as_ref())).ok_or_else(unsound)?;
+        let read: Option<Vec<Body>> = bodies.into_iter().map(Body::read).collect();
+        let read = read.ok_or_else(unsound)?;
+        for (op, body) in record.ops.iter_mut().zip(read) {
+            op.body = if body == Body::None && op.hash.is_some() { Body::Dropped } else { body };
+        }
+        record.sum = parse_sum(parts.sum);
+        Ok(record)
     }
 }
 
-/// What a line says of its files, without their texts: nine tenths of a line need not be copied for that.
+#[cfg(test)]
+thread_local! {
+    /// How many bytes of lines this thread has decoded: tests compare work, not time.
+    pub(crate) static DECODED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+const SUM: &[u8] = b",\"sum\":\"";
+const BODIES: &[u8] = b",\"bodies\":";
+
+/// The parts of a line.
+struct Parts<'l> {
+    /// What the sum covers.
+    chained: &'l [u8],
+    sum: &'l str,
+    /// The list of bodies as it stands in the line; none if there is no such list.
+    bodies: Option<&'l [u8]>,
+}
+
+impl<'l> Parts<'l> {
+    fn of(line: &'l [u8]) -> Option<Parts<'l>> {
+        // A quote inside a JSON string is escaped, so the last of these is the field and no text of a body.
+        let at = memchr::memmem::rfind(line, SUM)?;
+        let (sum, rest) = line[at + SUM.len()..].split_at_checked(ROOT_SUM.len())?;
+        let rest = rest.strip_prefix(b"\"")?.strip_suffix(b"}")?;
+        let bodies = if rest.is_empty() { None } else { Some(rest.strip_prefix(BODIES)?) };
+        Some(Parts { chained: &line[..at], sum: std::str::from_utf8(sum).ok()?, bodies })
+    }
+
+    /// The chained part as a JSON object.
+    fn closed(&self) -> Vec<u8> {
+        [self.chained, b"}"].concat()
+    }
+
+    /// Whether the sum is that of a record which follows one with the sum `prev`.
+    fn follow(&self, prev: &str) -> bool {
+        checksum(prev, self.chained) == *self.sum
+    }
+
+    /// The bodies, not yet parsed; none unless each has the hash that its operation names. A body that was dropped is missing.
+    fn bodies<'h>(&self, hashes: impl Iterator<Item = Option<&'h Sum>>) -> Option<Vec<Option<&'l RawValue>>> {
+        let bodies: Vec<Option<&'l RawValue>> = match self.bodies {
+            Some(bodies) => serde_json::from_slice(bodies).ok()?,
+            None => Vec::new(),
+        };
+        let (mut count, mut any) = (0, false);
+        for (index, hash) in hashes.enumerate() {
+            let body = bodies.get(index).copied().flatten();
+            any |= hash.is_some();
+            count += 1;
+            let is_sound = match (hash, body) {
+                (Some(hash), Some(body)) => as_sum(&blake3::hash(body.get().as_bytes())) == *hash,
+                (None, Some(_)) => false,
+                (_, None) => true,
+            };
+            if !is_sound {
+                return None;
+            }
+        }
+        // Without the list of bodies nothing says that they were dropped: the line is cut.
+        if any && bodies.len() != count || !any && !bodies.is_empty() {
+            return None;
+        }
+        Some(if any { bodies } else { vec![None; count] })
+    }
+}
+
+fn not_a_record(line: &[u8]) -> Unread {
+    let what = match serde_json::from_slice::<serde::de::IgnoredAny>(line) {
+        Err(error) => error.to_string(),
+        Ok(_) => "it has no sum".into(),
+    };
+    Unread::Damaged(format!("not a record: {what}"))
+}
+
+/// What a line says of its files, without their bytes.
 #[derive(Deserialize)]
 pub(crate) struct Glance<'l> {
     v: u32,
@@ -376,8 +404,6 @@ pub(crate) struct Glance<'l> {
     pub ops: Vec<GlanceOp<'l>>,
     #[serde(borrow)]
     prev: Cow<'l, str>,
-    #[serde(default, borrow)]
-    sum: Cow<'l, str>,
 }
 
 #[derive(Deserialize)]
@@ -389,77 +415,71 @@ pub(crate) struct GlanceOp<'l> {
     pub class: Cow<'l, str>,
     pub version: Version,
     pub len: u64,
+    #[serde(default)]
+    body: Option<Sum>,
 }
 
-impl Glance<'_> {
-    /// Believes a line as far as [`Record::decode`] does.
-    pub fn at(line: &[u8]) -> std::result::Result<Glance<'_>, Unread> {
-        match serde_json::from_slice::<Glance<'_>>(line) {
-            Ok(glance) if glance.v == FORMAT && is_sound(line, &glance.prev, &glance.sum) => Ok(glance),
+impl<'l> Glance<'l> {
+    /// Checks a line as closely as [`Record::decode`] does.
+    pub fn at(line: &'l [u8]) -> std::result::Result<Glance<'l>, Unread> {
+        let is_sound = |glance: &Glance<'_>| {
+            let hashes = glance.ops.iter().map(|op| op.body.as_ref());
+            glance.v == FORMAT && Parts::of(line).is_some_and(|parts| parts.follow(&glance.prev) && parts.bodies(hashes).is_some())
+        };
+        match serde_json::from_slice::<Glance<'l>>(line) {
+            Ok(glance) if is_sound(&glance) => Ok(glance),
             _ => Err(Record::decode(line).err().unwrap_or_else(|| Unread::Damaged("a record that cannot be read in short".into()))),
         }
     }
 }
 
-fn write_number(line: &mut Vec<u8>, number: u64) {
-    line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+/// A line that is whole and that this version of Quipu does not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OtherFormat {
+    what: String,
+    mend: &'static str,
 }
 
-fn write_field(line: &mut Vec<u8>, name: &str, value: &str) {
-    line.extend_from_slice(b",\"");
-    line.extend_from_slice(name.as_bytes());
-    line.extend_from_slice(b"\":\"");
-    write_escaped(line, value.as_bytes());
-    line.push(b'"');
-}
+impl OtherFormat {
+    fn of(seq: u64, format: u32) -> OtherFormat {
+        let what = format!("record {seq} of the journal has format {format}; this version of Quipu reads format {FORMAT}");
+        let earlier = "mv .quipu .quipu-old     (keeps the old history there; a new journal begins with the files as they are)";
+        OtherFormat { what, mend: if format < FORMAT { earlier } else { LATER } }
+    }
 
-/// The inside of a JSON string. Stretches without anything to escape, which is nearly all of a text, are copied whole.
-fn write_escaped(line: &mut Vec<u8>, text: &[u8]) {
-    let mut rest = text;
-    loop {
-        let (plain, behind) = rest.split_at(plain_length(rest));
-        line.extend_from_slice(plain);
-        let Some((byte, behind)) = behind.split_first() else { return };
-        match byte {
-            b'"' => line.extend_from_slice(b"\\\""),
-            b'\\' => line.extend_from_slice(b"\\\\"),
-            b'\n' => line.extend_from_slice(b"\\n"),
-            b'\t' => line.extend_from_slice(b"\\t"),
-            b'\r' => line.extend_from_slice(b"\\r"),
-            0x08 => line.extend_from_slice(b"\\b"),
-            0x0c => line.extend_from_slice(b"\\f"),
-            byte => {
-                let digits = b"0123456789abcdef";
-                line.extend_from_slice(b"\\u00");
-                line.extend([digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]);
-            }
+    fn unknown(seq: u64, error: &serde_json::Error) -> OtherFormat {
+        OtherFormat {
+            what: format!("record {seq} of the journal is of a kind that this version of Quipu does not know: {error}"),
+            mend: LATER,
         }
-        rest = behind;
+    }
+
+    pub fn refusal(&self) -> StoreError {
+        StoreError::refused(self.what.clone(), self.mend)
     }
 }
 
-/// How many bytes a text begins with that JSON takes as they are.
-fn plain_length(text: &[u8]) -> usize {
-    const STRETCH: usize = 32;
-    let special = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
-    // Asked of many bytes at once, it needs no step for each.
-    let stretches = text.chunks(STRETCH).take_while(|stretch| !stretch.iter().fold(false, |any, byte| any | special(byte)));
-    let plain = stretches.map(<[u8]>::len).sum();
-    plain + text[plain..].iter().take(STRETCH).position(special).unwrap_or(0)
+const LATER: &str = "use the version of Quipu that wrote it, or a newer one";
+
+impl std::fmt::Display for OtherFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
 }
 
 /// Why a line is not a record for this Quipu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unread {
     Damaged(String),
-    /// Whole, but of a later format. It must be neither skipped nor cut off.
-    Later(String),
+    /// Whole, but of another format. It must be neither skipped nor cut off.
+    OtherFormat(OtherFormat),
 }
 
 impl std::fmt::Display for Unread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unread::Damaged(what) | Unread::Later(what) => f.write_str(what),
+            Unread::Damaged(what) => f.write_str(what),
+            Unread::OtherFormat(other) => other.fmt(f),
         }
     }
 }
@@ -469,29 +489,19 @@ impl std::fmt::Display for Unread {
 struct Envelope {
     seq: u64,
     prev: String,
-    sum: String,
 }
 
-/// Bytes of a line behind what its sum is made of.
-const SUM_FIELD: usize = ",\"sum\":\"\"}".len() + ROOT_SUM.len();
-
-fn is_sound(line: &[u8], prev: &str, sum: &str) -> bool {
-    line.len().checked_sub(SUM_FIELD).is_some_and(|end| checksum(prev, &line[..end]) == *sum)
-}
-
-/// The sum of a line that is whole and follows a record with the sum `prev`. The line need not be read for that.
+/// The sum of a line that is whole, bodies included, and follows a record with the sum `prev`.
 pub(crate) fn sum_if_sound<'l>(line: &'l [u8], prev: &str) -> Option<&'l str> {
-    let (body, field) = line.split_at_checked(line.len().checked_sub(SUM_FIELD)?)?;
-    let sum = std::str::from_utf8(field.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?).ok()?;
-    (checksum(prev, body) == *sum).then_some(sum)
+    Glance::at(line).ok().filter(|glance| glance.prev == prev)?;
+    Parts::of(line).map(|parts| parts.sum)
 }
 
 /// The sum of a line that says of itself that it follows a record with the sum `prev`. Whether it is whole is not looked at.
 pub(crate) fn sum_if_linked<'l>(line: &'l [u8], prev: &str) -> Option<&'l str> {
-    let (body, field) = line.split_at_checked(line.len().checked_sub(SUM_FIELD)?)?;
-    let linked = body.strip_suffix(b"\"")?.strip_suffix(prev.as_bytes())?.ends_with(b",\"prev\":\"");
-    let sum = std::str::from_utf8(field.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?).ok()?;
-    linked.then_some(sum)
+    let parts = Parts::of(line)?;
+    let linked = parts.chained.strip_suffix(b"\"")?.strip_suffix(prev.as_bytes())?.ends_with(b",\"prev\":\"");
+    linked.then_some(parts.sum)
 }
 
 fn checksum(prev: &str, body: &[u8]) -> Sum {
@@ -518,9 +528,13 @@ mod tests {
             version: Version::of(b"x"),
             len: 1,
             last: None,
-            text: None,
-            base64: None,
+            deltas: 0,
+            hash: None,
+            body: Body::None,
         };
+        let removed = RecordOp { op: OpKind::Remove, ..op.clone() };
+        let cuts = vec![(3, 5, "\"新\",\"sum\":\"".to_owned()), (9, 0, "\n".to_owned())];
+        let spliced = RecordOp { op: OpKind::Write, deltas: 2, body: Body::Splice { cuts, whole: None }, ..op.clone() };
         Record {
             v: FORMAT,
             seq: 7,
@@ -531,8 +545,8 @@ mod tests {
             why: None,
             key: None,
             asked: None,
-            note: Some(serde_json::json!({"run": "r1", "reads": []})),
-            ops: vec![op.clone().with_bytes("行一\n\"quoted\"".into()), op.with_bytes(vec![0xff, 0])],
+            note: Some(serde_json::json!({"run": "r1", "sum": "of nothing", "bodies": []})),
+            ops: vec![op.clone().with_bytes("行一\n\"quoted\"".into()), op.with_bytes(vec![0xff, 0]), removed, spliced],
             lease: None,
             synced: None,
             elsewhere: false,
@@ -541,56 +555,31 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_record_survives_its_line() {
-        let encoded = record().encode();
-        let read = Record::decode(encoded.line().strip_suffix(b"\n").unwrap()).unwrap();
-        assert_eq!(read, Record { sum: encoded.sum, ..record() });
-        assert_eq!(read.ops[0].bytes(), "行一\n\"quoted\"".as_bytes());
-        assert_eq!(read.ops[1].bytes(), [0xff, 0]);
+    fn line(mut record: Record) -> Vec<u8> {
+        record.encode().line().strip_suffix(b"\n").unwrap().to_vec()
     }
 
     #[test]
-    fn a_line_is_what_serde_would_write() {
-        let every: String = (0..0x180).filter_map(char::from_u32).collect();
-        let mut odd = record();
-        odd.why = Some(every.clone());
-        odd.key = Some("k".repeat(70));
-        odd.asked = Some("a\"".into());
-        odd.who = Who { kind: "agent".into(), role: Some("写\"".into()), unit: Some("u".into()), agent: None, via: Some("page".into()) };
-        odd.lease = Some(LeaseEvent {
-            act: "take".into(),
-            id: every.clone(),
-            paths: vec![every.clone()],
-            fence: 3,
-            until: "u".into(),
-            boot: "b".into(),
-            boot_until_us: -4,
-            length_us: 9,
-        });
-        (odd.synced, odd.elsewhere) = (Some("1:2".into()), true);
-        for op in [OpKind::Write, OpKind::Remove, OpKind::Keep] {
-            let base = RecordOp { op, path: every.clone(), base: Some(Version::of(b"b")), last: Some("1:3".into()), ..odd.ops[0].clone() };
-            odd.ops.push(base.with_bytes(every.repeat(3).into_bytes()));
-        }
-        let bare = Record { note: None, ops: Vec::new(), kind: Kind::Note, ..record() };
-        for record in [record(), odd, bare] {
-            let mut whole = serde_json::to_vec(&record).unwrap();
-            whole.pop();
-            let sum = checksum(&record.prev, &whole);
-            let written = String::from_utf8(record.encode().line().to_vec()).unwrap();
-            assert_eq!(written, format!("{},\"sum\":\"{sum}\"}}\n", String::from_utf8(whole).unwrap()));
-        }
+    fn a_record_survives_its_line() {
+        let mut written = record();
+        let line = written.encode().line().strip_suffix(b"\n").unwrap().to_vec();
+        let read = Record::decode(&line).unwrap();
+        assert_eq!(read, written);
+        assert_eq!(read.ops[0].content(), "行一\n\"quoted\"".as_bytes());
+        assert_eq!(read.ops[1].content(), [0xff, 0]);
+        assert_eq!(Glance::at(&line).ok().map(|glance| glance.ops.len()), Some(4));
     }
 
     #[test]
     fn every_flipped_byte_is_noticed() {
-        let encoded = record().encode();
-        let line = encoded.line().strip_suffix(b"\n").unwrap();
+        let line = line(record());
         for index in 0..line.len() {
-            let mut flipped = line.to_vec();
-            flipped[index] ^= 1;
-            assert!(Record::decode(&flipped).is_err(), "byte {index}");
+            for bit in 0..8 {
+                let mut flipped = line.clone();
+                flipped[index] ^= 1 << bit;
+                assert!(Record::decode(&flipped).is_err(), "bit {bit} of byte {index}");
+                assert!(Glance::at(&flipped).is_err(), "bit {bit} of byte {index}, in short");
+            }
         }
         for cut in 0..line.len() {
             assert!(Record::decode(&line[..cut]).is_err(), "cut at {cut}");
@@ -598,22 +587,39 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_later_versions_are_ignored() {
-        let mut body = serde_json::to_vec(&record()).unwrap();
-        body.pop();
-        body.extend_from_slice(b",\"colour\":\"red\"");
-        let sum = checksum(ROOT_SUM, &body);
-        body.extend_from_slice(format!(",\"sum\":\"{sum}\"}}").as_bytes());
-        assert_eq!(Record::decode(&body).unwrap().seq, 7);
+    fn a_dropped_body_leaves_the_sum_as_it_was() {
+        let mut whole = record();
+        whole.encode();
+        let mut dropped = whole.clone();
+        dropped.ops[0].body = Body::Dropped;
+        let shorter = line(dropped);
+        let read = Record::decode(&shorter).unwrap();
+        assert_eq!((read.sum, &read.ops[0].body), (whole.sum, &Body::Dropped));
+        assert_eq!(read.ops[1].content(), [0xff, 0]);
+        // A line without its list of bodies is damaged: nothing says that they were dropped.
+        let text = String::from_utf8(line(record())).unwrap();
+        let cut = format!("{}}}", &text[..text.rfind(",\"bodies\"").unwrap()]);
+        assert!(matches!(Record::decode(cut.as_bytes()), Err(Unread::Damaged(_))));
     }
 
     #[test]
-    fn a_later_format_is_not_damage() {
-        for (old, new) in [("\"v\":1", "\"v\":2"), ("\"op\":\"append\"", "\"op\":\"braid\"")] {
+    fn fields_of_later_versions_are_ignored() {
+        let mut chained = serde_json::to_vec(&Record { ops: Vec::new(), ..record() }).unwrap();
+        chained.pop();
+        chained.extend_from_slice(b",\"colour\":\"red\"");
+        let sum = checksum(ROOT_SUM, &chained);
+        chained.extend_from_slice(format!(",\"sum\":\"{sum}\"}}").as_bytes());
+        assert_eq!(Record::decode(&chained).unwrap().seq, 7);
+    }
+
+    #[test]
+    fn another_format_is_not_damage() {
+        for (old, new) in [("\"v\":2", "\"v\":3"), ("\"v\":2", "\"v\":1"), ("\"op\":\"append\"", "\"op\":\"braid\"")] {
             let mut body = serde_json::to_string(&record()).unwrap().replace(old, new);
             body.pop();
             let sum = checksum(ROOT_SUM, body.as_bytes());
-            assert!(matches!(Record::decode(format!("{body},\"sum\":\"{sum}\"}}").as_bytes()), Err(Unread::Later(_))), "{new}");
+            let line = format!("{body},\"sum\":\"{sum}\"}}");
+            assert!(matches!(Record::decode(line.as_bytes()), Err(Unread::OtherFormat(_))), "{new}");
         }
     }
 }

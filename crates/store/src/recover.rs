@@ -6,7 +6,7 @@ use quipu_contract::ProjectPath;
 use serde::Serialize;
 
 use crate::apply::note;
-use crate::error::{Result, StoreError};
+use crate::error::Result;
 use crate::heads::{Head, Heads};
 use crate::journal::{Line, Position};
 use crate::live::Tail;
@@ -49,11 +49,8 @@ impl Store {
                 let record = match seen.line {
                     Line::Record(record) => record,
                     Line::Damaged(_) => return,
-                    Line::Later(what) => {
-                        result = Err(StoreError::refused(
-                            format!("a later Quipu wrote this journal: {what}"),
-                            "use that version, or a newer one",
-                        ));
+                    Line::OtherFormat(other) => {
+                        result = Err(other.refusal());
                         return;
                     }
                 };

@@ -187,10 +187,10 @@ impl Store {
     /// Without a look to compare with, a text that was cut off by hand looks like one that was not written to its end. Only
     /// what is appended can be found half written when a mere program dies.
     fn may_be_cut_by_hand(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> bool {
-        let is_whole = |op: &RecordOp| op.path == path.as_str() && op.op == OpKind::Write;
+        let is_whole = |op: &RecordOp| op.op == OpKind::Write;
         head.stamp.is_none()
             && bytes.iter().any(|byte| *byte != 0)
-            && self.journal.read_record(head.at).is_ok_and(|record| record.ops.iter().any(is_whole))
+            && self.journal.read_record(head.at).is_ok_and(|record| record.about(path.as_str()).into_iter().any(is_whole))
             && !self.was_version(path, head, bytes).unwrap_or(false)
     }
 

@@ -547,7 +547,7 @@ impl Store {
                 crate::journal::Line::Damaged(damage) => {
                     Err(StoreError::Damaged { segment: seen.at.segment, line: seen.number, what: damage.what })
                 }
-                crate::journal::Line::Later(what) => Err(StoreError::refused(what, "use that version, or a newer one")),
+                crate::journal::Line::OtherFormat(other) => Err(other.refusal()),
             };
         })?;
         result

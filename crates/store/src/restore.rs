@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use quipu_contract::{Actor, ProjectPath};
 use serde::Serialize;
 
+use crate::body::Body;
 use crate::change::{Change, Op};
 use crate::error::{Result, StoreError};
 use crate::history::At;
@@ -129,8 +130,9 @@ impl Store {
                     version: Version::of(&kept),
                     len: kept.len() as u64,
                     last: None,
-                    text: None,
-                    base64: None,
+                    deltas: 0,
+                    hash: None,
+                    body: Body::None,
                 }
                 .with_bytes(kept),
             );
@@ -162,7 +164,7 @@ impl Store {
         let mut found = None;
         self.each_newest_first(usize::MAX, &mut |_, record| {
             if record.seq == seq {
-                found = record.ops.iter().find(|o| o.op == OpKind::Keep && o.path == path.as_str()).map(RecordOp::bytes);
+                found = record.ops.iter().find(|o| o.op == OpKind::Keep && o.path == path.as_str()).map(|op| op.content().to_vec());
             }
         })?;
         Ok(found)

@@ -153,6 +153,7 @@ fn check_of(bytes: &[u8; Trace::SIZE]) -> [u8; SEQ] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::body::Body;
     use crate::record::{FORMAT, Kind, RecordOp, Sum, Who};
 
     fn record(ops: Vec<(OpKind, &str, Version)>) -> Record {
@@ -164,8 +165,9 @@ mod tests {
             version,
             len: 1 << 40,
             last: None,
-            text: None,
-            base64: None,
+            deltas: 0,
+            hash: None,
+            body: Body::None,
         };
         Record {
             v: FORMAT,

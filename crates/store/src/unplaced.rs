@@ -441,13 +441,24 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::body::Body;
     use crate::record::{Kind, LeaseEvent, ROOT_SUM, RecordOp, Sum, Who, parse_sum};
     use crate::version::Version;
 
     fn op(op: OpKind, path: &str) -> RecordOp {
         let version = Version::of(path.as_bytes());
-        let op =
-            RecordOp { op, path: path.into(), class: "append".into(), base: None, version, len: 1, last: None, text: None, base64: None };
+        let op = RecordOp {
+            op,
+            path: path.into(),
+            class: "append".into(),
+            base: None,
+            version,
+            len: 1,
+            last: None,
+            deltas: 0,
+            hash: None,
+            body: Body::None,
+        };
         op.with_bytes(b"said: {\"op\":\"write\",\"path\":\"no.md\"} \"note\":1 \"lease\":{}\n".to_vec())
     }
 
@@ -481,7 +492,7 @@ mod tests {
             let encoded = record.encode();
             lines.extend(encoded.line());
             let at = Position { segment: 3, offset: tail.at.offset + encoded.line().len() as u64 };
-            tail = Tail { at, seq: record.seq, wall_us: 0, sum: encoded.sum };
+            tail = Tail { at, seq: record.seq, wall_us: 0, sum: record.sum };
         }
         (lines, tail)
     }

@@ -83,8 +83,8 @@ impl Store {
             let place = format!(".quipu/journal/{:08}.jsonl{counted}", at.segment);
             let mut off = |what: String| problems.push(Problem { place: place.clone(), what, mend: mend_journal() });
             match line {
-                Line::Later(what) => {
-                    off(what);
+                Line::OtherFormat(other) => {
+                    off(other.to_string());
                     after_damage = true;
                 }
                 Line::Damaged(damage) => {

@@ -37,11 +37,10 @@ impl Operate for Log {
         };
         let path = Session::path(path)?;
         may_read_whole(&project, &session.actor, &path)?;
-        let mut events = project.store.events(&path)?;
+        let events = project.store.newest_events(&path, self.most)?;
         if events.is_empty() {
             return Err(Failure::new(exit::NOT_FOUND, format!("`{path}` has no history"), "quipu log"));
         }
-        events.truncate(self.most);
         let who: Vec<String> = events.iter().map(|e| e.who.to_string()).collect();
         let width = width(&who);
         let text = events

@@ -234,3 +234,135 @@ fn many_files_are_read_as_each_is() {
     assert_eq!(at_once[3].as_ref().unwrap().0, b"edited again\n");
     assert_eq!(at_once[4], None);
 }
+
+fn journal_bytes(play: &Playground) -> u64 {
+    let text = std::fs::read(play.file(".quipu/journal/00000001.jsonl")).unwrap();
+    text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| line.len() as u64 + 1).sum()
+}
+
+/// A text of many lines, one of which is edited.
+fn long_text(edited: usize, version: usize) -> String {
+    (0..1000)
+        .map(|n| {
+            if n == edited {
+                format!("line {n}, edit {version}\n")
+            } else {
+                format!("line {n} of a text that stays as it is, more or less\n")
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn small_edits_of_a_long_text_take_little_room() {
+    let play = Playground::local();
+    let store = play.open();
+    let path = Playground::path("drafts/ch01.md");
+    store.survey().unwrap();
+    let mut texts = Vec::new();
+    for number in 0..200 {
+        let text = long_text(number * 7 % 1000, number);
+        if number % 3 == 2 {
+            play.edit(path.as_str(), &text);
+            assert_eq!(store.survey().unwrap().adopted.len(), 1, "edit {number}");
+        } else {
+            write(&store, &Actor::Person, path.as_str(), &text);
+        }
+        texts.push(text);
+    }
+    let whole: usize = texts.iter().map(String::len).sum();
+    assert!(journal_bytes(&play) < whole as u64 / 10, "{} of {whole}", journal_bytes(&play));
+    for (back, text) in texts.iter().rev().enumerate() {
+        assert_eq!(store.text_at(&path, &At::Back(back)).unwrap().0, text.as_bytes(), "{back} back");
+    }
+    // A process that knows nothing finds the same, and so does one without the file.
+    drop(store);
+    std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
+    let rebuilt = play.open();
+    assert_eq!(rebuilt.verify().unwrap().problems, []);
+    std::fs::remove_file(play.file(path.as_str())).unwrap();
+    rebuilt.restore(&Actor::Person, &path, Some(&At::Back(1)), None).unwrap();
+    assert_eq!(play.text(path.as_str()).unwrap(), texts[199]);
+    rebuilt.restore(&Actor::Person, &path, Some(&At::Seq(2)), None).unwrap();
+    assert_eq!(play.text(path.as_str()).unwrap(), texts[0]);
+    assert_eq!(rebuilt.verify().unwrap().problems, []);
+}
+
+/// A difference whose base is damaged: the file proves the newest version, and `doctor` stores it whole.
+#[test]
+fn a_damaged_base_costs_older_versions_and_not_the_newest() {
+    let play = Playground::local();
+    let store = play.open();
+    let path = Playground::path("drafts/ch01.md");
+    let texts: Vec<String> = (0..4).map(|number| long_text(number, number)).collect();
+    texts.iter().for_each(|text| drop(write(&store, &Actor::Person, path.as_str(), text)));
+    drop(store);
+    let segment = play.file(".quipu/journal/00000001.jsonl");
+    let journal = std::fs::read_to_string(&segment).unwrap();
+    std::fs::write(&segment, journal.replacen("line 500 of", "line 5OO of", 1)).unwrap();
+    // The same bytes in a file that looks another: it has to be compared.
+    play.edit(path.as_str(), &texts[3]);
+    let store = play.open();
+    assert_eq!(store.survey().unwrap().flagged().count(), 0);
+    assert!(matches!(store.text_at(&path, &At::Back(1)), Err(StoreError::Damaged { .. })));
+    store.doctor().unwrap();
+    std::fs::remove_file(play.file(path.as_str())).unwrap();
+    let store = play.open();
+    store.restore(&Actor::Person, &path, Some(&At::Back(1)), None).unwrap();
+    assert_eq!(play.text(path.as_str()).unwrap(), texts[3]);
+    // What follows rests on the whole text.
+    write(&store, &Actor::Person, path.as_str(), &texts[2]);
+    assert_eq!(store.text_at(&path, &At::Back(0)).unwrap().0, texts[2].as_bytes());
+}
+
+#[test]
+fn a_text_of_other_bytes_and_texts_that_share_nothing_are_stored_whole() {
+    let play = Playground::local();
+    let store = play.open();
+    let path = Playground::path("drafts/ch01.md");
+    let texts: Vec<Vec<u8>> = (0..6u8)
+        .map(|number| match number % 3 {
+            0 => vec![0xff - number; 5000],
+            1 => (0..2000).flat_map(|n| format!("{} {number}\n", n * 7919 % 10_007 + usize::from(number)).into_bytes()).collect(),
+            _ => Vec::new(),
+        })
+        .collect();
+    for text in &texts {
+        let op = Op::Write { path: path.clone(), bytes: text.clone(), expect: Expect::Any };
+        let mut change = Change::by(&Actor::Person).op(op);
+        change.force = true;
+        store.judge(change).unwrap().publish().unwrap();
+    }
+    for (back, text) in texts.iter().rev().enumerate() {
+        assert_eq!(store.text_at(&path, &At::Back(back)).unwrap().0, *text, "{back} back");
+    }
+    assert_eq!(store.verify().unwrap().problems, []);
+}
+
+#[test]
+fn restoring_a_file_that_grew_does_not_store_it_again() {
+    let play = Playground::local();
+    let store = play.open();
+    let (sealed, path) = (Playground::path("meta/a.md"), Playground::path("drafts/ch01.md"));
+    for number in 0..50 {
+        append(&store, &Actor::Person, path.as_str(), &format!("{number} {}\n", "x".repeat(500)));
+    }
+    for number in 0..50 {
+        append(&store, &Actor::Person, sealed.as_str(), &format!("{number} {}\n", "x".repeat(500)));
+    }
+    let newest = play.text(path.as_str()).unwrap();
+    let before = journal_bytes(&play);
+    // Back to the newest version after an edit that is not allowed.
+    play.edit(sealed.as_str(), "spoilt\n");
+    store.restore(&Actor::Person, &sealed, None, None).unwrap();
+    assert_eq!(play.text(sealed.as_str()).unwrap(), newest);
+    // Back to an older one, and to the one that was newer.
+    store.restore(&Actor::Person, &path, Some(&At::Seq(40)), None).unwrap();
+    assert_eq!(play.text(path.as_str()).unwrap(), newest.lines().take(40).map(|line| format!("{line}\n")).collect::<String>());
+    append(&store, &Actor::Person, path.as_str(), "more\n");
+    store.restore(&Actor::Person, &path, Some(&At::Seq(50)), None).unwrap();
+    assert_eq!(play.text(path.as_str()).unwrap(), newest);
+    // The ten lines that had been cut off are stored once more, and no others.
+    assert!(journal_bytes(&play) - before < 10_000, "{} bytes", journal_bytes(&play) - before);
+    assert_eq!(play.open().verify().unwrap().problems, []);
+}

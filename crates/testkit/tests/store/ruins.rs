@@ -130,7 +130,7 @@ fn damage_hides_no_more_than_itself() {
         write(&store, "drafts/ch01.md", text);
     }
     append(&store, "drafts/ch01.md", "four\n");
-    damage(&play, &["\"text\":\"two lost"]);
+    damage(&play, &["[\"two lost"]);
     assert!(store.text_at(&at("drafts/ch01.md"), &At::Seq(4)).unwrap().0.ends_with(b"four\n"));
     assert!(matches!(store.text_at(&at("drafts/ch01.md"), &At::Seq(2)), Err(StoreError::Damaged { .. })));
     assert_eq!(store.text_at(&at("drafts/ch01.md"), &At::Seq(1)).unwrap().0, b"one kept\n");

@@ -1,0 +1,163 @@
+//! How a text is stored that replaces another: whole, or as its difference to the one before.
+//!
+//! A difference is used where it is clearly smaller. Whoever reads a version applies all differences
+//! since the last whole text, so their number and their size together are bounded: see [`Delta::load`].
+
+use std::time::{Duration, Instant};
+
+use quipu_contract::ProjectPath;
+
+use crate::body::{Body, Cut, splice, splice_size};
+use crate::error::{Result, StoreError};
+use crate::heads::Head;
+use crate::record::{OpKind, RecordOp};
+use crate::store::Store;
+use crate::version::Version;
+
+/// Shorter texts are stored whole: the rest of their record is as long.
+const SMALL: usize = 1 << 10;
+/// The most that [`RecordOp::deltas`] may be: so many differences at most, and fewer of large ones.
+pub(crate) const MOST: u32 = 64;
+/// So long a line diff is improved. Where two texts have little in common, what it has by then is used.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How a text differs from the one before.
+pub(crate) struct Delta {
+    cuts: Vec<Cut>,
+    load: u32,
+}
+
+impl RecordOp {
+    /// With a whole text, stored as a difference where there is one.
+    pub(crate) fn with_text(mut self, text: Vec<u8>, delta: Option<Delta>) -> RecordOp {
+        match delta {
+            Some(Delta { cuts, load }) => {
+                self.body = Body::Splice { cuts, whole: Some(text) };
+                self.deltas = load;
+                self
+            }
+            None => self.with_bytes(text),
+        }
+    }
+}
+
+impl Store {
+    /// How a text differs from the newest journalled version; none where the text is to be stored whole. `known` is what that
+    /// version is believed to be.
+    pub(crate) fn delta(&self, path: &ProjectPath, head: Option<&Head>, known: Option<Vec<u8>>, after: &[u8]) -> Option<Delta> {
+        let head = head.filter(|head| !head.gone && head.seq > 0 && after.len() >= SMALL)?;
+        let load = self.load_of(path, head).ok().filter(|load| *load < MOST)?;
+        // A file can be edited without looking edited. Its text counts only if the version proves it.
+        let before = match known.filter(|known| Version::of(known) == head.version) {
+            Some(known) => known,
+            None => self.plain_content(path, head).ok()?,
+        };
+        let cuts = difference(&before, after)?;
+        let size = splice_size(&cuts);
+        if size > after.len() / 2 {
+            return None;
+        }
+        let share = u32::try_from(size.saturating_mul(MOST as usize) / after.len()).ok()?;
+        let load = load.saturating_add(1).saturating_add(share);
+        // What cannot be read back must not be stored.
+        (load <= MOST && splice(&before, &cuts)? == after).then_some(Delta { cuts, load })
+    }
+
+    /// How much is stored as differences since the last whole text of a file.
+    fn load_of(&self, path: &ProjectPath, head: &Head) -> Result<u32> {
+        let mut found = None;
+        self.walk(path, head.at, &mut |_, op| {
+            found = Some(op.deltas).filter(|_| op.op != OpKind::Append);
+            found.is_none()
+        })?;
+        found.ok_or_else(|| StoreError::Damaged { segment: 0, line: 0, what: format!("no text of `{path}`") })
+    }
+}
+
+/// The cuts that make one text of another; none if one of them is no text.
+fn difference(before: &[u8], after: &[u8]) -> Option<Vec<Cut>> {
+    let (before, after) = (std::str::from_utf8(before).ok()?, std::str::from_utf8(after).ok()?);
+    let start = common_start(before, after);
+    let end = common_end(&before[start..], &after[start..]);
+    let (old, new) = (&before[start..before.len() - end], &after[start..after.len() - end]);
+    let whole = vec![(start as u64, old.len() as u64, new.to_owned())];
+    if old == new {
+        return Some(Vec::new());
+    }
+    // One edit in one place, which is most of them.
+    if old.is_empty() || new.len() <= after.len() / 16 {
+        return Some(whole);
+    }
+    let cuts = by_lines(old, new, start);
+    Some(if splice_size(&cuts) < splice_size(&whole) { cuts } else { whole })
+}
+
+fn by_lines(old: &str, new: &str, start: usize) -> Vec<Cut> {
+    let old_lines: Vec<&str> = old.split_inclusive('\n').collect();
+    let new_lines: Vec<&str> = new.split_inclusive('\n').collect();
+    let deadline = Some(Instant::now() + PATIENCE);
+    let mut cuts = Vec::new();
+    let mut at = start;
+    let length = |lines: &[&str]| lines.iter().map(|line| line.len()).sum::<usize>();
+    for op in similar::capture_diff_slices_deadline(similar::Algorithm::Myers, &old_lines, &new_lines, deadline) {
+        let cut = length(&old_lines[op.old_range()]);
+        if !matches!(op, similar::DiffOp::Equal { .. }) {
+            cuts.push((at as u64, cut as u64, new_lines[op.new_range()].concat()));
+        }
+        at += cut;
+    }
+    cuts
+}
+
+/// How many bytes two texts begin with in common, up to the start of a character.
+fn common_start(a: &str, b: &str) -> usize {
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    (0..=same).rev().find(|at| a.is_char_boundary(*at) && b.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// The same of their ends.
+fn common_end(a: &str, b: &str) -> usize {
+    let same = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
+    let is_boundary = |length: &usize| a.is_char_boundary(a.len() - length) && b.is_char_boundary(b.len() - length);
+    (0..=same).rev().find(is_boundary).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(before: &str, after: &str) -> usize {
+        let cuts = difference(before.as_bytes(), after.as_bytes()).unwrap();
+        assert_eq!(splice(before.as_bytes(), &cuts).as_deref(), Some(after.as_bytes()), "{cuts:?}");
+        splice_size(&cuts)
+    }
+
+    #[test]
+    fn a_difference_makes_one_text_of_another() {
+        check("", "");
+        check("", "new");
+        check("old", "");
+        check("a\nb\nc\n", "a\nB\nc\n");
+        // Characters of several bytes that share some of them.
+        check("行一", "行七");
+        check("é", "è");
+        check("aé", "aéé");
+        check("ééé", "éé");
+    }
+
+    #[test]
+    fn edits_far_apart_cost_what_they_are() {
+        let lines: Vec<String> = (0..2000).map(|n| format!("line {n} of a longer text\n")).collect();
+        let mut edited = lines.clone();
+        edited[3] = "another\n".into();
+        edited[1700] = "one more\n".into();
+        edited.remove(900);
+        assert!(check(&lines.concat(), &edited.concat()) < 200);
+    }
+
+    #[test]
+    fn texts_with_nothing_in_common_are_compared_in_bounded_time() {
+        let lines = |offset: usize| (0..60_000).map(|n| format!("{}\n", n * 7 % 65_537 + offset)).collect::<String>();
+        check(&lines(0), &lines(100_000));
+    }
+}
