@@ -108,24 +108,18 @@ mod tests {
             assert!(merge_object(text.as_bytes(), &Map::new()).is_err(), "{text}");
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn merged(text: &str, patch: &str) -> String {
-        let patch: Map<String, Value> = serde_json::from_str(patch).unwrap();
-        String::from_utf8(merge_object(text.as_bytes(), &patch).unwrap()).unwrap()
+    fn value(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
     }
 
     #[test]
     fn a_key_that_is_there_twice_is_replaced_last_and_removed_whole() {
         let text = r#"{"a": 1, "b": 1.50, "a": 2}"#;
-        assert_eq!(merged(text, r#"{"a": 3, "c": [1]}"#), "{\n  \"a\": 1,\n  \"b\": 1.50,\n  \"a\": 3,\n  \"c\": [\n    1\n  ]\n}\n");
-        assert_eq!(merged(text, r#"{"a": null}"#), "{\n  \"b\": 1.50\n}\n");
-        assert_eq!(merged("{\"a\": 1}", r#"{"a": null}"#), "{}\n");
-        assert_eq!(merged("", r#"{"a": {"b": 1, "c": null}}"#), "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n");
+        assert_eq!(merged(text, value(r#"{"a": 3, "c": [1]}"#)), "{\n  \"a\": 1,\n  \"b\": 1.50,\n  \"a\": 3,\n  \"c\": [\n    1\n  ]\n}\n");
+        assert_eq!(merged(text, value(r#"{"a": null}"#)), "{\n  \"b\": 1.50\n}\n");
+        assert_eq!(merged("{\"a\": 1}", value(r#"{"a": null}"#)), "{}\n");
+        assert_eq!(merged("", value(r#"{"a": {"b": 1, "c": null}}"#)), "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n");
     }
 
     /// If every key were looked for among all others this would take minutes.
@@ -136,8 +130,8 @@ mod tests {
             let members: Vec<String> = (from..from + MANY).map(|n| format!("\"k{n}\":{value}")).collect();
             format!("{{{}}}", members.join(","))
         };
-        let text = merged(&object(0, "1"), &object(MANY / 2, "2"));
+        let text = merged(&object(0, "1"), value(&object(MANY / 2, "2")));
         assert_eq!((text.matches(": 1").count(), text.matches(": 2").count()), (MANY / 2, MANY));
-        assert_eq!(merged(&object(0, "1"), &object(0, "null")), "{}\n");
+        assert_eq!(merged(&object(0, "1"), value(&object(0, "null"))), "{}\n");
     }
 }
