@@ -175,6 +175,8 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
         }
     }
     asked.iter().try_for_each(|folder| store.make_folder(folder))?;
+    // Empty folders are in no record: a power cut may take neither them nor the project's own folder.
+    store.sync_files()?;
     let mut welcome = Vec::new();
     let values = template_values(&contract.binding(), jiff::Timestamp::now());
     for profile in &contract.profiles {

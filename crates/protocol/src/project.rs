@@ -48,14 +48,29 @@ impl Project {
             .ok_or_else(|| ProjectError::NotFound(from.clone()))
     }
 
+    /// The contract as it was last committed, also right after a power cut.
     pub fn load_contract(root: &Path) -> Result<Contract, ProjectError> {
+        Self::recover(root, &Options::default());
+        Self::read_contract(root)
+    }
+
+    /// A power cut may have left an older, empty or missing `quipu.toml`: files are recovered before the rules are read from them.
+    fn recover(root: &Path, options: &Options) {
+        if options.looks.is_none() && !Store::is_recovered(root, options) {
+            // An error is reported by the command that needs the store.
+            let _ = Self::open_unruled(root, options.clone()).map(|project| project.store.settle());
+        }
+    }
+
+    fn read_contract(root: &Path) -> Result<Contract, ProjectError> {
         let text = String::from_utf8(read_manifest(root)?).map_err(|error| not_utf8(MANIFEST, &error))?;
         let library = Library::of(root);
         Ok(resolve_contract(&Source::new(MANIFEST, text), &|name, file| library.load(name, file))?)
     }
 
     pub fn open(root: &Path, options: Options) -> Result<Project, ProjectError> {
-        let contract = Arc::new(Self::load_contract(root)?);
+        Self::recover(root, &options);
+        let contract = Arc::new(Self::read_contract(root)?);
         let options = Options { rules: Some(Arc::new(Rules::of(root))), ..options };
         let mut began_anew = false;
         if !root.join(".quipu").is_dir() {

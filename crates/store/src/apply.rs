@@ -148,32 +148,7 @@ impl Store {
     }
 
     fn apply_lines(&self, applied: Tail, placed: Position, target: Position, lines: &[u8], known: &Known, asides: &mut bool) -> Result<()> {
-        let mut records: Vec<Journalled> = Vec::new();
-        let mut at = applied.at;
-        for line in lines.split_inclusive(|b| *b == b'\n') {
-            // The end of a segment that was left: the next line begins the next one.
-            while at.segment < target.segment && self.ends_at(at)? {
-                at = Position { segment: at.segment + 1, offset: 0 };
-            }
-            let body = line.strip_suffix(b"\n").unwrap_or(line);
-            match Record::decode(body) {
-                Ok(record) => {
-                    let end = Position { segment: at.segment, offset: at.offset + line.len() as u64 };
-                    let end =
-                        Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(applied.wall_us), sum: record.sum };
-                    records.push(Journalled { at, end, record: Arc::new(record) });
-                }
-                Err(Unread::Later(what)) => {
-                    return Err(StoreError::refused(
-                        format!("a later Quipu wrote this journal: {what}"),
-                        "use that version, or a newer one",
-                    ));
-                }
-                // Reported by `verify`; what it said may still be on disk and is noticed there.
-                Err(Unread::Damaged(_)) => {}
-            }
-            at.offset += line.len() as u64;
-        }
+        let records = self.decode_lines(&applied, target, lines)?;
         let settled = self.heads_of_placed(records.iter().take_while(|j| j.at < placed))?;
         let fresh = &records[records.partition_point(|j| j.at < placed)..];
         let own = self.begin(fresh, target, known)?;
@@ -207,6 +182,59 @@ impl Store {
             self.heads()?.set_kept(target, &self.boot)?;
         }
         obstructed.map_or(Ok(()), Err)
+    }
+
+    /// The records in the lines between a position and a later one. A damaged line is skipped: `verify` reports it, and what it said may
+    /// still be on disk and is noticed there.
+    fn decode_lines(&self, applied: &Tail, target: Position, lines: &[u8]) -> Result<Vec<Journalled>> {
+        let mut records: Vec<Journalled> = Vec::new();
+        let mut at = applied.at;
+        for line in lines.split_inclusive(|b| *b == b'\n') {
+            // The end of a segment that was left: the next line begins the next one.
+            while at.segment < target.segment && self.ends_at(at)? {
+                at = Position { segment: at.segment + 1, offset: 0 };
+            }
+            let body = line.strip_suffix(b"\n").unwrap_or(line);
+            match Record::decode(body) {
+                Ok(record) => {
+                    let end = Position { segment: at.segment, offset: at.offset + line.len() as u64 };
+                    let end =
+                        Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(applied.wall_us), sum: record.sum };
+                    records.push(Journalled { at, end, record: Arc::new(record) });
+                }
+                Err(Unread::Later(what)) => {
+                    return Err(StoreError::refused(
+                        format!("a later Quipu wrote this journal: {what}"),
+                        "use that version, or a newer one",
+                    ));
+                }
+                Err(Unread::Damaged(_)) => {}
+            }
+            at.offset += line.len() as u64;
+        }
+        Ok(records)
+    }
+
+    /// Brings the index up to the end of the journal without touching any file. The stat of each such file is unknown until the file is
+    /// compared. Only under the apply lock.
+    pub(crate) fn advance_index(&self, target: Position) -> Result<()> {
+        let applied = self.heads()?.applied()?;
+        if applied.at >= target {
+            return Ok(());
+        }
+        let lines = self.journal.read_between(applied.at, target)?;
+        let records = self.decode_lines(&applied, target, &lines)?;
+        let last = Tail { at: target, ..*records.last().map_or(&applied, |j| &j.end) };
+        self.disk.step(Step::HeadsCommit).map_err(StoreError::io("cannot write the index"))?;
+        self.heads()?.transaction(|heads| {
+            for Journalled { at, record, .. } in &records {
+                for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
+                    heads.put(&op.path, &Head::after(op, *at, record.seq))?;
+                }
+                note(heads, *at, record)?;
+            }
+            heads.set_applied(&last)
+        })
     }
 
     /// Notes what this process has just journalled. Only under the append lock.
@@ -420,7 +448,7 @@ impl Store {
 }
 
 /// Whether bytes are a beginning of a text with nothing but zeros behind it.
-pub(crate) fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
+fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
     let used = found.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1);
     used < found.len() && text.starts_with(&found[..used])
 }

@@ -51,10 +51,16 @@ impl Store {
             }
             self.journal.cut(tail.at)?;
         }
+        if known.is_none() {
+            self.sync_to(tail.at)?;
+            self.recover_files(tail.at)?;
+        }
+        // From here on no command of this boot looks for losses: see `Store::is_recovered`.
         self.live()?.set_tail(&self.disk, &tail, None)?;
-        self.sync_to(tail.at)?;
-        self.apply_files(tail.at)?;
-        self.redo_after_power_cut()?;
+        if known.is_some() {
+            self.sync_to(tail.at)?;
+            self.apply_files(tail.at)?;
+        }
         Ok(tail)
     }
 

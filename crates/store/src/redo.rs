@@ -1,9 +1,9 @@
-//! After a power cut: what did not reach the disk is written anew from the journal.
+//! After a power cut: files that did not reach the disk are rewritten from the journal.
 //!
-//! Files are not synced one by one, so after a reboot those written since the last full sync are compared with the journal,
-//! which was. A difference may as well be someone's doing, before the reboot or after it, and that is never undone. What
-//! tells them apart is time: a power cut leaves a file and its folder as they were at some moment before it, so whatever
-//! changed after Quipu wrote the file was changed by someone else.
+//! Memory files are not synced one by one. A power cut may leave every file that was written since the last full sync missing, empty,
+//! cut short, partly or wholly zero, or in an older version. Its inode, size and times prove nothing: file systems may write them
+//! before the data, and change a folder's time for another file's sake. The journal was synced. So after a reboot the contents of all these
+//! files are compared with it, and whatever can be the remnant of a journalled text is rewritten. Other text is someone's edit and stays.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering;
 use quipu_contract::ProjectPath;
 
 use crate::adopt::Flag;
-use crate::apply::is_zeros_behind;
 use crate::clock::parse_time;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
@@ -21,14 +20,35 @@ use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
 
-/// A file is in place so long after the time of its record at the latest, where nothing tells it better.
-const PLACING_NS: i64 = 2_000_000_000;
 /// File systems may be so far behind the clock.
 const TICK_NS: i64 = 10_000_000;
+/// A disk writes at least so many bytes at once.
+const SECTOR: usize = 512;
+
+/// What is known of files when they are compared.
+#[derive(Clone, Copy)]
+struct Known {
+    /// A running process has applied files up to here: only what lies behind can be lost.
+    placed: Option<Position>,
+    /// The index was rebuilt, and no longer knows what any file looked like. There need not have been a power cut.
+    is_rebuilt: bool,
+}
+
+/// How a file compares with the journal.
+enum Compared {
+    /// It holds the newest text.
+    Same(Stamp),
+    /// A crash took the newest text: these bytes are to be replaced.
+    Lost { newest: Vec<u8>, found: Vec<u8>, keeps_found: bool },
+    /// A crash took the removal of this file.
+    LostRemoval(Stamp),
+    /// An edit, or something that cannot be compared.
+    Other,
+}
 
 impl Store {
-    /// Once the heads were made anew, the newest files are compared with the journal: a crash may
-    /// have left them behind, and only the lost heads knew.
+    /// After the index was rebuilt, the newest files are compared with the journal: a crash may have left them behind, and only the
+    /// lost index knew.
     pub(crate) fn redo_after_rebuild(&self) -> Result<()> {
         if self.is_read_only() || self.redone.load(Ordering::SeqCst) {
             return Ok(());
@@ -37,42 +57,58 @@ impl Store {
             let end = self.heads()?.applied()?.at;
             self.sync_to(end)?;
             let _held = self.apply_lock.acquire()?;
-            let (kept, _) = self.heads()?.kept()?;
-            // Where a running process knows how far files are in place, only what lies behind can be lost.
             let placed = self.live()?.known().applied;
-            self.redo_lost(self.paths_since(kept)?, placed)?;
-            self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))?;
-            let heads = self.heads()?;
-            heads.set_kept(end, &self.boot)?;
-            heads.set_redone()?;
-            drop(heads);
-            self.tell_in_place()?;
+            self.redo_since_full_sync(Known { placed, is_rebuilt: true }, end)?;
+            self.heads()?.set_redone()?;
         }
         self.redone.store(true, Ordering::SeqCst);
         Ok(())
     }
 
-    /// The same once after each reboot. From then on only what this boot writes can be lost.
-    pub(crate) fn redo_after_power_cut(&self) -> Result<()> {
-        // Heads that were made anew are not through with it anyway.
-        if !self.heads()?.is_redone()? {
-            return Ok(());
-        }
-        let _held = self.apply_lock.acquire()?;
-        let (kept, boot) = self.heads()?.kept()?;
-        if boot != self.boot {
-            let paths = self.paths_since(kept)?;
-            if !paths.is_empty() {
-                self.redo_lost(paths, None)?;
-                self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))?;
-            }
+    /// Applies what is journalled up to an end. In the first command of a boot every file that was written since the last full sync is
+    /// compared with the journal; from then on only what this boot writes can be lost.
+    pub(crate) fn recover_files(&self, end: Position) -> Result<()> {
+        let (is_redone, boot) = {
             let heads = self.heads()?;
-            heads.set_kept(heads.applied()?.at, &self.boot)?;
+            (heads.is_redone()?, heads.kept()?.1)
+        };
+        if is_redone && boot != self.boot {
+            let _held = self.apply_lock.acquire()?;
+            self.advance_index(end)?;
+            return self.redo_since_full_sync(Known { placed: None, is_rebuilt: false }, end);
         }
+        self.apply_files(end)?;
+        self.redo_after_rebuild()?;
+        let _held = self.apply_lock.acquire()?;
         self.tell_in_place()
     }
 
-    /// Lets running processes know how far files are in place: what differs from now on is someone's edit. Only under the apply lock.
+    /// Only under the apply lock.
+    fn redo_since_full_sync(&self, known: Known, end: Position) -> Result<()> {
+        let (kept, _) = self.heads()?.kept()?;
+        let paths = self.paths_since(kept)?;
+        if !paths.is_empty() {
+            self.redo_lost(&paths, known)?;
+            self.sync_everything()?;
+        }
+        self.heads()?.set_kept(end, &self.boot)?;
+        self.tell_in_place()
+    }
+
+    fn sync_everything(&self) -> Result<()> {
+        self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))
+    }
+
+    /// Hands all files to the disk now, so that no power cut takes them or the folders they are in.
+    pub fn sync_files(&self) -> Result<()> {
+        self.settle()?;
+        let _held = self.apply_lock.acquire()?;
+        let applied = self.heads()?.applied()?.at;
+        self.sync_everything()?;
+        self.heads()?.set_kept(applied, &self.boot)
+    }
+
+    /// Lets running processes know how far files are applied: what differs from now on is someone's edit. Only under the apply lock.
     fn tell_in_place(&self) -> Result<()> {
         let applied = self.heads()?.applied()?.at;
         let live = self.live()?;
@@ -92,30 +128,37 @@ impl Store {
         Ok(paths)
     }
 
-    fn redo_lost(&self, paths: BTreeSet<String>, placed: Option<Position>) -> Result<()> {
+    fn redo_lost(&self, paths: &BTreeSet<String>, known: Known) -> Result<()> {
+        let mut lost = Vec::new();
         for text in paths {
-            let Ok(path) = ProjectPath::parse(&text) else { continue };
-            let Some(head) = self.heads()?.head(&text)? else { continue };
+            let Ok(path) = ProjectPath::parse(text) else { continue };
+            let Some(head) = self.heads()?.head(text)? else { continue };
             // Something else stands there, or above it: not what a crash leaves. It may have been in the way of the newest text.
             if let Err(error) = self.tree.stamp(&path)
                 && error.kind() == std::io::ErrorKind::InvalidInput
             {
                 if !head.gone {
-                    self.heads()?.set_flag(&text, &head.version, &Flag::unwritten(&error), None)?;
+                    self.heads()?.set_flag(text, &head.version, &Flag::unwritten(&error), None)?;
                 }
                 continue;
             }
-            let Ok(found) = self.tree.read(&path) else { continue };
-            if found.as_ref().is_some_and(|(_, stamp)| head.stamp == Some(*stamp)) {
-                continue;
+            match self.compare(&path, &head, known)? {
+                Compared::Same(stamp) => self.heads()?.set_stamp(text, &head.version, Some(stamp))?,
+                Compared::Lost { .. } | Compared::LostRemoval(_) => lost.push((path, head)),
+                Compared::Other => {}
             }
-            let was_in_place = placed.is_some_and(|placed| head.at < placed);
-            let redone = if head.gone {
-                if was_in_place { Ok(()) } else { self.remove_again(&path, &head, found) }
-            } else {
-                self.write_again(&path, &head, found, was_in_place)
-            };
-            redone.map_err(|error| match error {
+        }
+        if lost.is_empty() {
+            return Ok(());
+        }
+        // The next power cut may come while files are rewritten. By then no recorded time of theirs may count as proof of an edit.
+        for (path, head) in &mut lost {
+            self.heads()?.set_stamp(path.as_str(), &head.version, None)?;
+            head.stamp = None;
+        }
+        self.sync_everything()?;
+        for (path, head) in lost {
+            self.rewrite_lost(&path, &head, known).map_err(|error| match error {
                 StoreError::Io { source, .. } => StoreError::io(format!("cannot redo `{path}`"))(source),
                 other => other,
             })?;
@@ -123,33 +166,67 @@ impl Store {
         Ok(())
     }
 
-    /// Writes a file anew if it was lost; notes what it looks like if it was not.
-    fn write_again(&self, path: &ProjectPath, head: &Head, found: Option<(Vec<u8>, Stamp)>, was_in_place: bool) -> Result<()> {
-        let Ok(newest) = self.content_from_journal(path, head) else { return Ok(()) };
-        let stamp = match found {
-            Some((bytes, stamp)) if bytes == newest => Some(stamp),
-            Some(_) if was_in_place && !self.is_untouched_since(path, head)? => return Ok(()),
-            None if was_in_place => return Ok(()),
-            found => {
-                if !self.is_lost(path, head, &newest, found.as_ref())? {
-                    return Ok(());
-                }
-                let bytes = found.map(|(bytes, _)| bytes).unwrap_or_default();
-                if self.may_be_cut_by_hand(path, head, &bytes) {
-                    self.keep_aside(path, &bytes).map_err(StoreError::io("cannot set aside"))?;
-                }
-                let mut asides = false;
-                match self.replace(path, &newest, &[&Version::of(&bytes)], None, &mut asides) {
-                    // A matter of this one file: it stays as it was flagged when it was first tried.
-                    Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                        let seen = self.tree.stamp(path).ok().flatten();
-                        return self.heads()?.set_flag(path.as_str(), &head.version, &Flag::unwritten(&error), seen);
-                    }
-                    other => other.map_err(StoreError::io("cannot write"))?,
-                }
+    fn rewrite_lost(&self, path: &ProjectPath, head: &Head, known: Known) -> Result<()> {
+        let (newest, found, keeps_found) = match self.compare(path, head, known)? {
+            Compared::Lost { newest, found, keeps_found } => (newest, found, keeps_found),
+            Compared::LostRemoval(stamp) => {
+                self.tree.remove(path, Some(stamp)).map_err(StoreError::io("cannot remove"))?;
+                return Ok(());
             }
+            Compared::Same(_) | Compared::Other => return Ok(()),
         };
-        self.heads()?.set_stamp(path.as_str(), &head.version, stamp)
+        if keeps_found {
+            self.keep_aside(path, &found).map_err(StoreError::io("cannot set aside"))?;
+        }
+        let mut asides = false;
+        match self.replace(path, &newest, &[&Version::of(&found)], None, &mut asides) {
+            // A matter of this one file: it stays as it was flagged when it was first tried.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                let seen = self.tree.stamp(path).ok().flatten();
+                self.heads()?.set_flag(path.as_str(), &head.version, &Flag::unwritten(&error), seen)
+            }
+            other => self.heads()?.set_stamp(path.as_str(), &head.version, other.map_err(StoreError::io("cannot write"))?),
+        }
+    }
+
+    fn compare(&self, path: &ProjectPath, head: &Head, known: Known) -> Result<Compared> {
+        let Ok(found) = self.tree.read(path) else { return Ok(Compared::Other) };
+        let was_in_place = known.placed.is_some_and(|placed| head.at < placed);
+        if head.gone {
+            return match found {
+                Some((bytes, stamp)) if !was_in_place => self.compare_removed(path, head, &bytes, stamp),
+                _ => Ok(Compared::Other),
+            };
+        }
+        let Ok(newest) = self.content_from_journal(path, head) else { return Ok(Compared::Other) };
+        let (bytes, stamp) = match found {
+            Some((bytes, stamp)) if bytes == newest => return Ok(Compared::Same(stamp)),
+            None if was_in_place => return Ok(Compared::Other),
+            None => return Ok(Compared::Lost { newest, found: Vec::new(), keeps_found: false }),
+            Some(_) if was_in_place && !self.is_untouched_since(path, head)? => return Ok(Compared::Other),
+            Some(found) => found,
+        };
+        if self.is_remnant(path, head, &bytes) {
+            // Whole text that was saved after Quipu wrote the file is an edit, even if it is a beginning or an older version.
+            let is_later = head.stamp.is_some_and(|ours| stamp.mtime_ns > ours.mtime_ns);
+            if is_later && !bytes.is_empty() && !bytes.contains(&0) {
+                return Ok(Compared::Other);
+            }
+            let keeps_found = known.is_rebuilt && self.may_be_cut_by_hand(path, head, &bytes);
+            return Ok(Compared::Lost { newest, found: bytes, keeps_found });
+        }
+        // An edit from before the commit, which never replaced it: the commit was acknowledged.
+        let is_earlier = head.stamp.is_none() && self.recorded_ns(head).is_some_and(|recorded| stamp.mtime_ns <= recorded);
+        Ok(if is_earlier { Compared::Lost { newest, found: bytes, keeps_found: true } } else { Compared::Other })
+    }
+
+    /// A removed file that stands there again is what a power cut brought back, unless someone has put it there since.
+    fn compare_removed(&self, path: &ProjectPath, head: &Head, bytes: &[u8], stamp: Stamp) -> Result<Compared> {
+        let Some(removed_ns) = self.recorded_ns(head) else { return Ok(Compared::Other) };
+        let is_zeros = bytes.is_empty() || bytes.contains(&0);
+        let changed_ns = self.tree.changed_ns(path).map_err(StoreError::io("cannot look"))?;
+        let is_older = stamp.mtime_ns <= removed_ns && (is_zeros || changed_ns <= removed_ns);
+        Ok(if is_older && self.is_remnant(path, head, bytes) { Compared::LostRemoval(stamp) } else { Compared::Other })
     }
 
     /// Writes what could not be written when it was committed, for want of permission, and can be now. Returns the paths.
@@ -184,36 +261,42 @@ impl Store {
         Ok(written)
     }
 
-    /// Without a look to compare with, a text that was cut off by hand looks like one that was not written to its end. Only
-    /// what is appended can be found half written when a mere program dies.
+    /// Without a file stat to compare with, a text that was cut off by hand looks like one that was not written to its end. A power cut
+    /// leaves a version, or whole sectors of one.
     fn may_be_cut_by_hand(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> bool {
         let is_whole = |op: &RecordOp| op.path == path.as_str() && op.op == OpKind::Write;
-        head.stamp.is_none()
-            && bytes.iter().any(|byte| *byte != 0)
+        !bytes.len().is_multiple_of(SECTOR)
+            && !bytes.contains(&0)
             && self.journal.read_record(head.at).is_ok_and(|record| record.ops.iter().any(is_whole))
             && !self.was_version(path, head, bytes).unwrap_or(false)
     }
 
-    /// Whether what stands where a file should be is what a power cut leaves: an earlier state of the disk.
-    fn is_lost(&self, path: &ProjectPath, head: &Head, newest: &[u8], found: Option<&(Vec<u8>, Stamp)>) -> Result<bool> {
-        let written_ns = self.written_ns(head);
-        let look = |source| StoreError::Io { what: format!("cannot look at `{path}`"), source };
-        let Some((bytes, stamp)) = found else {
-            // The disk keeps the order in which the names of a folder change: one that changed later has had this file.
-            return Ok(self.tree.folder_changed_ns(path).map_err(look)? <= written_ns);
+    /// Whether bytes can be what a power cut left of any text that a file had.
+    fn is_remnant(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> bool {
+        let mut found = bytes.is_empty();
+        // What records appended, newest first: every version of such a run is a beginning of the last one.
+        let mut tails: Vec<Vec<u8>> = Vec::new();
+        let mut ends_with = |whole: Vec<u8>, tails: &mut Vec<Vec<u8>>| {
+            let text = tails.drain(..).rev().fold(whole, |mut text, tail| {
+                text.extend_from_slice(&tail);
+                text
+            });
+            found |= is_remnant_of(bytes, &text);
+            !found
         };
-        if stamp.mtime_ns > written_ns {
-            return Ok(false);
+        let walked = self.walk(path, head.at, &mut |_, op| match op.op {
+            OpKind::Append => {
+                tails.push(op.bytes());
+                true
+            }
+            OpKind::Write => ends_with(op.bytes(), &mut tails),
+            OpKind::Remove => ends_with(Vec::new(), &mut tails),
+            OpKind::Keep => true,
+        });
+        if walked.is_ok() {
+            ends_with(Vec::new(), &mut tails);
         }
-        if bytes.is_empty() || is_zeros_behind(bytes, newest) {
-            return Ok(true);
-        }
-        if self.was_version(path, head, bytes).unwrap_or(false) {
-            // An older file in its place was put there by someone if that happened after the newer one was written.
-            let same_file = head.stamp.is_some_and(|ours| ours.inode == stamp.inode);
-            return Ok(same_file || self.tree.changed_ns(path).map_err(look)? <= written_ns);
-        }
-        Ok(newest.starts_with(bytes))
+        found
     }
 
     /// Whether a file was last changed clearly before the record of its newest version was made: then that version was never put there, as
@@ -224,23 +307,41 @@ impl Store {
         Ok(changed_ns.saturating_add(TICK_NS) < recorded_us.saturating_mul(1000))
     }
 
-    /// When the newest version of a file was written, at the latest.
-    fn written_ns(&self, head: &Head) -> i64 {
-        let recorded_us = || self.journal.read_record(head.at).ok().and_then(|record| parse_time(&record.at));
-        match head.stamp {
-            Some(stamp) => stamp.mtime_ns,
-            None => recorded_us().map_or(i64::MAX, |us| us.saturating_mul(1000).saturating_add(PLACING_NS)),
-        }
+    /// When the newest record of a file was made.
+    fn recorded_ns(&self, head: &Head) -> Option<i64> {
+        let record = self.journal.read_record(head.at).ok()?;
+        Some(parse_time(&record.at)?.saturating_mul(1000))
     }
+}
 
-    /// Removes a file anew if its removal was lost: an earlier version that nobody has put there since.
-    fn remove_again(&self, path: &ProjectPath, head: &Head, found: Option<(Vec<u8>, Stamp)>) -> Result<()> {
-        let Some((bytes, stamp)) = found else { return Ok(()) };
-        let removed_ns = self.written_ns(head).saturating_sub(PLACING_NS);
-        let changed_ns = self.tree.changed_ns(path).map_err(StoreError::io("cannot look"))?;
-        if stamp.mtime_ns.max(changed_ns) <= removed_ns && self.was_version(path, head, &bytes).unwrap_or(false) {
-            self.tree.remove(path, Some(stamp)).map_err(StoreError::io("cannot remove"))?;
+/// Whether bytes are what a power cut leaves of a text: its beginning, in which sectors or the ends of sectors may be zeros.
+fn is_remnant_of(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.chunks(SECTOR).enumerate().all(|(index, sector)| {
+        let used = sector.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        used == 0 || text.get(index * SECTOR..).is_some_and(|rest| rest.starts_with(&sector[..used]))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_remnant_of;
+
+    #[test]
+    fn remnants_of_a_text() {
+        let text: Vec<u8> = (0..2000_u32).map(|n| b'a' + u8::try_from(n % 26).unwrap_or(0)).collect();
+        let zeroed = |from: usize, to: usize| {
+            let mut bytes = text.clone();
+            bytes[from..to].fill(0);
+            bytes
+        };
+        let remnants =
+            [vec![], vec![0; 3000], text[..7].to_vec(), zeroed(0, 2000), zeroed(512, 1024), zeroed(100, 512), zeroed(1990, 2000)];
+        for remnant in remnants {
+            assert!(is_remnant_of(&remnant, &text), "{remnant:?}");
         }
-        Ok(())
+        let edits = [b"x".to_vec(), zeroed(512, 1000), [&text[..], b"x"].concat(), [&[0; 512][..], b"x"].concat()];
+        for edit in edits {
+            assert!(!is_remnant_of(&edit, &text), "{edit:?}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::change::{Change, Op};
 use crate::error::{Result, StoreError};
+use crate::heads::Head;
 use crate::history::At;
 use crate::publish::{Published, Receipt};
 use crate::record::{Kind, OpKind, RecordOp, Who};
@@ -56,7 +57,11 @@ impl Store {
         };
         let (bytes, older) = match (at, &head) {
             (Some(at), _) => (self.text_at(path, at)?.0, true),
-            (None, Some(head)) if !head.gone => (self.content_from_journal(path, head)?, false),
+            (None, Some(head)) if !head.gone => {
+                let newest = self.content_from_journal(path, head)?;
+                self.distrust_stamp(path, head, &newest)?;
+                (newest, false)
+            }
             // It was removed: the newest version before that.
             (None, Some(_)) => (self.text_at(path, &At::Back(1))?.0, true),
             (None, None) => {
@@ -64,6 +69,18 @@ impl Store {
             }
         };
         Ok(change.op(Op::Restore { path: path.clone(), bytes, older }))
+    }
+
+    /// A file that looks as recorded is not read. This one may hold something else: then it is compared with the journal from now on.
+    fn distrust_stamp(&self, path: &ProjectPath, head: &Head, newest: &[u8]) -> Result<()> {
+        if let Ok(Some((bytes, stamp))) = self.tree.read(path)
+            && head.stamp == Some(stamp)
+            && bytes != newest
+        {
+            self.heads()?.set_stamp(path.as_str(), &head.version, None)?;
+            self.note_touched(path.as_str(), None);
+        }
+        Ok(())
     }
 
     /// Keeps bytes that an outside edit left where a commit had to write.

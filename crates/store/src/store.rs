@@ -31,6 +31,9 @@ const SHARED_WAIT: Duration = Duration::from_secs(90);
 /// A segment that reaches this size is closed and the next one begun.
 const SEGMENT_BYTES: u64 = 16 << 20;
 
+/// Ends the boot id that a working copy of a shared store goes by.
+const OF_SHARED: &str = "s";
+
 /// How a store is opened; the defaults are for ordinary use.
 #[derive(Clone)]
 pub struct Options {
@@ -160,6 +163,11 @@ impl Store {
         for folder in ["journal", "tmp", "aside"] {
             std::fs::create_dir_all(quipu.join(folder)).map_err(StoreError::io(format!("cannot make `.quipu/{folder}`")))?;
         }
+        // The journal is only as durable as the folders above it.
+        for folder in [quipu.as_path(), root] {
+            let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+            synced.map_err(StoreError::io(format!("cannot sync `{}`", folder.display())))?;
+        }
         let ignore = quipu.join(".gitignore");
         if !ignore.exists() {
             std::fs::write(&ignore, "*\n").map_err(StoreError::io("cannot write `.quipu/.gitignore`"))?;
@@ -171,6 +179,15 @@ impl Store {
     pub fn has_history(root: &Path) -> bool {
         let segments = std::fs::read_dir(root.join(".quipu").join("journal"));
         segments.is_ok_and(|mut segments| segments.any(|s| s.is_ok_and(|s| s.metadata().is_ok_and(|m| m.is_file() && m.len() > 0))))
+    }
+
+    /// Whether a command of this boot has recovered the files of a project. Until then any of them may be what a power cut left, its
+    /// contract included.
+    pub fn is_recovered(root: &Path, options: &Options) -> bool {
+        let quipu = root.join(".quipu");
+        let boot = options.boot.clone().unwrap_or_else(boot_id);
+        let knows_end = |boot: &str| Live::open_to_read(&quipu.join("live"), boot).is_some_and(|live| live.tail().is_some());
+        knows_end(&boot) || knows_end(&format!("{boot}{OF_SHARED}")) || !Self::has_history(root)
     }
 
     /// Opens the store of a project. What a crash left undone is completed by the first command
@@ -198,7 +215,7 @@ impl Store {
         let contract_text = order.as_ref().and_then(|_| std::fs::read(root.join("quipu.toml")).ok()).map(|text| Version::of(&text));
         // What processes know of the journal's end they know as a working copy or as a project of its own: whoever still
         // takes it for the other finds nothing there, and looks again (see `find_end`).
-        let boot = options.boot.unwrap_or_else(boot_id) + if order.is_some() { "s" } else { "" };
+        let boot = options.boot.unwrap_or_else(boot_id) + if order.is_some() { OF_SHARED } else { "" };
         let lock = |name: &str| KernelLock::new(quipu.join(name), wait).barred(options.looks.clone());
         let folder_names = FolderNames::new(quipu.join("names"), !read_only, boot.clone());
         Ok(Store {

@@ -206,20 +206,6 @@ impl Tree {
         Ok(stat.st_ctime * 1_000_000_000 + i64::try_from(stat.st_ctime_nsec).unwrap_or(0))
     }
 
-    /// When names last came or went in the folder of a file, or in the nearest one above it that is there.
-    pub fn folder_changed_ns(&self, path: &ProjectPath) -> io::Result<i64> {
-        let mut folder = path.parent().unwrap_or(".");
-        loop {
-            match self.open_at(folder, OFlags::DIRECTORY | OFlags::RDONLY) {
-                Ok(fd) => return Ok(stamp_of(&rustix::fs::fstat(fd)?).mtime_ns),
-                Err(error) if is_absent(&error) && folder != "." => {
-                    folder = folder.rsplit_once('/').map_or(".", |(above, _)| above);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
     pub fn read(&self, path: &ProjectPath) -> io::Result<Option<(Vec<u8>, Stamp)>> {
         let fd = match self.open_at(path.as_str(), OFlags::RDONLY) {
             Ok(fd) => fd,

@@ -18,6 +18,7 @@ mod leases;
 mod many;
 mod outside;
 mod paths;
+mod powercut;
 mod properties;
 mod recover;
 mod ruins;

@@ -1,0 +1,181 @@
+//! Recording: a workload on a disk whose every write and flush is logged, with the moment of each acknowledgement.
+//!
+//! `qemu-storage-daemon` stands between a loop device and the image and logs in the format of the kernel's dm-log-writes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::disk::{Disk, FileSystem, Mount, SECTOR};
+use crate::workload;
+
+/// One entry of the log.
+pub struct Entry {
+    pub sector: u64,
+    pub bytes: Vec<u8>,
+    /// Everything before this entry is durable once it is through.
+    pub is_flush: bool,
+    /// Where the entry ends in the log.
+    pub end: u64,
+}
+
+/// A command that returned: from this place in the log on, it may not be lost.
+pub struct Ack {
+    pub command: String,
+    pub log_bytes: u64,
+    pub seq: u64,
+}
+
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+pub struct Recording {
+    pub system: FileSystem,
+    pub base: Disk,
+    pub entries: Vec<Entry>,
+    pub acks: Vec<Ack>,
+    /// The journalled lines, in order: record number one is the first.
+    pub lines: Vec<String>,
+    /// All files after each record, from none at all on.
+    pub states: Vec<Files>,
+    /// The folders that `init` made.
+    pub folders: BTreeSet<PathBuf>,
+}
+
+impl Recording {
+    pub fn counts(&self) -> (usize, usize) {
+        let flushes = self.entries.iter().filter(|entry| entry.is_flush).count();
+        (self.entries.len() - flushes, flushes)
+    }
+}
+
+/// The logging daemon, which ends with this, and the file that it exports.
+struct Logger(Child, PathBuf);
+
+impl Logger {
+    fn start(image: &Path, log: &Path, export: &Path) -> Result<Logger, String> {
+        let bytes = std::fs::metadata(image).map_err(|error| error.to_string())?.len();
+        std::fs::write(log, b"").and_then(|()| std::fs::write(export, b"")).map_err(|error| error.to_string())?;
+        let file = |node: &str, path: &Path| format!("driver=file,node-name={node},filename={}", path.display());
+        let export_option = format!("type=fuse,id=export,node-name=logged,mountpoint={},writable=on", export.display());
+        let child = Command::new("qemu-storage-daemon")
+            .args(["--blockdev", &file("image", image), "--blockdev", "driver=raw,node-name=raw,file=image"])
+            .args(["--blockdev", &file("log", log)])
+            .args(["--blockdev", "driver=blklogwrites,node-name=logged,file=raw,log=log,log-sector-size=512"])
+            .args(["--export", &export_option])
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("qemu-storage-daemon: {error}"))?;
+        let mut logger = Logger(child, export.to_owned());
+        // The exported file has the size of the disk once it is there.
+        for _ in 0..1000 {
+            if std::fs::metadata(export).is_ok_and(|found| found.len() == bytes) {
+                return Ok(logger);
+            }
+            if let Ok(Some(status)) = logger.0.try_wait() {
+                return Err(format!("qemu-storage-daemon ended: {status}"));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        Err("qemu-storage-daemon exported nothing".into())
+    }
+}
+
+impl Drop for Logger {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+        let _ = crate::disk::run(Command::new("umount").arg("--lazy").arg(&self.1));
+    }
+}
+
+pub fn record(system: FileSystem, seed: u64, commands: usize, folder: &Path) -> Result<Recording, String> {
+    let text = |error: std::io::Error| error.to_string();
+    let (image, log, export) = (folder.join("image"), folder.join("log"), folder.join("export"));
+    system.make(&image)?;
+    let base = Disk::read(&image).map_err(text)?;
+    let logger = Logger::start(&image, &log, &export)?;
+    let mount = Mount::new(system, &export, &folder.join("recorded"))?;
+    let root = mount.at.join("book");
+    let mut acks = Vec::new();
+    workload::run(&mount.at, &root, seed, commands, &mut |command| {
+        let log_bytes = std::fs::metadata(&log).unwrap().len();
+        acks.push(Ack { command, log_bytes, seq: journal_lines(&root).len() as u64 });
+    })?;
+    let lines = journal_lines(&root);
+    let folders = workload::folders(&root);
+    let states = replay(&lines);
+    // The model is what a reader saw after the last acknowledgement.
+    let seen = workload::files(&root);
+    if states.last() != Some(&seen) {
+        return Err(format!("the journal and the files differ without any crash: {:?}", difference(states.last().unwrap(), &seen)));
+    }
+    drop(mount);
+    drop(logger);
+    let entries = parse(&std::fs::read(&log).map_err(text)?);
+    Ok(Recording { system, base, entries, acks, lines, states, folders })
+}
+
+/// The paths at which two sets of files differ.
+pub fn difference(one: &Files, other: &Files) -> Vec<String> {
+    let paths: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    paths.into_iter().filter(|path| one.get(*path) != other.get(*path)).cloned().collect()
+}
+
+pub fn journal_lines(root: &Path) -> Vec<String> {
+    let text = std::fs::read(root.join(".quipu/journal/00000001.jsonl")).unwrap_or_default();
+    // Between the records stands fill, of which a power cut may leave zeros.
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| line.first() == Some(&b'{'));
+    lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+}
+
+/// All files after each record.
+fn replay(lines: &[String]) -> Vec<Files> {
+    let mut states = vec![Files::new()];
+    for line in lines {
+        let record: Value = serde_json::from_str(line).unwrap();
+        let mut files = states.last().unwrap().clone();
+        for op in record["ops"].as_array().into_iter().flatten() {
+            let (path, bytes) = (op["path"].as_str().unwrap().to_owned(), op["text"].as_str().unwrap_or_default().as_bytes());
+            match op["op"].as_str().unwrap() {
+                "write" => drop(files.insert(path, bytes.to_vec())),
+                "append" => files.entry(path).or_default().extend_from_slice(bytes),
+                "remove" => drop(files.remove(&path)),
+                _ => {}
+            }
+        }
+        states.push(files);
+    }
+    states
+}
+
+const FLUSH: u64 = 1;
+const FUA: u64 = 2;
+const DISCARD: u64 = 4;
+
+/// Reads a log: a superblock, then each entry as one sector that describes it and its data.
+fn parse(log: &[u8]) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let mut at = SECTOR;
+    while let Some(header) = log.get(at..at + SECTOR) {
+        let number = |index: usize| u64::from_le_bytes(header[index * 8..index * 8 + 8].try_into().unwrap());
+        let (sector, sectors, flags) = (number(0), number(1), number(2));
+        at += SECTOR;
+        let length = usize::try_from(sectors).unwrap() * SECTOR;
+        let bytes = if flags & DISCARD != 0 {
+            vec![0; length]
+        } else {
+            let Some(bytes) = log.get(at..at + length) else { break };
+            at += length;
+            bytes.to_vec()
+        };
+        if flags & FUA != 0 {
+            entries.push(Entry { sector, bytes, is_flush: false, end: at as u64 });
+            entries.push(Entry { sector: 0, bytes: Vec::new(), is_flush: true, end: at as u64 });
+        } else {
+            entries.push(Entry { sector, bytes, is_flush: flags & FLUSH != 0, end: at as u64 });
+        }
+    }
+    entries
+}

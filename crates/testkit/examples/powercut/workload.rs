@@ -1,0 +1,145 @@
+//! What is recorded: real commands, and other programs that make the file system write early.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::disk::run as run_program;
+use crate::record::Files;
+
+/// A file whose class the workload changes: it tells by which contract a command is judged.
+pub const PROBE: &str = "probe.md";
+
+/// A small generator: the same numbers for the same seed.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// SplitMix64.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound as u64).unwrap()
+    }
+}
+
+/// The program that was built beside this one.
+pub fn program() -> PathBuf {
+    if let Some(program) = std::env::var_os("QUIPU_PROGRAM") {
+        return program.into();
+    }
+    let own = std::env::current_exe().unwrap();
+    own.parent().and_then(Path::parent).unwrap().join("quipu")
+}
+
+/// Runs some commands; each that succeeded is acknowledged.
+pub fn run(disk: &Path, root: &Path, seed: u64, commands: usize, ack: &mut dyn FnMut(String)) -> Result<(), String> {
+    let mut random = Random::new(seed);
+    let quipu = |arguments: &[&str]| run_program(Command::new(program()).arg("-C").arg(root).args(arguments).env("HOME", disk));
+    std::fs::create_dir(root).map_err(|error| error.to_string())?;
+    quipu(&["init", "--profile", "relay"])?;
+    ack("init".into());
+    let manifest = std::fs::read_to_string(root.join("quipu.toml")).map_err(|error| error.to_string())?;
+    for number in 0..commands {
+        // Sizes from a few bytes to several blocks.
+        let size = [1, 30, 300, 600, 5000][random.below(5)];
+        let text = format!("{number} {}\n", "lorem ipsum ".repeat(size)).replace("m i", if size > 300 { "m\ni" } else { "m i" });
+        let page = format!("notes/page{}.md", random.below(4));
+        let exists = root.join(&page).exists();
+        let probe = ["append", "overwrite"][random.below(2)];
+        let rules = format!(
+            "{manifest}\n[[files]]\npath = \"{PROBE}\"\nclass = \"{probe}\"\n\n[[files]]\npath = \"sealed.md\"\nclass = \"sealed\"\n"
+        );
+        let is_sealed = root.join("sealed.md").exists();
+        let title = format!("number {number}");
+        let arguments: Vec<&str> = match random.below(12) {
+            0 | 1 => vec!["decide", &title, "--context", "why", "--decision", &text],
+            2 | 3 => vec!["todo", "add", &title],
+            4 | 5 => vec!["append", &page, "--text", &text],
+            6 => vec!["write", &page, "--force", "--text", &text],
+            7 => vec!["finish", "--did", &title, "--next", "go on", "--none", "decisions", "--phase", "development"],
+            8 => vec!["write", "quipu.toml", "--force", "--text", &rules],
+            9 if exists => vec!["remove", &page],
+            10 if is_sealed => vec!["amend", "sealed.md", "--why", "a better plan", "--force", "--text", &text],
+            10 if manifest_rules(root).contains("sealed.md") => vec!["write", "sealed.md", "--text", &text],
+            _ => vec!["append", PROBE, "--text", &text],
+        };
+        quipu(&arguments)?;
+        ack(arguments[..2].join(" "));
+        disturb(disk, root, number, &mut random).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn manifest_rules(root: &Path) -> String {
+    std::fs::read_to_string(root.join("quipu.toml")).unwrap_or_default()
+}
+
+/// Other programs: one syncs a file of its own, one syncs a memory file or a folder, one syncs everything, and time passes.
+fn disturb(disk: &Path, root: &Path, number: usize, random: &mut Random) -> std::io::Result<()> {
+    match random.below(8) {
+        0..=2 => {
+            let mut file = File::create(disk.join(format!("other{number}")))?;
+            file.write_all(b"something else\n")?;
+            file.sync_all()
+        }
+        3 => File::open(root.join("decisions.md"))?.sync_all(),
+        4 => File::open(root)?.sync_all(),
+        5 => {
+            // Longer than the file system waits before it writes its metadata.
+            std::thread::sleep(std::time::Duration::from_millis(1100));
+            Ok(())
+        }
+        6 if number.is_multiple_of(3) => run_program(Command::new("sync").arg("-f").arg(root)).map_err(std::io::Error::other),
+        _ => Ok(()),
+    }
+}
+
+/// Every file of the project but Quipu's own.
+pub fn files(root: &Path) -> Files {
+    let mut files = Files::new();
+    visit(root, &mut |path, is_folder| {
+        if !is_folder {
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            files.insert(name, std::fs::read(path).unwrap());
+        }
+    });
+    files
+}
+
+pub fn folders(root: &Path) -> BTreeSet<PathBuf> {
+    // Those that a record makes are made again with its files.
+    BTreeSet::from([root.join("delegations").strip_prefix(root).unwrap().to_owned()])
+}
+
+fn visit(folder: &Path, seen: &mut dyn FnMut(&Path, bool)) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.file_name().is_some_and(|name| name == ".quipu") {
+            continue;
+        }
+        let is_folder = path.is_dir();
+        seen(&path, is_folder);
+        if is_folder {
+            visit(&path, seen);
+        }
+    }
+}
+
+/// The class that a contract gives the probe.
+pub fn probe_class(manifest: &[u8]) -> Option<&'static str> {
+    let text = String::from_utf8_lossy(manifest);
+    let rule = text.split_once(&format!("path = \"{PROBE}\""))?.1;
+    Some(if rule.lines().nth(1)?.contains("append") { "append" } else { "overwrite" })
+}
