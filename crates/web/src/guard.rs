@@ -4,7 +4,6 @@
 //! send our own name as Host after a rebinding, nor our own Origin, nor a header with a token that it
 //! does not know. No cookie is ever set, so there is nothing that a browser would add by itself.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -14,11 +13,12 @@ use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN,
     REFERRER_POLICY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::host::Host;
 use crate::policy::Policy;
 
 /// What a door serves.
@@ -48,44 +48,48 @@ async fn comes_from_here(State(policy): State<Arc<Policy>>, request: Request, ne
     let Some(host) = called_as(request.headers(), request.uri()).filter(|host| is_ours(host, &policy.hosts)) else {
         return refusal(StatusCode::MISDIRECTED_REQUEST, "this server is not called so", "open the address that quipu printed");
     };
-    if let Some(what) = foreign_origin(request.headers(), &host) {
+    if let Some(what) = foreign_origin(&request, &host) {
         return refusal(StatusCode::FORBIDDEN, what, "open the address that quipu printed");
     }
     next.run(request).await
 }
 
-/// The one name that a request calls the server by.
-fn called_as(headers: &HeaderMap, uri: &Uri) -> Option<String> {
+/// The one name that a request calls the server by. An absolute-form target must name the same host.
+fn called_as(headers: &HeaderMap, uri: &Uri) -> Option<Host> {
     let mut hosts = headers.get_all(HOST).iter();
-    let host = hosts.next()?.to_str().ok()?.to_ascii_lowercase();
-    let agrees = uri.authority().is_none_or(|authority| authority.as_str().eq_ignore_ascii_case(&host));
+    let host = Host::parse(hosts.next()?.to_str().ok()?)?;
+    let agrees = uri.authority().is_none_or(|authority| authority.as_str().eq_ignore_ascii_case(&host.whole));
     (hosts.next().is_none() && agrees).then_some(host)
 }
 
 /// Loopback under any port (a tunnel may have its own), or a name that the policy lists.
-fn is_ours(host: &str, listed: &[String]) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or("", |(name, _)| name),
-        None => host.split_once(':').map_or(host, |(name, _)| name),
-    };
-    let loopback = name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    loopback || listed.iter().any(|own| own.eq_ignore_ascii_case(host) || own.eq_ignore_ascii_case(name))
+fn is_ours(host: &Host, listed: &[String]) -> bool {
+    host.is_loopback() || listed.iter().any(|own| own.eq_ignore_ascii_case(&host.whole) || own.eq_ignore_ascii_case(&host.name))
 }
 
 /// What is wrong with where the request comes from, if it says so.
-fn foreign_origin(headers: &HeaderMap, host: &str) -> Option<&'static str> {
+fn foreign_origin(request: &Request, host: &Host) -> Option<&'static str> {
+    let headers = request.headers();
     for origin in headers.get_all(ORIGIN) {
         let own = origin.to_str().ok().and_then(|text| text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")));
-        if !own.is_some_and(|own| own.eq_ignore_ascii_case(host)) {
+        if !own.is_some_and(|own| own.eq_ignore_ascii_case(&host.whole)) {
             return Some("the request comes from another site's page");
         }
     }
-    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    match site {
+    let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    match said("sec-fetch-site") {
         // `none` is a person who typed the address or followed a link from another program.
         None | Some(b"same-origin" | b"none") => None,
+        // `serve --open` leads the browser here from a file. The start page holds nothing of a project, and no frame may show it.
+        Some(_) if is_start_page(request) && said("sec-fetch-mode") == Some(b"navigate") && said("sec-fetch-dest") == Some(b"document") => {
+            None
+        }
         Some(_) => Some("the request comes from another site's page"),
     }
+}
+
+fn is_start_page(request: &Request) -> bool {
+    request.method() == Method::GET && request.uri().path() == "/" && request.uri().query().is_none()
 }
 
 /// Refuses callers without the token.

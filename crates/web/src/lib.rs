@@ -6,13 +6,16 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod code;
 mod guard;
+mod host;
 mod policy;
 mod serve;
 mod stream;
 mod token;
 
 pub use axum;
+pub use code::OneTimeCode;
 pub use guard::{Site, guard};
 pub use policy::Policy;
 pub use serve::{Plan, ServeError, blocking, serve};

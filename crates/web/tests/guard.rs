@@ -76,6 +76,13 @@ fn a_name_that_is_not_ours_is_refused_even_with_the_token() {
     {
         assert_eq!(status("/api", &[("host", host), BEARER]), 421, "{host}");
     }
+    for odd in ["127.0.0.1:80@evil.com", "a@127.0.0.1", "localhost.", "localhost:", "[::1]@evil.com", "[::1]x", "127.0.0.1%00", "127.1"] {
+        assert_eq!(status("/api", &[("host", odd), BEARER]), 421, "{odd}");
+    }
+    for target in ["http://evil@127.0.0.1:4545/api", "http://127.0.0.1:4546/api", "http://localhost:4545/api"] {
+        assert_eq!(status(target, &[HERE, BEARER]), 421, "{target}");
+    }
+    assert_eq!(status("http://127.0.0.1:4545/api", &[HERE, BEARER]), 200, "the same name in the request line");
     assert_eq!(status("/api", &[BEARER]), 421, "no host at all");
     assert_eq!(status("/api", &[HERE, ("host", "localhost"), BEARER]), 421, "two hosts");
     assert_eq!(status("http://evil.example/api", &[HERE, BEARER]), 421, "another name in the request line");
@@ -101,6 +108,12 @@ fn another_sites_page_is_refused_even_with_the_token() {
     assert_eq!(status("/", &[HERE, ("sec-fetch-site", "cross-site")]), 403);
     assert_eq!(status("/", &[HERE, ("sec-fetch-site", "same-site")]), 403);
     assert_eq!(status("/", &[HERE, ("sec-fetch-site", "none")]), 200);
+    // A link that leads to the start page, and nothing but that.
+    let link = [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
+    assert_eq!(status("/", &[&[HERE][..], &link].concat()), 200);
+    assert_eq!(status("/api", &[&[HERE, BEARER][..], &link].concat()), 403);
+    assert_eq!(status("/", &[HERE, link[0], link[1], ("sec-fetch-dest", "iframe")]), 403);
+    assert_eq!(status("/", &[HERE, link[0], ("sec-fetch-mode", "no-cors"), link[2]]), 403);
     assert_eq!(status("/", &[HERE, ("sec-fetch-site", "same-origin")]), 200);
 }
 
