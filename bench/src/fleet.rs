@@ -44,7 +44,7 @@ struct Speed {
 pub fn run(arguments: &[&str]) {
     let commits: usize = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(COMMITS);
     let wanted = |part: &str| arguments.iter().all(|a| a.parse::<usize>().is_ok()) || arguments.contains(&part);
-    quipu_shared::register(|what| eprintln!("{what}"));
+    quipu_shared::register(|what| eprintln!("{what}"), |_, _| true);
     let disk = PathBuf::from(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| "/var/tmp".into()));
     let cluster = Cluster::start_on(&disk);
     println!("{}; {}", describe(), cluster.sql("SELECT split_part(version(), ' on ', 1)"));

@@ -16,8 +16,13 @@ process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
 
-/** The environment without a role: the page is for people. */
-const nobody = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^QUIPU_(ROLE|UNIT|AGENT|LEASE|TOKEN)$/.test(name)));
+/** The environment without a role: the page is for people. What is trusted is not kept in the home of whoever runs the tests. */
+const state = mkdtempSync(join(tmpdir(), 'quipu-page-state-'));
+process.once('exit', () => rmSync(state, { recursive: true, force: true }));
+const nobody = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^QUIPU_(ROLE|UNIT|AGENT|LEASE|TOKEN)$/.test(name))),
+  XDG_STATE_HOME: state,
+};
 
 /** A project in a folder of its own. `quipu` runs the program in it and must succeed. */
 export function project(name) {

@@ -3,19 +3,28 @@
 const KEY = 'quipu.token';
 let token = null;
 
-/** Takes the token out of the address, so that it is in no history, or from another tab of the same page. */
+/** Takes the token, or the one-time code that is exchanged for it, out of the address; or asks another tab of the same page. */
 export async function findToken() {
-  const said = /^#token=([\w.~-]+)/.exec(location.hash);
-  if (said) {
-    token = said[1];
-    keep();
-    history.replaceState(null, '', '#/now');
-  } else {
-    token = recall() ?? (await askOthers());
-    keep();
-  }
+  const [, kind, said] = /^#(token|code)=([\w.~-]+)/.exec(location.hash) ?? [];
+  // First of all: a reload or a bookmark must not hold it.
+  if (said) history.replaceState(null, '', '#/now');
+  if (kind === 'token') token = said;
+  else token = (kind === 'code' ? await exchange(said) : null) ?? recall() ?? (await askOthers());
+  keep();
   answerOthers();
   return token !== null;
+}
+
+/** Gives up the code for the token. It works once; a code that is used or too old gives nothing. */
+async function exchange(code) {
+  try {
+    const response = await fetch('/api/code', {
+      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ code }),
+    });
+    return response.ok ? (await response.json()).token : null;
+  } catch {
+    return null;
+  }
 }
 
 function keep() {

@@ -12,6 +12,9 @@ use std::path::Path;
 /// The hosts that are built in.
 const BUILT_IN: &str = include_str!("../hosts.toml");
 
+/// Names that mean an agent without being a host of the table.
+const RESERVED: [&str; 4] = ["rehearse", "script", "command", "http"];
+
 /// Why a host cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -19,6 +22,9 @@ pub enum HostError {
     Unknown { name: String, known: String },
     #[error("agent `{name}`: {why}")]
     Faulty { name: String, why: String },
+    /// A project that is run with `--agent claude` must get the program that this name means everywhere.
+    #[error("`[agents.{0}]` would replace the built-in agent `{0}`")]
+    BuiltIn(String),
     #[error("agents: {0}")]
     Syntax(#[from] toml::de::Error),
 }
@@ -245,7 +251,16 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// Adds tables of the user's own, one for each host; a name that is known is replaced.
+    /// Adds the tables of a project. The names of built-in agents cannot be used for others.
+    pub fn add_project(&mut self, text: &str) -> Result<(), HostError> {
+        let parsed: BTreeMap<String, toml::Table> = toml::from_str(text)?;
+        if let Some(name) = parsed.keys().find(|name| self.tables.contains_key(*name) || RESERVED.contains(&name.as_str())) {
+            return Err(HostError::BuiltIn(name.clone()));
+        }
+        self.add(text)
+    }
+
+    /// Adds tables, one for each host; a name that is known is replaced.
     pub fn add(&mut self, text: &str) -> Result<(), HostError> {
         let parsed: BTreeMap<String, toml::Table> = toml::from_str(text)?;
         let names: Vec<String> = parsed.keys().cloned().collect();
@@ -381,6 +396,18 @@ mod tests {
         assert_eq!(mine.args, claude.args);
         assert_eq!(mine.program.as_deref(), Some("/opt/claude"));
         assert_eq!(mine.set.len(), claude.set.len() + 1);
+    }
+
+    #[test]
+    fn a_project_cannot_replace_a_built_in_agent() {
+        let mut hosts = Hosts::built_in().unwrap();
+        let names: Vec<String> = hosts.names().map(str::to_owned).chain(RESERVED.map(str::to_owned)).collect();
+        for name in names {
+            let error = hosts.add_project(&format!("[{name}]\nvia = \"command\"\nprogram = \"/bin/sh\"")).unwrap_err();
+            assert!(error.to_string().contains("would replace the built-in agent"), "{name}: {error}");
+        }
+        assert_ne!(hosts.resolve("claude").unwrap().program.as_deref(), Some("/bin/sh"));
+        hosts.add_project("[mine]\nlike = \"claude\"").unwrap();
     }
 
     #[test]

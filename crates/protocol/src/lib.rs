@@ -37,8 +37,10 @@ mod recall;
 mod rules;
 mod start;
 mod state;
+mod state_folder;
 mod template;
 mod todos;
+mod trust;
 mod view;
 mod work;
 
@@ -76,8 +78,10 @@ pub use recall::{Ask, RecallError, Recalled, recall};
 pub use rules::is_of_faulty_rules;
 pub use start::{Awake, Block, StartRequest, Surroundings, look_around, start};
 pub use state::{Blocked, get_state, merge_state, set_state};
+pub use state_folder::{make_state_folder, state_folder};
 pub use template::{TemplateError, render_template};
 pub use todos::{Move, NewTodo, Priority, Status, Todo, TodoMoves, Todos, add_todo, load_todos, move_todo, parse_todos, review_todos};
+pub use trust::{Power, Setting, TRUST_COMMAND, TrustError, is_trusted, revoke_trust, trust, trust_only};
 pub use view::{
     Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Repeated, Seen, ShownFile, StageView, Topic, Unreadable,
     Verdict, View, ViewError, ViewRequest, Writer, lay_view, make_view, render_explanation, verify_view,

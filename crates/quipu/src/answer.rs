@@ -162,6 +162,7 @@ impl From<StoreError> for Failure {
                 what,
                 "quipu log     (when the disk is well: it tells whether the commit is there; do not repeat the command before)",
             ),
+            StoreError::Unreachable { sent: false, mend: Some(mend), .. } => Failure::new(exit::REFUSED, what, mend),
             StoreError::Unreachable { sent, .. } => Failure::new(
                 exit::IO,
                 what,

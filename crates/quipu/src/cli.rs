@@ -36,6 +36,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         // Neither is an edit replaced without a word.
         let aside = session.aside.get().and_then(|aside| aside.told(&result, json));
         aside.iter().for_each(|told| terminal::say(told));
+        // A refusal says it itself.
+        let offline = session.offline.get().filter(|_| result.is_ok());
+        offline.iter().for_each(|told| terminal::say(told));
         result
     });
     // A hook answers by itself; whatever failed before it could is no denial.

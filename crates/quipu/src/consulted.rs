@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Failure;
 use crate::command_agent::CommandAgent;
-use crate::performers::hire;
+use crate::performers::{hire, kept_out};
 
 /// One question is no day's work.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -31,7 +31,7 @@ impl Consulted {
             "rehearse" | "script" => Err(Failure::usage(format!("`{name}` has no opinion"), "an agent, or command:PROGRAM ARGUMENTS")),
             _ if name.starts_with("command:") => Ok(Consulted::Program(CommandAgent::parse(name)?)),
             _ => Ok(Consulted::Agent {
-                agent: hire(name, None, contract)?,
+                agent: hire(name, None, contract, root)?,
                 name: name.to_owned(),
                 root: root.to_owned(),
                 language: contract.language,
@@ -107,7 +107,7 @@ fn consult(agent: &dyn Agent, name: &str, root: &Path, language: Language, brief
         deadline: PATIENCE,
         record: make("record")?,
         mcp: None,
-        keep_out: vec![std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned())],
+        keep_out: kept_out(root),
         language: match language {
             Language::En => quipu_agents::Language::English,
             Language::Zh => quipu_agents::Language::Chinese,

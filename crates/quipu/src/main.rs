@@ -30,11 +30,14 @@ mod terminal;
 mod unformed;
 mod unseen;
 
+use quipu_protocol::{Setting, is_trusted};
+
 fn main() -> std::process::ExitCode {
     // The program is its own sandbox: called so, it becomes an agent's keeper, before any thread is there.
     if let Some(code) = quipu_agents::sandbox_main(std::env::args_os().skip(1)) {
         return code;
     }
-    quipu_shared::register(|what| terminal::say(what));
+    let may_contact = |root: &std::path::Path, address: &str| is_trusted(root, &Setting::store(address));
+    quipu_shared::register(terminal::say, may_contact);
     cli::run(std::env::args_os())
 }

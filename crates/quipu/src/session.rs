@@ -26,6 +26,10 @@ pub struct Session {
     pub means_unit: bool,
     /// The edits that lay aside when the project was opened.
     pub aside: OnceLock<Aside>,
+    /// Why the shared store of the project is not contacted, and what to do, if that is so.
+    pub offline: OnceLock<String>,
+    /// The door that the caller came through, for the journal; none for the command line.
+    pub door: Option<&'static str>,
     /// Whether the caller wants JSON: only for what is told while an operation goes on.
     pub json: bool,
 }
@@ -64,17 +68,29 @@ impl Session {
             None => None,
         };
         let means_unit = means_unit && role.is_none() && agent.is_none();
-        Ok(Session { folder, actor, agent, lease, watched: OnceLock::new(), aside: OnceLock::new(), means_unit, json: false })
+        Ok(Session {
+            folder,
+            actor,
+            agent,
+            lease,
+            watched: OnceLock::new(),
+            aside: OnceLock::new(),
+            offline: OnceLock::new(),
+            door: None,
+            means_unit,
+            json: false,
+        })
     }
 
     pub fn project(&self) -> Result<Project, Failure> {
         let root = self.root()?;
-        self.known(Self::open(&root)?)
+        self.known(self.open(&root)?)
     }
 
     /// A disk without room keeps nobody from reading: the journal has all that was committed, though not every file could be written.
-    fn open(root: &Path) -> Result<Project, ProjectError> {
-        let project = Project::open(root, Options::default())?;
+    fn open(&self, root: &Path) -> Result<Project, ProjectError> {
+        let options = Options { door: self.door, ..Options::default() };
+        let project = Project::open(root, options.clone())?;
         match project.store.settle() {
             Err(error) if error.is_full_disk() => {
                 let looks = Some(match error {
@@ -82,7 +98,7 @@ impl Session {
                     _ => "the disk is full".to_owned(),
                 });
                 drop(project);
-                Project::open(root, Options { looks, ..Options::default() })
+                Project::open(root, Options { looks, ..options })
             }
             // Whatever else hinders it is told by whoever needs it settled.
             _ => Ok(project),
@@ -93,9 +109,9 @@ impl Session {
     /// rules back as they were.
     pub fn history(&self) -> Result<Project, Failure> {
         let root = self.root()?;
-        match Self::open(&root) {
+        match self.open(&root) {
             Err(ProjectError::Faulty(_) | ProjectError::Removed(_)) if self.actor == Actor::Person => {
-                Ok(Project::open_unruled(&root, Options::default())?)
+                Ok(Project::open_unruled(&root, Options { door: self.door, ..Options::default() })?)
             }
             opened => self.known(opened?),
         }
@@ -113,12 +129,16 @@ impl Session {
         if let Some(watched) = Watched::of(&project, &self.actor) {
             let _ = self.watched.set(watched);
         }
+        if let Some((why, mend)) = project.store.order().and_then(|order| order.offline()) {
+            let mend = mend.map(|mend| format!("; to agree: {mend}")).unwrap_or_default();
+            let _ = self.offline.set(format!("{why}{mend}"));
+        }
         Ok(project)
     }
 
     /// The project, a working copy brought up to date first; and what to tell if its server does not answer.
-    pub fn newest_project(root: &Path) -> Result<(Project, Option<String>), Failure> {
-        let project = Self::open(root)?;
+    pub fn newest_project(&self, root: &Path) -> Result<(Project, Option<String>), Failure> {
+        let project = self.open(root)?;
         if project.store.order().is_none() || project.store.is_read_only() {
             return Ok((project, None));
         }
@@ -128,7 +148,7 @@ impl Session {
                 Ok((Project::open(root, Options::default())?, told_conflicts(&project.store, &synced.conflicts)))
             }
             Ok(_) => Ok((project, None)),
-            Err(StoreError::Unreachable { what, .. }) => {
+            Err(StoreError::Unreachable { what, mend: None, .. }) => {
                 let at = project.store.pulse()?;
                 Ok((project, Some(format!("{what}; this is the state of revision {at}"))))
             }
@@ -168,7 +188,7 @@ impl Session {
         let Ok(root) = Project::find_root(&self.folder) else { return Ok(()) };
         let inside = real.strip_prefix(&root).ok().and_then(Path::to_str).filter(|inside| !inside.starts_with(".quipu/"));
         let Some(Ok(path)) = inside.map(ProjectPath::parse) else { return Ok(()) };
-        let project = Self::open(&root)?;
+        let project = self.open(&root)?;
         // Notes that no rule names are nobody's memory.
         if project.contract.rule(&path).is_none() {
             return Ok(());

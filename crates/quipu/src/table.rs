@@ -131,6 +131,7 @@ pub const TABLE: &[Operation] = &[
     row::<ops::lease::LeaseRenew>(),
     row::<ops::lease::LeaseRelease>(),
     row::<ops::lease::LeaseList>(),
+    row::<ops::trust::Trust>(),
     row::<ops::git::GitSetup>(),
     row::<ops::git::GitMerge>(),
     row::<ops::sync::Sync>(),

@@ -1,10 +1,10 @@
 //! What makes a project a working copy: `.quipu/shared`, or an address in the environment or the contract.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use quipu_contract::Contract;
-use quipu_store::{Order, SHARED, StoreError, register_orders};
+use quipu_store::{Offline, Order, SHARED, StoreError, register_orders};
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
@@ -61,18 +61,40 @@ impl Attachment {
     }
 }
 
-/// Teaches this process to open working copies; `tell` is how the user hears that something is waited for.
-pub fn register(tell: fn(&str)) {
+/// Whether the user agrees that an address which came with the project in a folder is contacted.
+pub type MayContact = fn(&Path, &str) -> bool;
+
+static MAY_CONTACT: OnceLock<MayContact> = OnceLock::new();
+
+/// Teaches this process to open working copies; `tell` is how the user hears that something is waited for. An address that the
+/// user did not name, but a project, is contacted only if `may_contact` says so.
+pub fn register(tell: fn(&str), may_contact: MayContact) {
     crate::link::tell_with(tell);
+    let _ = MAY_CONTACT.set(may_contact);
     register_orders(find);
 }
 
 fn find(root: &Path, contract: &Contract) -> Result<Option<Arc<dyn Order>>, StoreError> {
-    Ok(find_postgres(root, contract.store.as_deref())?.map(|postgres| Arc::new(postgres) as Arc<dyn Order>))
+    let Some(postgres) = find_postgres(root, contract.store.as_deref())? else { return Ok(None) };
+    let may_contact = MAY_CONTACT.get().copied().unwrap_or(|_, _| false);
+    let named = named_by_project(root, contract.store.as_deref())?;
+    if named.is_none_or(|address| may_contact(root, &address)) {
+        return Ok(Some(Arc::new(postgres)));
+    }
+    let offline = Offline::new(postgres.describe(), "nobody has trusted this setting of the project", Some("quipu trust"));
+    Ok(Some(Arc::new(offline)))
 }
 
-/// The order of the project in a folder, if it is a working copy or is to become one.
-pub(crate) fn find_postgres(root: &Path, in_contract: Option<&str>) -> Result<Option<Postgres>, StoreError> {
+/// The address that the project itself names, if it is that one that counts and not the user's own in the environment.
+fn named_by_project(root: &Path, in_contract: Option<&str>) -> Result<Option<String>, StoreError> {
+    if std::env::var("QUIPU_STORE").is_ok_and(|text| !text.is_empty()) {
+        return Ok(None);
+    }
+    Ok(Attachment::load(root)?.map(|attached| attached.address).or(in_contract.map(str::to_owned)))
+}
+
+/// The order of the project in a folder, if it is a working copy or is to become one. Nothing is contacted yet.
+fn find_postgres(root: &Path, in_contract: Option<&str>) -> Result<Option<Postgres>, StoreError> {
     let attached = Attachment::load(root)?;
     let said = std::env::var("QUIPU_STORE").ok().filter(|text| !text.is_empty());
     let address = match (&said, &attached, in_contract) {
@@ -99,13 +121,6 @@ pub(crate) fn find_postgres(root: &Path, in_contract: Option<&str>) -> Result<Op
 
 fn is_uuid(text: &str) -> bool {
     text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
-}
-
-impl Postgres {
-    /// The shared order of the project in a folder; none if it is a project of its own.
-    pub fn of_folder(root: &Path, contract: &Contract) -> Result<Option<Postgres>, StoreError> {
-        find_postgres(root, contract.store.as_deref())
-    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod tls;
 mod wire;
 
 pub use address::Address;
-pub use attach::{Attachment, register};
+pub use attach::{Attachment, MayContact, register};
 pub use link::keep_connections;
 pub use migrate::{SCHEMA, roles};
 pub use moving::{Moved, checkout, detach, push};

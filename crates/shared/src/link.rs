@@ -175,7 +175,7 @@ impl Link {
     /// Asks until there is an answer, or patience is at an end.
     pub fn ask<T>(&self, patience: Patience, ask: impl Ask<T>) -> Result<T, StoreError> {
         self.hand_in(patience, ask).map_err(|error| match error {
-            StoreError::Unreachable { what, .. } => StoreError::Unreachable { what, sent: false },
+            StoreError::Unreachable { what, mend, .. } => StoreError::Unreachable { what, sent: false, mend },
             other => other,
         })
     }
@@ -236,7 +236,7 @@ impl Link {
     }
 
     fn unreachable(&self, what: &str, sent: bool) -> StoreError {
-        StoreError::Unreachable { what: format!("the shared store {} cannot be reached: {what}", self.address), sent }
+        StoreError::Unreachable { what: format!("the shared store {} cannot be reached: {what}", self.address), sent, mend: None }
     }
 
     fn try_once<T>(&self, inside: &mut Inside, most: Duration, ask: &impl Ask<T>, sent: &mut bool) -> Result<T, Fault> {

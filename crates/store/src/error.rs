@@ -55,6 +55,8 @@ pub enum StoreError {
         what: String,
         /// Something was sent, and whether it was accepted is not known.
         sent: bool,
+        /// The command that makes it reachable, where waiting does not help.
+        mend: Option<&'static str>,
     },
     #[error("no store at `{}`", .0.display())]
     NoStore(PathBuf),

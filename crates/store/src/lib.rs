@@ -68,7 +68,7 @@ pub use ident::fresh_bytes;
 pub use lay::lay_files;
 pub use lease::{Lease, LeaseToken};
 pub use merge::merge_object;
-pub use order::{Bid, Described, Mark, Order, Patience, Ruling, SHARED, Said, Verdict, register_orders};
+pub use order::{Bid, Described, Mark, Offline, Order, Patience, Ruling, SHARED, Said, Verdict, register_orders};
 pub use publish::{Judged, Receipt};
 pub use record::{Kind, LeaseEvent, OpKind, Record, RecordOp, Sum, Who};
 pub use recover::Mended;

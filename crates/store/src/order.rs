@@ -125,6 +125,78 @@ pub trait Order: Send + Sync {
 
     /// What is wrong with the shared log: what, and the command that mends it.
     fn examine(&self, mark: &Mark) -> Result<Vec<(String, String)>, StoreError>;
+
+    /// Why it is never contacted, and the command that changes that; none for an order that is.
+    fn offline(&self) -> Option<(&str, Option<&'static str>)> {
+        None
+    }
+}
+
+/// Stands for a shared order that must not be contacted: every request fails at once, and nothing is sent.
+pub struct Offline {
+    about: Described,
+    why: String,
+    mend: Option<&'static str>,
+}
+
+impl Offline {
+    /// `why` completes "the shared store … is not contacted: …". With `mend` the user can change that; without it, the
+    /// caller does not contact shared stores at all.
+    pub fn new(about: Described, why: &str, mend: Option<&'static str>) -> Offline {
+        Offline { why: format!("the shared store {} is not contacted: {why}", about.address), about, mend }
+    }
+
+    fn fail<T>(&self) -> Result<T, StoreError> {
+        Err(StoreError::Unreachable { what: self.why.clone(), sent: false, mend: self.mend })
+    }
+}
+
+impl Order for Offline {
+    fn rule(&self, _: &Bid<'_>) -> Result<Ruling, StoreError> {
+        self.fail()
+    }
+
+    fn after(&self, _: &Mark, _: Patience) -> Result<Ruling, StoreError> {
+        self.fail()
+    }
+
+    fn turn(&self, _: &Mark) -> Result<Ruling, StoreError> {
+        self.fail()
+    }
+
+    fn pass(&self) {}
+
+    fn wait(&self, _: u64, _: Duration) -> Result<bool, StoreError> {
+        self.fail()
+    }
+
+    fn newest(&self, _: Patience) -> Result<u64, StoreError> {
+        self.fail()
+    }
+
+    fn describe(&self) -> Described {
+        self.about.clone()
+    }
+
+    fn beat(&self, _: &str, _: &serde_json::Value) -> Result<(), StoreError> {
+        self.fail()
+    }
+
+    fn leave(&self, _: &str) -> Result<(), StoreError> {
+        self.fail()
+    }
+
+    fn workers(&self) -> Result<Vec<Said>, StoreError> {
+        self.fail()
+    }
+
+    fn examine(&self, _: &Mark) -> Result<Vec<(String, String)>, StoreError> {
+        self.fail()
+    }
+
+    fn offline(&self) -> Option<(&str, Option<&'static str>)> {
+        Some((&self.why, self.mend))
+    }
 }
 
 /// Finds the order of a project, if it is a working copy.

@@ -353,6 +353,8 @@ impl Look {
     pub fn next_record(&self, store: &Store, kind: Kind, who: Who) -> Record {
         // Time never runs backwards in the journal, whatever the clock does.
         let wall_us = store.clock.now().wall_us.max(self.tail.wall_us);
+        let via = store.door.filter(|_| who.kind == "person").map(str::to_owned);
+        let who = Who { via, ..who };
         Record {
             v: FORMAT,
             seq: 0,

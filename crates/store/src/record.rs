@@ -66,7 +66,7 @@ impl Kind {
 }
 
 /// Who made a record.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Who {
     /// `person`, `agent`, `quipu`, or `outside` for an edit that did not come through Quipu.
     pub kind: String,
@@ -76,7 +76,20 @@ pub struct Who {
     pub unit: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The door through which a person acted, where it is not the command line: `page`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
 }
+
+/// The same actor is the same through every door: a lease or a session that was begun through one can be ended through another.
+impl PartialEq for Who {
+    fn eq(&self, other: &Who) -> bool {
+        let Who { kind, role, unit, agent, via: _ } = self;
+        (kind, role, unit, agent) == (&other.kind, &other.role, &other.unit, &other.agent)
+    }
+}
+
+impl Eq for Who {}
 
 impl Who {
     pub fn outside() -> Who {
@@ -96,21 +109,22 @@ impl From<&Actor> for Who {
             role: actor.role().map(ToString::to_string),
             unit: actor.unit().map(ToString::to_string),
             agent: actor.agent().map(ToString::to_string),
+            via: None,
         }
     }
 }
 
-/// `writer/ch05 (otto)`, `person`, `outside`.
+/// `writer/ch05 (otto)`, `person`, `person via page`, `outside`.
 impl std::fmt::Display for Who {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.role.as_deref().or(self.agent.as_deref()).unwrap_or(&self.kind))?;
         if let Some(unit) = &self.unit {
             write!(f, "/{unit}")?;
         }
-        match (&self.role, &self.agent) {
-            (Some(_), Some(agent)) => write!(f, " ({agent})"),
-            _ => Ok(()),
+        if let (Some(_), Some(agent)) = (&self.role, &self.agent) {
+            write!(f, " ({agent})")?;
         }
+        self.via.as_ref().map_or(Ok(()), |via| write!(f, " via {via}"))
     }
 }
 
@@ -543,7 +557,7 @@ mod tests {
         odd.why = Some(every.clone());
         odd.key = Some("k".repeat(70));
         odd.asked = Some("a\"".into());
-        odd.who = Who { kind: "agent".into(), role: Some("写\"".into()), unit: Some("u".into()), agent: None };
+        odd.who = Who { kind: "agent".into(), role: Some("写\"".into()), unit: Some("u".into()), agent: None, via: Some("page".into()) };
         odd.lease = Some(LeaseEvent {
             act: "take".into(),
             id: every.clone(),

@@ -259,7 +259,7 @@ impl Store {
             let mark = newer.last().map_or(mark.clone(), |r| Mark { rev: r.seq, id: r.id.clone() });
             // It is accepted: whatever fails from here on must not be told as if nothing had happened.
             let more = order.after(&mark, Patience::Bounded).map_err(|error| match error {
-                StoreError::Unreachable { what, .. } => StoreError::Unreachable { what, sent: true },
+                StoreError::Unreachable { what, mend, .. } => StoreError::Unreachable { what, sent: true, mend },
                 other => other,
             });
             let more = more?.records;

@@ -16,7 +16,7 @@ use crate::journal::{Journal, Position};
 use crate::live::Live;
 use crate::lock::KernelLock;
 use crate::names::FolderNames;
-use crate::order::Order;
+use crate::order::{Offline, Order};
 use crate::restore::Kept;
 use crate::rulebook::RuleBook;
 use crate::survey::Surveyed;
@@ -47,6 +47,10 @@ pub struct Options {
     pub order: Option<Arc<dyn Order>>,
     /// As a project of its own, whatever the environment and the contract say.
     pub alone: bool,
+    /// A working copy is opened without contacting its shared store: what it knows is read, and nothing can be committed.
+    pub offline: bool,
+    /// The door that the caller came through, noted in every record that it makes: `page`.
+    pub door: Option<&'static str>,
     /// Who tells whether changed rules are sound.
     pub rules: Option<Arc<dyn RuleBook>>,
     /// The contract cannot be read, and the one that the store is given says nothing: files have the classes that the journal knows.
@@ -65,6 +69,8 @@ impl Default for Options {
             boot: None,
             order: None,
             alone: false,
+            offline: false,
+            door: None,
             rules: None,
             unruled: false,
             looks: None,
@@ -113,6 +119,7 @@ pub struct Store {
     /// The contract's own text, as it was when this was opened; only in a working copy.
     pub(crate) contract_text: Option<Version>,
     pub(crate) alone: bool,
+    pub(crate) door: Option<&'static str>,
     pub(crate) rules: Option<Arc<dyn RuleBook>>,
     pub(crate) unruled: bool,
 }
@@ -210,6 +217,12 @@ impl Store {
             None if options.alone => None,
             None => crate::order::find_order(root, &contract)?,
         };
+        let order = match order {
+            Some(order) if options.offline && order.offline().is_none() => {
+                Some(Arc::new(Offline::new(order.describe(), "this command does not use the network", None)) as Arc<dyn Order>)
+            }
+            order => order,
+        };
         // A writer may wait for the server; others wait for that writer.
         let wait = if order.is_some() { options.wait.max(SHARED_WAIT) } else { options.wait };
         let contract_text = order.as_ref().and_then(|_| std::fs::read(root.join("quipu.toml")).ok()).map(|text| Version::of(&text));
@@ -247,6 +260,7 @@ impl Store {
             sent_sought: AtomicBool::new(false),
             contract_text,
             alone: options.alone,
+            door: options.door,
             rules: options.rules,
             unruled: options.unruled,
         })

@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Whether trying again later may help: nobody did anything wrong.
 fn passes(error: &StoreError) -> bool {
-    matches!(error, StoreError::Unreachable { .. } | StoreError::Busy { .. })
+    matches!(error, StoreError::Unreachable { mend: None, .. } | StoreError::Busy { .. })
 }
 
 impl FlowError {

@@ -62,11 +62,26 @@ fn fail_of(cwd: &Path) -> Fail {
     }
 }
 
-/// The project that a session works in; none is no fault: the hooks may be set up for every folder.
+/// The project that a session works in; none is no fault: the hooks may be set up for every folder. A host waits for its hooks, so
+/// a shared store is never contacted: a working copy is judged by what it knows.
 fn project_at(cwd: &Path) -> Result<Option<Project>, Failure> {
     match Project::find_root(cwd) {
-        Ok(root) => Ok(Some(Project::open(&root, Options::default())?)),
+        Ok(root) => Ok(Some(Project::open(&root, Options { offline: true, ..Options::default() })?)),
         Err(_) => Ok(None),
+    }
+}
+
+/// Whether this is a working copy, in which a hook can commit nothing.
+fn is_offline(project: &Project) -> bool {
+    project.store.order().is_some_and(|order| order.offline().is_some())
+}
+
+/// In a working copy the hook cannot note that a session begins; the agent can.
+fn begin_yourself(project: &Project) -> String {
+    match (is_offline(project), project.contract.language) {
+        (false, _) => String::new(),
+        (true, Language::En) => "\nThis project is shared, and this text may be old. Begin with: quipu start\n".to_owned(),
+        (true, Language::Zh) => "\n本项目是共享的，以上内容可能不是最新。请先执行：quipu start\n".to_owned(),
     }
 }
 
@@ -80,12 +95,12 @@ fn session_start(call: &Call, manner: Manner, cwd: &Path, budget: u64, session: 
     let actor = &session.actor;
     // After a compaction the same session goes on; it is told again, not begun again.
     let goes_on = call.source.as_deref().is_some_and(|source| source != "startup");
-    let peek = goes_on && newest_session(&project, actor)?.is_some();
+    let peek = is_offline(&project) || goes_on && newest_session(&project, actor)?.is_some();
     let counter = Counter::O200k;
     let task = task_at_hand(&project, actor, budget / 2, counter);
     let left = budget.saturating_sub(counter.count(&task).0);
     let awake = start(&project, actor, &StartRequest { budget: Tokens(left), scene: None, delegation: None, task: None, peek })?;
-    let text = task + &awake.text + &calling(&project, actor);
+    let text = task + &awake.text + &begin_yourself(&project) + &calling(&project, actor);
     remember_name(actor);
     Ok(manner.told(call.event.as_deref(), text))
 }
@@ -150,7 +165,7 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
 
 fn pre_compact(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     let Some(project) = project_at(cwd)? else { return Ok(manner.nothing()) };
-    if project.store.is_read_only() {
+    if project.store.is_read_only() || is_offline(&project) {
         return Ok(manner.nothing());
     }
     // What an agent wrote with its own tools becomes part of the journal while someone still knows why.
@@ -187,7 +202,11 @@ fn stop(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<An
     if names.is_empty() || project.store.noted(open.seq)?.iter().any(|n| is_let_go(&n.note)) {
         return Ok(manner.nothing());
     }
-    // Whoever was held once is let go, and so is whoever cannot be asked whether it was.
+    // Without a commit nothing would remember that this agent was held: it is held only if its host remembers it.
+    if is_offline(&project) && call.again != Some(false) {
+        return Ok(manner.nothing());
+    }
+    // An agent that was held once is let go, and so is one whose host does not say whether it was.
     if call.again != Some(false) {
         let why = format!("stopped without a finish: {} missing", names.join(", "));
         let note = json!({"hook": "stop", "session": open.id, "missing": names});

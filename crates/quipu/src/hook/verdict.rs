@@ -51,7 +51,7 @@ impl<'s> Judge<'s> {
             Err(_) => return Ok(None),
         };
         if !self.projects.contains_key(&root) {
-            let project = Project::open(&root, Options::default())?;
+            let project = Project::open(&root, Options { offline: true, ..Options::default() })?;
             project.contract.grant(&self.actor).map_err(|what| Failure::usage(what, "quipu contract show"))?;
             self.projects.insert(root.clone(), project);
         }

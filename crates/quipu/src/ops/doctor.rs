@@ -24,8 +24,9 @@ impl Operate for Doctor {
             let place = format!("{} at {}", about.project, about.address);
             match project.store.examine_order() {
                 Ok(faults) => found.problems.extend(faults.into_iter().map(|(what, mend)| Problem { place: place.clone(), what, mend })),
-                Err(StoreError::Unreachable { what, .. }) => {
-                    found.problems.push(Problem { place, what, mend: "start the server, or look at the network".into() });
+                Err(StoreError::Unreachable { what, mend, .. }) => {
+                    let mend = mend.unwrap_or("start the server, or look at the network").into();
+                    found.problems.push(Problem { place, what, mend });
                 }
                 Err(error) => return Err(error.into()),
             }

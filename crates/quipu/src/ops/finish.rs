@@ -6,6 +6,7 @@ use std::process::Command;
 
 use clap::Args;
 use quipu_protocol::{Blocked, Closed, Material, Missing, NewDecision, NewTodo, TodoMoves, finish, parse_material};
+use quipu_protocol::{Setting, is_trusted};
 use serde_json::{Map, Value, json};
 
 use super::receipt;
@@ -181,7 +182,11 @@ impl Operate for Finish {
                 if let Some(id) = &ended {
                     answer = answer.say(format!("session {id} ended"));
                 }
-                if self.git || project.contract.git_at_finish {
+                let setting = Setting::git(&project.contract).filter(|_| !self.git);
+                if setting.as_ref().is_some_and(|setting| !is_trusted(project.store.root(), setting)) {
+                    answer.json["git"] = json!("not trusted");
+                    answer = answer.say("git made no commit: nobody has trusted `[git] finish` of this project; quipu trust");
+                } else if self.git || setting.is_some() {
                     let why = asked.material.did.first().map_or("quipu finish", String::as_str);
                     match commit_to_git(project.store.root(), &paths, why) {
                         Ok(told) => answer = answer.say(told),

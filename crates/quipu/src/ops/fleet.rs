@@ -19,7 +19,7 @@ impl Operate for FleetStatus {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let root = Project::find_root(&session.folder)?;
-        let (project, behind) = Session::newest_project(&root)?;
+        let (project, behind) = session.newest_project(&root)?;
         let workers = project.store.seated()?;
         let leases = project.store.leases()?;
         let (mut gates, mut counts) = (Vec::new(), Vec::new());

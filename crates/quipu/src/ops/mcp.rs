@@ -1,7 +1,7 @@
 //! `mcp`: the same operations as tools of an MCP server.
 
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -27,9 +27,10 @@ pub struct Mcp {
     /// Serve over HTTP at /mcp instead: a port of loopback, or ADDRESS:PORT
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
-    /// Over HTTP: the token that a client must show; made anew and printed if none is given
-    #[arg(long, value_name = "TOKEN", env = "QUIPU_TOKEN", hide_env_values = true)]
-    token: Option<String>,
+    /// Over HTTP: a file with the token that a client must show, readable by you alone; without it QUIPU_TOKEN, or a new one that is
+    /// printed
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
     /// Over HTTP: a name by which the server may be called, besides those of loopback
     #[arg(long, value_name = "NAME", requires = "http")]
     allow_host: Vec<String>,
@@ -68,7 +69,7 @@ impl Operate for Mcp {
 
 impl Mcp {
     fn over_http(self, address: SocketAddr, session: &Session) -> Result<Answer, Failure> {
-        let given = self.token.as_deref().map(Token::parse).transpose().map_err(|what| Failure::usage(what, "QUIPU_TOKEN=…"))?;
+        let given = given_token(self.token_file.as_deref())?;
         let made = given.is_none();
         let token = match given {
             Some(token) => token,
@@ -86,6 +87,31 @@ impl Mcp {
         open(session, opening, ready)?;
         Ok(Answer::default())
     }
+}
+
+/// A token of the user's own. It is never an argument: command lines are readable by every program of the machine.
+fn given_token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
+    let (text, from) = match file {
+        None => match std::env::var("QUIPU_TOKEN") {
+            Ok(text) if !text.is_empty() => (text, "QUIPU_TOKEN".to_owned()),
+            _ => return Ok(None),
+        },
+        Some(file) => (load_secret(file)?, file.display().to_string()),
+    };
+    Token::parse(text.trim()).map(Some).map_err(|what| Failure::usage(format!("{from}: {what}"), ""))
+}
+
+fn load_secret(file: &Path) -> Result<String, Failure> {
+    let unread = |e: std::io::Error| Failure::new(exit::IO, format!("cannot read `{}`: {e}", file.display()), "");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        if std::fs::metadata(file).map_err(unread)?.permissions().mode() & 0o077 != 0 {
+            let what = format!("others may read `{}`", file.display());
+            return Err(Failure::new(exit::REFUSED, what, format!("chmod 600 {}", file.display())));
+        }
+    }
+    std::fs::read_to_string(file).map_err(unread)
 }
 
 /// `8765`, `:8765`, `localhost:8765` or a full address; the machine's own if none is named.

@@ -54,6 +54,7 @@ pub mod task;
 pub mod tension;
 pub mod threads;
 pub mod todo;
+pub mod trust;
 pub mod verify;
 pub mod view;
 pub mod waive;

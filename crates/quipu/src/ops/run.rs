@@ -52,7 +52,7 @@ impl Operate for Run {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::RunFlow)?;
         let root = Project::find_root(&session.folder)?;
-        let (project, behind) = Session::newest_project(&root)?;
+        let (project, behind) = session.newest_project(&root)?;
         if let Some(behind) = behind {
             terminal::say(&behind);
         }
@@ -97,7 +97,7 @@ pub struct Done {
 
 /// Works on the flow of a project for as long as asked, and tells where it stands then.
 pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Stay, model: Option<&str>) -> Result<Done, Failure> {
-    let performer = performer(session.agent.as_deref(), model, &project.contract)?;
+    let performer = performer(session.agent.as_deref(), model, &project.contract, project.store.root())?;
     let stop = crate::signals::stop_on_signals()?;
     let progress = Progress::new(session.json);
     let listen = |event: &_| progress.tell(event);

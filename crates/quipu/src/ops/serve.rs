@@ -5,11 +5,12 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use quipu_contract::Privilege;
+use quipu_protocol::make_state_folder;
 use quipu_web::{Plan, Policy, ServeError, Token, serve};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
-use crate::page::site;
+use crate::page::{Entry, site};
 use crate::session::Session;
 use crate::table::Operate;
 use crate::terminal;
@@ -24,9 +25,6 @@ pub struct Serve {
     open: bool,
 }
 
-/// A token of one's own instead of a new one each time: for a page that is open for long.
-const TOKEN: &str = "QUIPU_TOKEN";
-
 impl Operate for Serve {
     const NAME: &'static str = "serve";
     const ABOUT: &'static str = "Show the project in a browser, live; on loopback, for whoever has the printed address; people only";
@@ -36,10 +34,10 @@ impl Operate for Serve {
         session.actor.may(Privilege::Decide)?;
         quipu_shared::keep_connections();
         let root = session.project()?.store.root().to_owned();
-        let token = match std::env::var(TOKEN) {
-            Ok(text) if !text.is_empty() => Token::parse(&text).map_err(|what| Failure::usage(format!("{TOKEN}: {what}"), ""))?,
-            _ => Token::random().map_err(|e| Failure::new(exit::IO, format!("no chance for a token: {e}"), ""))?,
-        };
+        // A new token for each server: the page keeps sending its token to the port after the server has ended, and whoever
+        // listens there next must not be able to use it.
+        let token = Token::random().map_err(|e| Failure::new(exit::IO, format!("no random bytes for a token: {e}"), ""))?;
+        let entry = Entry::new(token.clone()).map_err(|e| Failure::new(exit::IO, format!("no one-time code: {e}"), ""))?;
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port);
         let shown = token.clone();
         let ready = |address: SocketAddr| {
@@ -47,10 +45,10 @@ impl Operate for Serve {
             let url = format!("http://{address}/#token={}", shown.as_str());
             say(session.json, &url);
             if self.open {
-                open(&url);
+                open(&entry, address);
             }
         };
-        let site = site(Session { folder: root, ..session.clone() });
+        let site = site(Session { folder: root, ..session.clone() }, &entry);
         serve(Plan { address, site, policy: Policy::new(token) }, ready).map_err(|error| match error {
             ServeError::Taken { .. } => Failure::new(exit::IO, error.to_string(), "quipu serve     (without --port it takes a free one)"),
             _ => Failure::new(exit::IO, error.to_string(), ""),
@@ -69,8 +67,17 @@ fn say(as_json: bool, url: &str) {
     }
 }
 
-/// Asks the desktop to open an address; without one, the address was printed.
-fn open(url: &str) {
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let _ = Command::new(program).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+/// Asks the desktop to open the page by way of a private file; if that fails, the person has the printed address.
+fn open(entry: &Entry, address: SocketAddr) {
+    let file = make_state_folder("page").map_err(|error| error.to_string());
+    let file = file.and_then(|folder| entry.write_file(&folder, address).map_err(|error| error.to_string()));
+    let started = file.and_then(|file| {
+        let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+        let mut command = Command::new(program);
+        command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map_err(|error| format!("{program}: {error}"))
+    });
+    if let Err(what) = started {
+        terminal::say(&format!("no browser was started ({what}); open the printed address yourself"));
+    }
 }

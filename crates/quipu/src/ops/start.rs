@@ -38,7 +38,7 @@ impl Operate for Start {
             Ok(root) => root,
             Err(around) => return Ok(offer(&around)),
         };
-        let (project, behind) = Session::newest_project(&root)?;
+        let (project, behind) = session.newest_project(&root)?;
         let request =
             StartRequest { budget: Tokens(self.budget), scene: self.scene, delegation: self.delegation, task: self.task, peek: self.peek };
         let awake = start(&project, &session.actor, &request)?;

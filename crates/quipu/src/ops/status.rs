@@ -123,6 +123,7 @@ fn shared_state(store: &Store) -> Result<Option<(String, Value)>, Failure> {
     let state = match newest {
         Some(newest) if newest <= here => ", the newest".to_owned(),
         Some(newest) => format!(", {} behind: quipu sync", newest - here),
+        None if order.offline().is_some() => "; the shared store is not contacted, so there may be newer ones".to_owned(),
         None => "; the shared store does not answer, so there may be newer ones".to_owned(),
     };
     let line = format!("revision {here} of `{}` at {}{state}\n", about.project, about.address);

@@ -1,6 +1,6 @@
 use clap::Args;
 use quipu_contract::Privilege;
-use quipu_protocol::Project;
+use quipu_protocol::{Project, Setting, TRUST_COMMAND, is_trusted, trust};
 use quipu_shared::{Address, Attachment, Postgres, SCHEMA, detach, push, roles};
 use quipu_store::{Options, StoreError};
 use serde_json::json;
@@ -9,10 +9,10 @@ use crate::answer::{Answer, Failure, count};
 use crate::session::Session;
 use crate::table::Operate;
 
-/// The address that was named, or that the environment or the contract names.
-fn address(said: Option<&str>, in_contract: Option<&str>) -> Result<Address, Failure> {
+/// The address that was named, or that the environment names, or one of the contract that is trusted.
+fn address(said: Option<&str>, trusted: Option<&str>) -> Result<Address, Failure> {
     let given = std::env::var("QUIPU_STORE").ok().filter(|text| !text.is_empty());
-    let text = said.or(given.as_deref()).or(in_contract);
+    let text = said.or(given.as_deref()).or(trusted);
     let text = text.ok_or_else(|| Failure::usage("which shared store?", "postgres://USER@HOST/DATABASE, or QUIPU_STORE"))?;
     Ok(Address::parse(text)?)
 }
@@ -38,10 +38,17 @@ impl Operate for StorePush {
             return Err(Failure::new(crate::answer::exit::REFUSED, what, "quipu store pull     (a project of its own again), then push"));
         }
         let project = Project::open(&root, Options { alone: true, ..Options::default() })?;
-        let address = address(self.address.as_deref(), project.contract.store.as_deref())?;
+        let in_contract = project.contract.store.as_deref().filter(|_| self.address.is_none());
+        if in_contract.is_some_and(|address| !is_trusted(&root, &Setting::store(address))) {
+            let what = "nobody has trusted `store` of this project: it is not contacted";
+            return Err(Failure::new(crate::answer::exit::REFUSED, what, TRUST_COMMAND));
+        }
+        let address = address(self.address.as_deref(), in_contract)?;
         let folder = root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy().into_owned());
         let name = self.project.or(address.project.clone()).unwrap_or(folder);
         let moved = push(&project.store, &address, &name)?;
+        // Whoever names a store agrees to it.
+        trust(&root, &[Setting::store(&moved.address)])?;
         let records = count(usize::try_from(moved.records).unwrap_or(usize::MAX), "record");
         let text = format!("`{}` is at {}: {records}, compared one by one\n", moved.project, moved.address);
         Ok(Answer::new(json!(moved), text).say("this folder is a working copy of it now; others: quipu checkout ADDRESS"))

@@ -49,7 +49,7 @@ impl Operate for Worker {
         let until = if self.until_idle { Until::Idle } else { Until::Done };
         let stay = Stay { until, leave_at: self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds)) };
         let done = loop {
-            let (project, behind) = Session::newest_project(&root)?;
+            let (project, behind) = session.newest_project(&root)?;
             if let Some(behind) = behind {
                 terminal::say(&behind);
             }

@@ -41,6 +41,9 @@ const OFFERED: &[(&str, &[&str])] = &[
     ("verify", &[]),
 ];
 
+/// What the journal notes beside the person: a decision that was made in a browser can be told from one on a terminal.
+const DOOR: &str = "page";
+
 #[derive(Debug, Deserialize)]
 pub struct Call {
     operation: String,
@@ -67,7 +70,7 @@ fn perform(session: &Session, call: &Call) -> Result<Value, Failure> {
     // A person, whatever started the server; a unit only says what is meant.
     let names = Names { unit: call.unit.clone(), ..Names::default() };
     let caller = Session::new(session.folder.clone(), names, Names::default())?;
-    let answer = (operation.call)(&matches, &Session { watched: OnceLock::new(), ..caller })?;
+    let answer = (operation.call)(&matches, &Session { watched: OnceLock::new(), door: Some(DOOR), ..caller })?;
     Ok(json!({"data": answer.json, "exit": answer.exit, "talk": answer.talk}))
 }
 

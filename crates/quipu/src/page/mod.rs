@@ -5,6 +5,7 @@
 
 mod assets;
 mod calls;
+mod entry;
 mod events;
 mod files;
 mod flow;
@@ -25,6 +26,7 @@ use quipu_web::axum::Router;
 use quipu_web::axum::routing::{get, post};
 
 use crate::session::Session;
+pub use entry::Entry;
 use kept::Kept;
 
 /// What one server knows.
@@ -45,8 +47,8 @@ impl Page {
     }
 }
 
-/// The files of the page for everyone, the project for whoever has the token.
-pub fn site(session: Session) -> Site {
+/// The files of the page for everyone, the project for callers with the token. `entry` gives the token for a one-time code.
+pub fn site(session: Session, entry: &Arc<Entry>) -> Site {
     let page = Arc::new(Page { session, memory: Memory::default(), kept: Kept::default() });
     let guarded = Router::new()
         .route("/api/project", get(overview::project))
@@ -62,5 +64,5 @@ pub fn site(session: Session) -> Site {
         .route("/api/call", post(calls::call))
         .route("/api/events", get(events::listen))
         .with_state(page);
-    Site { open: assets::router(), guarded }
+    Site { open: assets::router().merge(entry.router()), guarded }
 }

@@ -87,7 +87,7 @@ impl Performer for Hired {
             },
             deadline: task.deadline,
             record: real(&task.record),
-            keep_out: vec![root.clone()],
+            keep_out: super::kept_out(&root),
             language: match self.language {
                 Language::En => quipu_agents::Language::English,
                 Language::Zh => quipu_agents::Language::Chinese,

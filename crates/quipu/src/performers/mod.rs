@@ -8,9 +8,10 @@ mod rehearsed;
 
 use std::path::{Path, PathBuf};
 
-use quipu_agents::{Agent, HostError, Hosts, Sandbox, Setting, resolve_agent};
+use quipu_agents::{Agent, Host, HostError, Hosts, Sandbox, Setting, Via, resolve_agent};
 use quipu_contract::Contract;
 use quipu_protocol::flow::{Performer, Scripted};
+use quipu_protocol::{TRUST_COMMAND, is_trusted};
 
 use crate::answer::{Failure, exit};
 use hired::Hired;
@@ -20,30 +21,88 @@ const EXAMPLES: &str =
     "--agent rehearse     (offline; or claude, codex, gemini, opencode, person, command:'PROGRAM ARGUMENTS', http:ADDRESS)";
 
 /// The performer of a name.
-pub fn performer<'c>(asked: Option<&str>, model: Option<&str>, contract: &'c Contract) -> Result<Box<dyn Performer + 'c>, Failure> {
+pub fn performer<'c>(
+    asked: Option<&str>,
+    model: Option<&str>,
+    contract: &'c Contract,
+    root: &Path,
+) -> Result<Box<dyn Performer + 'c>, Failure> {
     let Some(asked) = asked else { return Err(Failure::usage("who does it? name an agent", EXAMPLES)) };
     match asked {
         "rehearse" => return Ok(Box::new(Rehearsed { contract, pause: pause("QUIPU_REHEARSE_PAUSE") })),
         "script" => return script(),
         _ => {}
     }
-    let (agent, server) = resolve(asked, model, contract)?;
+    let (agent, server) = resolve(asked, model, contract, root)?;
     Ok(Box::new(Hired::new(agent, contract.language, server)))
 }
 
 /// The agent of a name: a program in its sandbox, a model behind HTTP, a person.
-pub fn hire(asked: &str, model: Option<&str>, contract: &Contract) -> Result<Box<dyn Agent>, Failure> {
-    Ok(resolve(asked, model, contract)?.0)
+pub fn hire(asked: &str, model: Option<&str>, contract: &Contract, root: &Path) -> Result<Box<dyn Agent>, Failure> {
+    Ok(resolve(asked, model, contract, root)?.0)
+}
+
+/// The built-in hosts and those of the project.
+fn hosts_of(contract: &Contract) -> Result<Hosts, Failure> {
+    let mut hosts = Hosts::built_in().map_err(faulty)?;
+    if !contract.agents.is_empty() {
+        hosts.add_project(&toml::to_string(&contract.agents).unwrap_or_default()).map_err(faulty)?;
+    }
+    Ok(hosts)
+}
+
+/// What the agents of a project run, contact and are given, one line each.
+pub fn describe_agents(contract: &Contract) -> Result<Vec<String>, Failure> {
+    let hosts = hosts_of(contract)?;
+    contract.agents.keys().map(|name| Ok(describe(name, &hosts.resolve(name).map_err(faulty)?))).collect()
+}
+
+fn describe(name: &str, host: &Host) -> String {
+    let mut text = match host.via {
+        Via::Command | Via::Acp => format!("agent `{name}` runs `{}` in a sandbox", host.program.as_deref().unwrap_or_default()),
+        Via::Http => format!("agent `{name}` sends what its role may read to {}", host.base.as_deref().unwrap_or_default()),
+        Via::Person => format!("agent `{name}` is a person"),
+    };
+    if let Some(variable) = &host.base_from {
+        text.push_str(&format!(", or to the address in {variable}"));
+    }
+    if let Some(key) = &host.key {
+        text.push_str(&format!(", with the key in {key}"));
+    }
+    for (what, given) in
+        [("is given your variables", &host.pass), ("is given copies of your files", &host.credentials), ("may also read", &host.reads)]
+    {
+        if !given.is_empty() {
+            text.push_str(&format!("; it {what}: {}", given.join(", ")));
+        }
+    }
+    match host.via {
+        Via::Command | Via::Acp if host.offline => text + "; it has no network",
+        Via::Command | Via::Acp => text + "; it may use the network",
+        Via::Http | Via::Person => text,
+    }
+}
+
+/// An agent that the project describes is started only after a person has agreed to it.
+fn check_trust(name: &str, contract: &Contract, root: &Path) -> Result<(), Failure> {
+    let setting = quipu_protocol::Setting::agents(contract).filter(|_| contract.agents.contains_key(name));
+    match setting {
+        Some(setting) if !is_trusted(root, &setting) => {
+            let what = format!("nobody has trusted `[agents]` of this project: agent `{name}` is not started");
+            Err(Failure::new(exit::REFUSED, what, TRUST_COMMAND))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// An agent, and the program that serves it memory where it asks for that.
-fn resolve(asked: &str, model: Option<&str>, contract: &Contract) -> Result<(Box<dyn Agent>, Option<PathBuf>), Failure> {
-    let mut hosts = Hosts::built_in().map_err(faulty)?;
-    if !contract.agents.is_empty() {
-        hosts.add(&toml::to_string(&contract.agents).unwrap_or_default()).map_err(faulty)?;
-    }
+fn resolve(asked: &str, model: Option<&str>, contract: &Contract, root: &Path) -> Result<(Box<dyn Agent>, Option<PathBuf>), Failure> {
+    let mut hosts = hosts_of(contract)?;
     let name = match asked.split_once(':') {
-        None => asked,
+        None => {
+            check_trust(asked, contract, root)?;
+            asked
+        }
         Some((kind, what)) => {
             hosts.add(&described(kind, what)?).map_err(faulty)?;
             kind
@@ -58,6 +117,10 @@ fn resolve(asked: &str, model: Option<&str>, contract: &Contract) -> Result<(Box
 fn faulty(error: HostError) -> Failure {
     match error {
         HostError::Unknown { name, .. } => Failure::new(exit::NOT_FOUND, format!("there is no agent `{name}`"), EXAMPLES),
+        HostError::BuiltIn(ref name) => {
+            let mend = format!("in quipu.toml: another name, as [agents.my-{name}]; then quipu trust");
+            Failure::new(exit::REFUSED, error.to_string(), mend)
+        }
         other => Failure::new(exit::USAGE, other.to_string(), "[agents.NAME] in quipu.toml"),
     }
 }
@@ -85,6 +148,12 @@ fn described(kind: &str, what: &str) -> Result<String, Failure> {
         other => return Err(Failure::usage(format!("there is no kind of agent `{other}:`"), EXAMPLES)),
     }
     Ok(toml::to_string(&toml::Table::from_iter([(kind.to_owned(), toml::Value::Table(table))])).unwrap_or_default())
+}
+
+/// What no agent may read directly, whatever its host is allowed to: the project, and what Quipu keeps for the user.
+pub fn kept_out(root: &Path) -> Vec<PathBuf> {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    std::iter::once(real(root)).chain(quipu_protocol::state_folder().map(|folder| real(&folder))).collect()
 }
 
 /// Words of a command line; quotes hold words together.

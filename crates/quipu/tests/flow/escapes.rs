@@ -93,6 +93,7 @@ fn an_agent_of_the_manifest_is_known_and_a_program_that_is_not_there_fails() {
         "quipu.toml",
         &format!("{manifest}\n[agents.mine]\nvia = \"command\"\nprogram = \"no-such-program-here\"\nargs = [\"{{{{brief}}}}\"]\n"),
     );
+    desk.fine(&["trust", "--yes"]);
     let (code, said) = desk.call(&["run", "--agent", "mine", "--until", "outline"]);
     assert_eq!(code, 6, "{said}");
     assert!(said.contains("could not start"), "{said}");

@@ -44,6 +44,7 @@ fn desk(more: &str) -> Desk {
     let desk = Desk::lay(&["profile", "list"]);
     desk.put("quipu.toml", &format!("{ONE_STEP}{more}"));
     desk.put("in.md", "# Task\n\nWrite about knots.\n");
+    desk.fine(&["trust", "--yes"]);
     desk
 }
 
@@ -228,6 +229,7 @@ fn a_host_that_asks_for_it_is_handed_a_server_over_its_folders() {
 
     // Without the word nothing is handed over.
     desk.put("quipu.toml", &format!("{ONE_STEP}{}", table.replace("with_mcp = true\n", "")));
+    desk.fine(&["trust", "--yes"]);
     let (code, said) = desk.call(&["run", "--agent", "mine", "--step", "write", "--again"]);
     assert_eq!(code, 6, "{said}");
     // A host that cannot take one is told so before anything begins.

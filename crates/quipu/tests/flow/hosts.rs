@@ -60,7 +60,9 @@ const TURN_MS: &str = "600";
 
 const PATIENCE: Duration = Duration::from_secs(1500);
 
-fn quipu(command: &mut Command) -> &mut Command {
+/// The program without a role; what it trusts is kept beside the logs.
+fn quipu<'c>(command: &'c mut Command, logs: &Path) -> &'c mut Command {
+    command.env("XDG_STATE_HOME", logs.with_file_name("state"));
     for name in ["QUIPU_ROLE", "QUIPU_UNIT", "QUIPU_AGENT", "QUIPU_LEASE", "QUIPU_STORE"] {
         command.env_remove(name);
     }
@@ -96,7 +98,7 @@ impl Fleet {
             let copy = fleet.home.root.parent().unwrap().join(format!("copy{number}"));
             let mut checkout = host.command(env!("CARGO_BIN_EXE_quipu"));
             checkout.args(["checkout", &url(&format!("host{number}"))]).arg(&copy);
-            let output = quipu(&mut checkout).output().unwrap();
+            let output = quipu(&mut checkout, &fleet.logs).output().unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             fleet.hosts.push(host);
             fleet.copies.push(copy);
@@ -114,7 +116,7 @@ impl Fleet {
         let mut command = self.hosts[host].command(env!("CARGO_BIN_EXE_quipu"));
         command.args(["worker", "--agent", "rehearse", "--flow", "book", "--jobs", "1", "--json"]).current_dir(&self.copies[host]);
         command.env("QUIPU_REHEARSE_PAUSE", TURN_MS);
-        let child = quipu(&mut command).stdout(log("out")).stderr(log("err")).spawn().unwrap();
+        let child = quipu(&mut command, &self.logs).stdout(log("out")).stderr(log("err")).spawn().unwrap();
         Worker { host, child }
     }
 
@@ -202,7 +204,7 @@ impl Fleet {
         for (host, copy) in self.hosts.iter().zip(&self.copies) {
             for arguments in [["sync"], ["verify"]] {
                 let mut command = host.command(env!("CARGO_BIN_EXE_quipu"));
-                let output = quipu(command.args(arguments).current_dir(copy)).output().unwrap();
+                let output = quipu(command.args(arguments).current_dir(copy), &self.logs).output().unwrap();
                 let said = [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned()).concat();
                 assert!(output.status.success(), "{arguments:?} on {}: {said}", host.name);
             }
@@ -210,7 +212,7 @@ impl Fleet {
             assert!(!copy.join(".quipu/conflicts").exists() || std::fs::read_dir(copy.join(".quipu/conflicts")).unwrap().next().is_none());
         }
         // Each turn once, whoever did it, and the log has no gap.
-        quipu_shared::register(|_| {});
+        quipu_shared::register(|_| {}, |_, _| true);
         let project = Project::open(&self.home.root, Options::default()).unwrap();
         let turns = accepted(&project);
         let same = accepted(&Project::open(&alone.root, Options::default()).unwrap());

@@ -83,6 +83,8 @@ impl Desk {
     pub fn quipu(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
         command.args(arguments).current_dir(&self.root).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // What a test trusts is not kept in the home of whoever runs it.
+        command.env("XDG_STATE_HOME", self.root.with_file_name("state"));
         for name in ["QUIPU_ROLE", "QUIPU_UNIT", "QUIPU_AGENT", "QUIPU_LEASE"] {
             command.env_remove(name);
         }

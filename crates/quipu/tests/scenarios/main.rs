@@ -19,10 +19,12 @@
 mod agents;
 mod guides;
 mod http;
+mod page;
 mod redact;
 mod run;
 mod transcript;
 mod tree;
+mod trust;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -87,6 +87,7 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     let mut shell = Command::new("sh");
     shell.arg(&file).current_dir(project).stdin(Stdio::null()).env("PATH", path).env("LC_ALL", "C.UTF-8").env_remove("HOME");
+    shell.env("XDG_STATE_HOME", root.join("state"));
     shell.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
     for (variable, _) in std::env::vars_os() {
         if variable.to_string_lossy().starts_with("QUIPU_") {
