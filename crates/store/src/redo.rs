@@ -276,6 +276,9 @@ impl Store {
         let mut found = bytes.is_empty();
         let mut newest_first: Vec<RecordOp> = Vec::new();
         let walked = self.walk(path, head.at, &mut |_, op| {
+            if op.op == OpKind::Keep {
+                return true;
+            }
             newest_first.push(op.clone());
             if op.edit().is_start() {
                 found |= is_remnant_of_any(bytes, &newest_first);

@@ -9,16 +9,23 @@ use rustix::io::Errno;
 use serde_json::Value;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Largest file of the agent's home that Quipu reads back, to merge a host's settings into it.
 const LARGEST_SETTINGS: u64 = 16 << 20;
 
+/// How the folders of private homes are named in the folder for temporary files.
+const PREFIX: &str = "quipu-run-";
+/// The file in such a folder that its run keeps locked.
+const LOCK: &str = "lock";
+
 /// A home that nobody else uses.
 pub struct PrivateHome {
     root: TempDir,
+    // Held for as long as the run lives; the kernel lets go of it when the run is killed.
+    _lock: File,
     home: PathBuf,
     tmp: PathBuf,
 }
@@ -29,15 +36,20 @@ impl PrivateHome {
     }
 
     fn make_in(folder: &Path) -> io::Result<Self> {
+        delete_abandoned(folder);
         let private = Permissions::from_mode(0o700);
-        let root = tempfile::Builder::new().prefix("quipu-run-").permissions(private).tempdir_in(folder)?;
+        let root = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(folder)?;
         // The kernel's rules and the program's own idea of its home must agree.
         let real = root.path().canonicalize()?;
         let (home, tmp) = (real.join("home"), real.join("tmp"));
         for folder in [&home, &tmp] {
             std::fs::DirBuilder::new().mode(0o700).create(folder)?;
         }
-        Ok(PrivateHome { root, home, tmp })
+        // The lock gets its name once it is held: a lock that is not held marks an abandoned home.
+        let lock = File::create_new(real.join("starting"))?;
+        lock.lock()?;
+        std::fs::rename(real.join("starting"), real.join(LOCK))?;
+        Ok(PrivateHome { root, _lock: lock, home, tmp })
     }
 
     /// The folder that holds both the home and the temporary files.
@@ -138,10 +150,35 @@ impl PrivateHome {
 /// Deletes the home, which may hold a copy of a login, also where the agent took its own permissions away.
 impl Drop for PrivateHome {
     fn drop(&mut self) {
-        if std::fs::remove_dir_all(self.root.path()).is_err() {
-            open_up(self.root.path());
-            // What cannot be deleted even so is left to the system's care for temporary files.
-            let _ = std::fs::remove_dir_all(self.root.path());
+        delete(self.root.path());
+    }
+}
+
+/// Deletes the homes of runs that were killed before they could do so.
+fn delete_abandoned(folder: &Path) {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_home = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+        // The entry itself, not what a link leads to: others can make files here, too.
+        if !is_home || !entry.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == own) {
+            continue;
+        }
+        let Ok(lock) = beneath::open(&entry.path(), Path::new(LOCK), OFlags::RDONLY, Mode::empty()) else { continue };
+        let lock = File::from(lock);
+        if lock.try_lock().is_ok() {
+            delete(&entry.path());
+        }
+    }
+}
+
+/// Deletes a home; its lock last, so that what could not be deleted now can be found again.
+fn delete(root: &Path) {
+    for folder in [root.join("home"), root.join("tmp"), root.to_path_buf()] {
+        if std::fs::remove_dir_all(&folder).is_err() && folder.exists() {
+            open_up(&folder);
+            if std::fs::remove_dir_all(&folder).is_err() {
+                return;
+            }
         }
     }
 }
@@ -237,5 +274,29 @@ mod tests {
     fn more_than_the_home_may_hold_is_not_brought() {
         let (user, home) = homes(false);
         assert!(bring(&user, &home, ".host/login", 5).unwrap_err().contains("home_mib"));
+    }
+
+    #[test]
+    fn homes_of_killed_runs_are_deleted_by_the_next() {
+        let folder = TempDir::new().unwrap();
+        let kept = TempDir::new().unwrap();
+        let make = |name: &str, lock: bool| {
+            let root = folder.path().join(format!("{PREFIX}{name}"));
+            std::fs::create_dir_all(root.join("home/.host")).unwrap();
+            std::fs::write(root.join("home/.host/login"), "secret").unwrap();
+            if lock {
+                std::fs::write(root.join(LOCK), "").unwrap();
+            }
+            root
+        };
+        let (abandoned, starting) = (make("abandoned", true), make("starting", false));
+        std::fs::write(kept.path().join(LOCK), "").unwrap();
+        symlink(kept.path(), folder.path().join(format!("{PREFIX}link"))).unwrap();
+        let first = PrivateHome::make_in(folder.path()).unwrap();
+        let second = PrivateHome::make_in(folder.path()).unwrap();
+        assert!(!abandoned.exists());
+        for live in [&starting, first.home(), second.home(), &kept.path().join(LOCK)] {
+            assert!(live.exists(), "{}", live.display());
+        }
     }
 }

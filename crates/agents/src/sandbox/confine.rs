@@ -2,7 +2,7 @@
 //!
 //! Order matters. Everything that needs the outside (the policy, the report) is opened first. Then, if the helper is
 //! to observe, this process stops for it. Then it closes what it inherited, gives up the rest by Landlock, sets its
-//! filters, and runs the program. From Landlock on there is no way back, and a failure ends the process.
+//! filters, and runs the program with the agent's variables. From Landlock on there is no way back, and a failure ends the process.
 
 use super::calls;
 use super::grants::{PROC, PROC_OF_ALL};
@@ -78,6 +78,8 @@ fn confine(policy: &Policy, observed: bool, tell: &mut dyn FnMut(&Line)) -> Resu
     rustix::process::setrlimit(Resource::Fsize, limit).map_err(|why| format!("limit of file size: {why}"))?;
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     rustix::process::setrlimit(Resource::Core, none).map_err(|why| format!("limit of core files: {why}"))?;
+    // While `/proc` can still be read whatever the policy says.
+    keep_three_descriptors().map_err(|why| format!("inherited descriptors: {why}"))?;
     // Where it cannot be set, the helper's own bound on memory is left.
     let _ = std::fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY);
     let abi = restrict(policy)?;
@@ -86,9 +88,7 @@ fn confine(policy: &Policy, observed: bool, tell: &mut dyn FnMut(&Line)) -> Resu
         None => Confinement::VerificationOnly { why: "this kernel has no Landlock".to_string() },
     }));
     drop_capabilities()?;
-    filter(observed, policy.offline)?;
-    keep_three_descriptors();
-    Ok(())
+    filter(observed, policy.offline)
 }
 
 /// Gives up everything but the policy's folders. Returns the kernel's Landlock version, or none if it has none.
@@ -200,8 +200,8 @@ fn set_filter(rules: BTreeMap<i64, Vec<SeccompRule>>, action: SeccompAction) -> 
 
 /// Closes every inherited descriptor but stdin, stdout and stderr. What was opened here closes itself on exec, so only
 /// those that would stay open are closed.
-fn keep_three_descriptors() {
-    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
+fn keep_three_descriptors() -> std::io::Result<()> {
+    let entries = std::fs::read_dir("/proc/self/fd")?;
     let numbers: Vec<i32> = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     for number in numbers.into_iter().filter(|number| *number > 2) {
         let flags = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
@@ -215,4 +215,5 @@ fn keep_three_descriptors() {
             let _ = nix::unistd::close(number);
         }
     }
+    Ok(())
 }
