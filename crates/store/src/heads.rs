@@ -150,12 +150,7 @@ impl Heads {
     /// How far the journal is applied to these heads and to the files.
     pub fn applied(&self) -> Result<Tail> {
         let applied = self.load_applied()?;
-        Ok(Tail {
-            at: position(applied.at),
-            seq: applied.seq.unsigned_abs(),
-            wall_us: applied.wall,
-            sum: parse_sum(&applied.last),
-        })
+        Ok(Tail { at: position(applied.at), seq: applied.seq.unsigned_abs(), wall_us: applied.wall, sum: parse_sum(&applied.last) })
     }
 
     pub fn set_applied(&self, tail: &Tail) -> Result<()> {
