@@ -91,7 +91,7 @@ fn continued_credential(rules: &GuardRules, bytes: &[u8], line_before: &[u8]) ->
 pub fn judge_merge(contract: &Contract, path: &ProjectPath, ours: &[u8], merged: &[u8]) -> Result<()> {
     let rule = contract.rule(path);
     let class = contract.class(path);
-    if let Outside::Flagged { what, line } = judge_outside(class, path.as_str(), Some(ours), Some(merged)) {
+    if let Outside::Flagged { what, line } = judge_outside(class, path.as_str(), Some(ours), Some(merged), &|| None) {
         let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
         return Err(refused_by(format!("the merged `{path}` {what}{line}"), rule, "merge it by hand".into()));
     }
