@@ -130,15 +130,16 @@ fn the_deadline_ends_the_whole_family() {
     assert!(!pid.exists() || !lives(&pid), "the daemon outlived the deadline");
 }
 
-#[test]
-fn the_family_ends_when_its_caller_is_killed() {
+/// Starts a helper from a shell, waits for the agent's daemon, kills the shell hard, and waits for the daemon's end. With
+/// `exec` the shell becomes the helper; otherwise it is the helper's caller.
+fn kill_above_the_family(exec: &str) {
     let desk = Desk::new();
-    // The helper, started as a caller would, by a shell that is then killed hard.
     let record = &desk.assignment.record;
     std::fs::create_dir_all(record).unwrap();
     let out = desk.assignment.out.display().to_string();
     let orders = record.join("orders.json");
-    let script = format!("echo $$ > {out}/shell; sed -i s/PARENT/$$/ {0}; {STAGE} sandbox-exec {0}; true", orders.display());
+    let caller = if exec.is_empty() { "$$" } else { "$PPID" };
+    let script = format!("sed -i s/PARENT/{caller}/ {0}; {exec} {STAGE} sandbox-exec {0}; true", orders.display());
     let policy = serde_json::json!({
         "program": STAGE, "args": ["agent", "daemon:pid", "hang"], "folder": out, "run": ["/usr", "/lib", "/lib64", STAGE],
         "read": [], "write": [out], "devices": ["/dev/null"], "offline": false, "file_bound": 1_000_000,
@@ -159,6 +160,18 @@ fn the_family_ends_when_its_caller_is_killed() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(!lives(&pid), "the agent's daemon outlived everybody");
+}
+
+#[test]
+fn the_family_ends_when_its_caller_is_killed() {
+    kill_above_the_family("");
+    without_namespaces(|| kill_above_the_family(""));
+}
+
+#[test]
+fn the_family_ends_when_its_helper_is_killed() {
+    kill_above_the_family("exec");
+    without_namespaces(|| kill_above_the_family("exec"));
 }
 
 #[test]
