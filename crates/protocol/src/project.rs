@@ -57,8 +57,10 @@ impl Project {
     /// A power cut may have left an older, empty or missing `quipu.toml`: files are recovered before the rules are read from them.
     fn recover(root: &Path, options: &Options) {
         if options.looks.is_none() && !Store::is_recovered(root, options) {
-            // An error is reported by the command that needs the store.
-            let _ = Self::open_unruled(root, options.clone()).map(|project| project.store.settle());
+            // The journal is here: a shared store is not needed, and its address may be one that nobody trusts. An error is
+            // reported by the command that needs the store.
+            let options = Options { offline: true, ..options.clone() };
+            let _ = Self::open_unruled(root, options).map(|project| project.store.settle());
         }
     }
 

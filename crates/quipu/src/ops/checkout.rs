@@ -2,10 +2,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use quipu_contract::Privilege;
-use quipu_protocol::{Setting, trust};
 use quipu_shared::{Address, checkout};
 use serde_json::json;
 
+use super::trust::agree_to_store;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
@@ -32,9 +32,8 @@ impl Operate for Checkout {
         let name = self.project.or(address.project.clone()).ok_or_else(|| Failure::usage("which project?", "--project NAME"))?;
         let folder = session.folder.join(self.into.unwrap_or_else(|| PathBuf::from(name.replace('/', "-"))));
         let moved = checkout(&address, &name, &folder)?;
-        // Whoever names a store agrees to it. Agents that the project brings are another matter.
-        trust(&folder, &[Setting::store(&moved.address)])?;
         let text = format!("{}: `{}` at revision {}\n", folder.display(), moved.project, moved.records);
-        Ok(Answer::new(json!({"folder": folder.display().to_string(), "moved": moved}), text))
+        let answer = Answer::new(json!({"folder": folder.display().to_string(), "moved": moved}), text);
+        Ok(agree_to_store(answer, &folder, &moved.address))
     }
 }

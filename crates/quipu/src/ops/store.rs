@@ -1,10 +1,11 @@
 use clap::Args;
 use quipu_contract::Privilege;
-use quipu_protocol::{Project, Setting, TRUST_COMMAND, is_trusted, trust};
+use quipu_protocol::{Project, Setting, TRUST_COMMAND, is_trusted};
 use quipu_shared::{Address, Attachment, Postgres, SCHEMA, detach, push, roles};
 use quipu_store::{Options, StoreError};
 use serde_json::json;
 
+use super::trust::agree_to_store;
 use crate::answer::{Answer, Failure, count};
 use crate::session::Session;
 use crate::table::Operate;
@@ -47,11 +48,10 @@ impl Operate for StorePush {
         let folder = root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy().into_owned());
         let name = self.project.or(address.project.clone()).unwrap_or(folder);
         let moved = push(&project.store, &address, &name)?;
-        // Whoever names a store agrees to it.
-        trust(&root, &[Setting::store(&moved.address)])?;
         let records = count(usize::try_from(moved.records).unwrap_or(usize::MAX), "record");
         let text = format!("`{}` is at {}: {records}, compared one by one\n", moved.project, moved.address);
-        Ok(Answer::new(json!(moved), text).say("this folder is a working copy of it now; others: quipu checkout ADDRESS"))
+        let answer = Answer::new(json!(moved), text).say("this folder is a working copy of it now; others: quipu checkout ADDRESS");
+        Ok(agree_to_store(answer, &root, &moved.address))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use quipu_contract::{Contract, Privilege};
-use quipu_protocol::{Power, Project, Setting, TrustError, is_trusted, revoke_trust, trust_only};
+use quipu_protocol::{Power, Project, Setting, TrustError, is_trusted, revoke_trust, trust, trust_only};
 use quipu_shared::Attachment;
 use serde_json::json;
 
@@ -61,6 +61,23 @@ impl Operate for Trust {
         trust_only(&root, &settings)?;
         let shown = if self.yes { shown } else { String::new() };
         Ok(Answer::new(report(true), shown).say("trusted, until one of these settings changes"))
+    }
+}
+
+/// Records that the person who typed the address of a store agrees to it. What was done with it stays done if that fails: the answer
+/// says so.
+pub fn agree_to_store(answer: Answer, root: &Path, address: &str) -> Answer {
+    match trust(root, &[Setting::store(address)]) {
+        Ok(()) => answer,
+        Err(error) => {
+            let mend = Failure::from(error);
+            let what = format!(
+                "{}; this copy does not contact the store until you do: {}, then quipu trust",
+                mend.what,
+                mend.mend.unwrap_or_default()
+            );
+            answer.say(what)
+        }
     }
 }
 

@@ -222,6 +222,7 @@ fn a_host_that_asks_for_it_is_handed_a_server_over_its_folders() {
         root.display().to_string()
     );
     desk.put("quipu.toml", &format!("{ONE_STEP}{table}"));
+    desk.fine(&["trust", "--yes"]);
     let (code, said) = desk.call(&["run", "--agent", "mine"]);
     assert_eq!(code, 0, "{said}\n{}", transcript(&desk));
     assert_eq!(desk.text("out.md"), GOOD);
@@ -357,6 +358,7 @@ fn whatever_way_an_agent_fails_it_counts_as_a_failure_and_leaves_nothing() {
     for Failing { name, table, told, deadline } in all {
         let desk = desk("");
         desk.put("quipu.toml", &format!("{}{table}", ONE_STEP.replace("\"60s\"", &format!("\"{deadline}\""))));
+        desk.fine(&["trust", "--yes"]);
         let (code, said) = desk.call(&["run", "--agent", "model"]);
         assert_eq!(code, 6, "{name}\n{said}");
         let failed = said.split("failed     write (1 of 1): ").nth(1).unwrap_or_else(|| panic!("{name}\n{said}"));
