@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use quipu_contract::{Actor, BadPath, ProjectPath, Readable};
+use quipu_contract::{Actor, BadPath, Denial, ProjectPath, Readable};
 use quipu_store::{Options, Store, StoreError};
 use thiserror::Error;
 
@@ -25,6 +25,9 @@ pub enum SourceError {
     /// The kernel does not say where the file is, so no contract can be asked.
     #[error("cannot tell where `{}` is", .0.display())]
     NoPlace(PathBuf),
+    /// A file of the project that no rule and no pointer names.
+    #[error("{}", .0.what)]
+    NoRule(Denial),
     #[error(transparent)]
     Denied(#[from] ReadError),
     #[error(transparent)]
@@ -37,20 +40,20 @@ pub enum SourceError {
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'c> {
     actor: &'c Actor,
-    /// The folder of the call: relative paths begin here.
-    folder: &'c Path,
+    /// A folder of the caller's project, for files with a second name there.
+    project: &'c Path,
 }
 
 impl<'c> Sources<'c> {
-    pub fn of(actor: &'c Actor, folder: &'c Path) -> Sources<'c> {
-        Sources { actor, folder }
+    pub fn of(actor: &'c Actor, project: &'c Path) -> Sources<'c> {
+        Sources { actor, project }
     }
 
-    /// The bytes of a file, if the caller may have them.
-    pub fn read(&self, file: &Path) -> Result<Vec<u8>, SourceError> {
-        let unreadable = |source| SourceError::Unreadable { file: file.to_owned(), source };
-        let mut opened = File::open(self.folder.join(file)).map_err(unreadable)?;
-        self.check(opened.as_raw_fd(), file)?;
+    /// The bytes of a file, if the caller may have them. `named` is for messages.
+    pub fn read(&self, place: &Path, named: &Path) -> Result<Vec<u8>, SourceError> {
+        let unreadable = |source| SourceError::Unreadable { file: named.to_owned(), source };
+        let mut opened = File::open(place).map_err(unreadable)?;
+        self.check(opened.as_raw_fd(), named)?;
         let mut bytes = Vec::new();
         opened.read_to_end(&mut bytes).map_err(unreadable)?;
         Ok(bytes)
@@ -89,7 +92,7 @@ impl<'c> Sources<'c> {
             self.may_take(root, &real)?;
         }
         if found.nlink() > 1 {
-            roots.extend(Project::find_root(self.folder));
+            roots.extend(Project::find_root(self.project));
             for root in &roots {
                 for other in names_of(root, found.dev(), found.ino()) {
                     self.may_take(root, &other)?;
@@ -111,7 +114,11 @@ impl<'c> Sources<'c> {
             Err(_) if grant.role.is_none() => return Ok(()),
             Err(error) => return Err(ReadError::Path(error).into()),
         };
-        match grant.may_read(&path, &contract.actor_binding(self.actor)).map_err(ReadError::Denied)? {
+        let denied = |denial: Denial| match contract.rule(&path) {
+            Some(_) => ReadError::Denied(denial).into(),
+            None => SourceError::NoRule(denial),
+        };
+        match grant.may_read(&path, &contract.actor_binding(self.actor)).map_err(denied)? {
             Readable::Whole => Ok(()),
             Readable::Sections(sections) => Err(ReadError::OnlySections { path, sections }.into()),
         }

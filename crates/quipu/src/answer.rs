@@ -267,6 +267,10 @@ impl From<SourceError> for Failure {
             }
             SourceError::Unreadable { .. } => Failure::new(exit::IO, what, ""),
             SourceError::NoPlace(_) => Failure::new(exit::REFUSED, what, "copy the text to a file of your own first"),
+            SourceError::NoRule(denial) => Failure {
+                rule: Some((denial.place, "pointers of the role".into())),
+                ..Failure::new(exit::REFUSED, what, "pipe the text in (--file -), or keep your own file outside the project")
+            },
             SourceError::Denied(error) => error.into(),
             SourceError::Project(error) => error.into(),
             SourceError::Store(error) => error.into(),

@@ -11,6 +11,8 @@ mod command_agent;
 mod consulted;
 mod demo;
 mod flow_text;
+mod head_key;
+mod heads;
 mod hook;
 #[cfg(test)]
 mod hostile_tests;

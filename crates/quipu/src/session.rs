@@ -173,7 +173,7 @@ impl Session {
 
     /// A source file that an argument names, relative to the folder of the call. An agent may not copy what it may not read.
     pub fn load_file(&self, file: &Path) -> Result<Vec<u8>, Failure> {
-        Ok(Sources::of(&self.actor, &self.folder).read(file)?)
+        Ok(Sources::of(&self.actor, &self.folder).read(&self.folder.join(file), file)?)
     }
 
     /// Stdin, which may be a file that the shell opened.

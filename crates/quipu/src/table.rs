@@ -36,7 +36,7 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 }
 
 /// The groups of two-word operations, with what they are about.
-pub const GROUPS: [(&str, &str); 13] = [
+pub const GROUPS: [(&str, &str); 14] = [
     ("task", "The task at hand: one agent's working memory"),
     ("world", "The shared world: facts by key"),
     ("knowledge", "What one agent has learnt"),
@@ -49,6 +49,7 @@ pub const GROUPS: [(&str, &str); 13] = [
     ("lease", "The right to write some paths for longer than one commit"),
     ("fleet", "Many workers on one project"),
     ("git", "Merging branches of memory"),
+    ("key", "Your key for signing heads of journals"),
     ("store", "Where a project's order is kept: here, or shared in PostgreSQL"),
 ];
 
@@ -121,6 +122,9 @@ pub const TABLE: &[Operation] = &[
     row::<ops::diff::Diff>(),
     row::<ops::blame::Blame>(),
     row::<ops::verify::Verify>(),
+    row::<ops::head::Head>(),
+    row::<ops::head::KeyNew>(),
+    row::<ops::head::KeyShow>(),
     row::<ops::doctor::Doctor>(),
     row::<ops::contract::ContractShow>(),
     row::<ops::contract::ContractSchema>(),

@@ -73,7 +73,7 @@ impl Follower<'_> {
             return Ok(());
         }
         let path = self.root.join(name);
-        let bytes = self.sources.read(&path)?;
+        let bytes = self.sources.read(&path, &path)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         self.taken.pieces.push(Piece::of_file(name, bytes));
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));

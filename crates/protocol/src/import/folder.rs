@@ -15,7 +15,7 @@ pub(super) fn take(place: &Path, except: &Path, sources: Sources<'_>) -> Result<
     let kind = fs::metadata(place).map_err(ImportError::unreadable(place))?;
     if kind.is_file() {
         let name = place.file_name().and_then(|n| n.to_str()).unwrap_or("note.md");
-        taken.pieces.push(Piece::of_file(name, sources.read(place)?));
+        taken.pieces.push(Piece::of_file(name, sources.read(place, place)?));
         return Ok(taken);
     }
     below(place, "", except, sources, &mut taken)?;
@@ -49,7 +49,7 @@ pub(super) fn below(folder: &Path, prefix: &str, except: &Path, sources: Sources
         } else if entry.metadata().map_err(ImportError::unreadable(&path))?.len() > LARGEST {
             taken.leave_out(name, "larger than 8 MiB");
         } else {
-            taken.pieces.push(Piece::of_file(&name, sources.read(&path)?));
+            taken.pieces.push(Piece::of_file(&name, sources.read(&path, &path)?));
         }
     }
     Ok(())

@@ -27,7 +27,7 @@ struct Entity {
 
 pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportError> {
     let not_text = |error: std::string::FromUtf8Error| std::io::Error::new(std::io::ErrorKind::InvalidData, error);
-    let text = String::from_utf8(sources.read(place)?).map_err(not_text).map_err(ImportError::unreadable(place))?;
+    let text = String::from_utf8(sources.read(place, place)?).map_err(not_text).map_err(ImportError::unreadable(place))?;
     let entities = parse(&text).map_err(|(line, what)| ImportError::Malformed { path: place.to_owned(), line, what })?;
     let source = place.file_name().and_then(|n| n.to_str()).unwrap_or("memory.jsonl");
     let pages = pages_of(&entities);

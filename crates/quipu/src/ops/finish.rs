@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::receipt;
 use super::state::parse_value;
 use crate::answer::{Answer, Failure, exit};
+use crate::heads;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -181,13 +182,21 @@ impl Operate for Finish {
                 if let Some(id) = &ended {
                     answer = answer.say(format!("session {id} ended"));
                 }
+                // The session is over whether or not its head can be told.
+                let head = project.store.journal_head().ok().flatten();
+                if let Some(head) = &head {
+                    answer.json["head"] = json!(head.to_string());
+                    let signed = heads::note_signed(project.store.root(), head).unwrap_or(false);
+                    answer = answer.say(format!("head {head}{}", if signed { " (signed)" } else { "" }));
+                }
                 let setting = Setting::git(&project.contract).filter(|_| !self.git);
                 if setting.as_ref().is_some_and(|setting| !is_trusted(project.store.root(), setting)) {
                     answer.json["git"] = json!("not trusted");
                     answer = answer.say("git made no commit: nobody has trusted `[git] finish` of this project; quipu trust");
                 } else if self.git || setting.is_some() {
                     let why = asked.material.did.first().map_or("quipu finish", String::as_str);
-                    match commit_to_git(project.store.root(), &paths, why) {
+                    let trailers = head.as_ref().map(|head| heads::trailers(project.store.root(), head));
+                    match commit_to_git(project.store.root(), &paths, why, trailers.as_deref()) {
                         Ok(told) => answer = answer.say(told),
                         // The memory is safe whatever git says; only git's part is missing.
                         Err(what) => {
@@ -278,7 +287,7 @@ pub(crate) fn listed(missing: &[Missing]) -> String {
 }
 
 /// Commits exactly these files; what else is staged stays staged.
-fn commit_to_git(root: &Path, paths: &[String], why: &str) -> Result<String, String> {
+fn commit_to_git(root: &Path, paths: &[String], why: &str, trailers: Option<&str>) -> Result<String, String> {
     let git = |arguments: &[&str]| {
         let done = Command::new("git").args(arguments).arg("--").args(paths).current_dir(root).output();
         let done = done.map_err(|e| format!("cannot start git: {e}"))?;
@@ -292,6 +301,8 @@ fn commit_to_git(root: &Path, paths: &[String], why: &str) -> Result<String, Str
     }
     git(&["add"])?;
     let message = format!("memory: {why}");
-    git(&["commit", "--quiet", "--only", "-m", &message])?;
+    // The head of the journal goes into a paragraph of its own, where git looks for trailers.
+    let noted = trailers.map_or_else(Vec::new, |trailers| vec!["-m", trailers]);
+    git(&[&["commit", "--quiet", "--only", "-m", &message][..], &noted].concat())?;
     Ok(format!("git commit: {message}"))
 }

@@ -36,9 +36,7 @@ impl Operate for Import {
         let source = ImportSource::parse(&self.from)?;
         let into = self.into.unwrap_or_else(|| format!("imported/{}", source.name()));
         let project = session.project()?;
-        // The protocol reads relative paths from the project's root.
-        let place = std::path::absolute(session.folder.join(&self.path))
-            .map_err(|e| Failure::new(exit::IO, format!("cannot read `{}`: {e}", self.path.display()), ""))?;
+        let place = session.folder.join(&self.path);
         let (dry_run, force, lease) = (self.dry_run, self.force, session.lease.clone());
         let told = self.path.to_string_lossy();
         let asked = Asked { source, place: &place, told: &told, into: &into, dry_run, force, lease };

@@ -18,6 +18,7 @@ pub mod finish;
 pub mod fleet;
 pub mod gate;
 pub mod git;
+pub mod head;
 pub mod hook;
 pub mod import;
 pub mod init;

@@ -1,12 +1,18 @@
 use clap::Args;
+use quipu_store::{ExpectedHead, Problem};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
+use crate::heads::{self, Compared};
 use crate::session::Session;
 use crate::table::Operate;
 
 #[derive(Debug, Args)]
-pub struct Verify {}
+pub struct Verify {
+    /// Fail unless the journal holds exactly this record: SEQ:HASH or a hash, as `head` and `finish` print it
+    #[arg(long, value_name = "HEAD")]
+    expect: Option<String>,
+}
 
 impl Operate for Verify {
     const NAME: &'static str = "verify";
@@ -14,7 +20,17 @@ impl Operate for Verify {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.history()?;
-        let found = project.store.verify()?;
+        let expected = self.expect.as_deref().map(parse_head).transpose()?;
+        let mut found = project.store.verify()?;
+        let compared = heads::compare(&project.store)?;
+        let problem =
+            |(place, what, mend): &(String, String, String)| Problem { place: place.clone(), what: what.clone(), mend: mend.clone() };
+        found.problems.extend(compared.problems.iter().map(problem));
+        if let Some(head) = &expected
+            && let Some((what, mend)) = heads::compare_one(&project.store, head)?
+        {
+            found.problems.push(Problem { place: "--expect".into(), what, mend });
+        }
         let mut text = String::new();
         for problem in &found.problems {
             text.push_str(&format!("{}: {}\n  do    {}\n", problem.place, problem.what, problem.mend));
@@ -36,8 +52,35 @@ impl Operate for Verify {
             number(found.leases, "lease"),
             if found.problems.is_empty() { "all is well".to_owned() } else { count(found.problems.len(), "problem") }
         ));
+        text.push_str(&told_heads(&compared, expected.as_ref()));
         let mut answer = Answer::new(json!(found), text);
+        answer.json["heads"] = json!(compared);
         answer.exit = if found.problems.is_empty() { exit::FINE } else { exit::NO };
         Ok(answer)
     }
+}
+
+fn parse_head(text: &str) -> Result<ExpectedHead, Failure> {
+    let mend = "quipu verify --expect SEQ:HASH     (as `quipu head` prints it; at least 8 digits of the hash)";
+    ExpectedHead::parse(text).ok_or_else(|| Failure::usage(format!("`{text}` is not a head"), mend))
+}
+
+/// Which noted heads were compared, and which were not.
+fn told_heads(compared: &Compared, expected: Option<&ExpectedHead>) -> String {
+    let mut text = String::new();
+    if let Some(head) = expected {
+        text.push_str(&format!("compared with the head you expect, {head}\n"));
+    }
+    if compared.any {
+        let signed = if compared.signed > 0 { format!(", {} signed by you", compared.signed) } else { String::new() };
+        text.push_str(&format!("{} in git and .quipu/{} agree{signed}", count(compared.agree, "noted head"), heads::SIGNED));
+        if compared.of_other_journals > 0 {
+            text.push_str(&format!("; {} of other journals not compared", compared.of_other_journals));
+        }
+        if compared.by_other_keys > 0 {
+            text.push_str(&format!("; {} by other keys not checked", count(compared.by_other_keys, "signature")));
+        }
+        text.push('\n');
+    }
+    text
 }

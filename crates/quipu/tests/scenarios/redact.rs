@@ -18,11 +18,15 @@ static RUN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b20\d{6}T\d{9}\b").
 static ID: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b01[0-9a-f]{6}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b01[0-9a-f]{30}\b").unwrap());
 
+/// The head of a journal: hashes of records hold their time. In a commit the name of the journal follows.
+static HEAD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(\d+):[0-9a-f]{32}\b( [0-9a-f]{16}\b)?").unwrap());
+
 /// A date that a scenario's own files hold stays: only those around today are of the clock.
 pub fn redact(text: &str, root: &Path) -> String {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     let days = [today.yesterday().unwrap(), today, today.checked_add(1.day()).unwrap()].map(|d| d.to_string());
     let text = text.replace(&root.display().to_string(), "[ROOT]");
+    let text = HEAD.replace_all(&text, "$1:[HEAD]").into_owned();
     let text = TIME.replace_all(&text, |found: &Captures| match (days.iter().any(|d| *d == found[1]), found.get(2)) {
         (true, Some(_)) => "[TIME]".to_owned(),
         (true, None) => "[DATE]".to_owned(),

@@ -1,0 +1,231 @@
+//! Heads of the journal that were noted outside it, and the comparison of the journal with them.
+//!
+//! `finish` writes the head into the git commit that it makes, and signs it if the user has a key. An attacker who rewrites the
+//! journal and recomputes its hashes passes every check of the journal alone; these notes show it.
+
+use std::path::Path;
+use std::process::Command;
+
+use quipu_store::{ExpectedHead, HeadFound, HeadsFound, JournalHead, Store, StoreError, parse_time};
+use serde::Serialize;
+
+use crate::head_key;
+
+/// The trailers of a git commit: `Quipu-Head: SEQ:HASH JOURNAL [FOLDER]`, and a signature of it.
+const TRAILER: &str = "Quipu-Head";
+const SIGNATURE: &str = "Quipu-Head-Signature";
+/// So many commits with a head are compared, the newest first; so many entries of the reflog are read.
+const MOST_COMMITS: &str = "--max-count=500";
+/// The file of signed heads, below `.quipu/`.
+pub const SIGNED: &str = "signed-heads";
+
+/// Where a head was noted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Noted {
+    /// In a commit; `local` if the reflog says that it was made in this clone.
+    Git { commit: String, time: i64, local: bool, folder: String },
+    /// In the file of signed heads.
+    File { line: usize },
+}
+
+#[derive(Debug, Clone)]
+struct NotedHead {
+    noted: Noted,
+    head: ExpectedHead,
+    journal: String,
+    /// Public key and signature.
+    signature: Option<(String, String)>,
+}
+
+/// What came of the comparison.
+#[derive(Debug, Default, Serialize)]
+pub struct Compared {
+    /// Heads in git commits and in the file of signed heads that the journal holds.
+    pub agree: usize,
+    /// Of these, how many are signed with the user's key.
+    pub signed: usize,
+    /// Heads that are not this journal's: of other clones, or of a journal before this one.
+    pub of_other_journals: usize,
+    /// Signatures by keys that are not the user's: not checked.
+    pub by_other_keys: usize,
+    /// Place, what is wrong, what to do.
+    #[serde(skip)]
+    pub problems: Vec<(String, String, String)>,
+    /// Whether anything was noted at all.
+    #[serde(skip)]
+    pub any: bool,
+}
+
+/// Compares the journal with every noted head that can be found without a network.
+pub fn compare(store: &Store) -> Result<Compared, StoreError> {
+    let folder = folder_in_repository(store.root()).unwrap_or_default();
+    let mut noted = heads_in_git(store.root());
+    noted.extend(heads_in_file(store.root()));
+    let expected: Vec<ExpectedHead> = noted.iter().map(|note| note.head.clone()).collect();
+    let mut compared = Compared { any: !noted.is_empty(), ..Compared::default() };
+    if noted.is_empty() {
+        return Ok(compared);
+    }
+    let found = store.find_heads(&expected)?;
+    let own_key = head_key::public_key();
+    for (note, is) in noted.iter().zip(&found.found) {
+        if !is_of(note, &found, &folder, store.order().is_some()) {
+            compared.of_other_journals += 1;
+            continue;
+        }
+        let place = match &note.noted {
+            Noted::Git { commit, .. } => format!("git commit {}", commit.get(..12).unwrap_or(commit)),
+            Noted::File { line } => format!(".quipu/{SIGNED}:{line}"),
+        };
+        let signed = match &note.signature {
+            Some((key, signature)) if own_key.as_ref() == Some(key) => {
+                if !head_key::verifies(key, signature, &signed_text(&note.head, &note.journal)) {
+                    let what = format!("the signature of head {} is not by your key: the line was changed", note.head);
+                    compared.problems.push((place, what, "compare the file with a backup, and the journal with a head that you noted elsewhere: quipu verify --expect SEQ:HASH".into()));
+                    continue;
+                }
+                true
+            }
+            Some(_) => {
+                compared.by_other_keys += 1;
+                false
+            }
+            None => false,
+        };
+        if *is == HeadFound::Same {
+            compared.agree += 1;
+            compared.signed += usize::from(signed);
+        } else {
+            compared.problems.push((place, differs(&note.head, is, found.newest), AFTER_DIFFERENCE.into()));
+        }
+    }
+    Ok(compared)
+}
+
+/// Compares the journal with one head that the caller noted.
+pub fn compare_one(store: &Store, head: &ExpectedHead) -> Result<Option<(String, String)>, StoreError> {
+    let found = store.find_heads(std::slice::from_ref(head))?;
+    let is = found.found.first().unwrap_or(&HeadFound::Missing);
+    Ok((*is != HeadFound::Same).then(|| (differs(head, is, found.newest), AFTER_DIFFERENCE.to_owned())))
+}
+
+const AFTER_DIFFERENCE: &str = "the journal was rewritten, cut off or replaced by an older copy since that head was noted: compare it with a backup of `.quipu/journal`";
+
+fn differs(head: &ExpectedHead, is: &HeadFound, newest: u64) -> String {
+    match is {
+        HeadFound::Other { hash } => {
+            format!("head {head} is not in the journal: record {} has the hash {hash}", head.seq.unwrap_or_default())
+        }
+        _ if head.seq.is_some_and(|seq| seq > newest) => format!("head {head} is not in the journal, which ends at record {newest}"),
+        _ => format!("head {head} is not in the journal"),
+    }
+}
+
+/// Whether a head must be in this journal: it carries the journal's name, or the reflog says that this clone made the commit after the
+/// journal began. The second counts where the first record was rewritten as well. In a working copy of a shared store each
+/// checkout has a journal of its own, so there only the name counts.
+fn is_of(note: &NotedHead, found: &HeadsFound, own_folder: &str, is_shared: bool) -> bool {
+    let Some((journal, began)) = &found.journal else { return true };
+    let began = parse_time(began).unwrap_or(i64::MAX).div_euclid(1_000_000);
+    match &note.noted {
+        _ if note.journal == *journal => true,
+        Noted::Git { time, local, folder, .. } => *local && !is_shared && folder == own_folder && *time >= began,
+        Noted::File { .. } => false,
+    }
+}
+
+/// The text that is signed.
+fn signed_text(head: &ExpectedHead, journal: &str) -> String {
+    format!("quipu head 1\n{head}\n{journal}\n")
+}
+
+/// The trailers for a commit that this head goes into.
+pub fn trailers(root: &Path, head: &JournalHead) -> String {
+    let folder = folder_in_repository(root).unwrap_or_default();
+    let line = format!("{TRAILER}: {head} {} {folder}", head.journal);
+    let signature = sign(head).map(|(key, signature)| format!("\n{SIGNATURE}: {key} {signature}")).unwrap_or_default();
+    format!("{}{signature}", line.trim_end())
+}
+
+/// The signature of a head by the user's key; none without a key.
+fn sign(head: &JournalHead) -> Option<(String, String)> {
+    let expected = ExpectedHead { seq: Some(head.seq), hash: head.hash.clone() };
+    head_key::sign(&signed_text(&expected, &head.journal))
+}
+
+/// Adds the signed head to the file of signed heads; false without a key.
+pub fn note_signed(root: &Path, head: &JournalHead) -> std::io::Result<bool> {
+    use std::io::Write;
+    let Some((key, signature)) = sign(head) else { return Ok(false) };
+    let file = root.join(".quipu").join(SIGNED);
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
+    file.write_all(format!("{head} {} {key} {signature}\n", head.journal).as_bytes())?;
+    Ok(true)
+}
+
+fn heads_in_file(root: &Path) -> Vec<NotedHead> {
+    let text = std::fs::read_to_string(root.join(".quipu").join(SIGNED)).unwrap_or_default();
+    let head = |(line, text): (usize, &str)| {
+        let [head, journal, key, signature] = text.split(' ').collect::<Vec<_>>()[..] else { return None };
+        let signature = Some((key.to_owned(), signature.to_owned()));
+        Some(NotedHead { noted: Noted::File { line }, head: ExpectedHead::parse(head)?, journal: journal.to_owned(), signature })
+    };
+    (1..).zip(text.lines()).filter_map(head).collect()
+}
+
+/// Git, told to start no other program and to ask nobody.
+fn git(root: &Path, arguments: &[&str]) -> Option<String> {
+    let mut git = Command::new("git");
+    git.args(["--no-pager", "-c", "log.showSignature=false", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
+    git.env("GIT_NO_LAZY_FETCH", "1").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
+    let output = git.args(arguments).current_dir(root).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The project's folder in its repository: several projects may share one.
+fn folder_in_repository(root: &Path) -> Option<String> {
+    let prefix = git(root, &["rev-parse", "--show-prefix"])?;
+    Some(prefix.trim_end_matches('\n').chars().map(|c| if c.is_control() { '?' } else { c }).collect())
+}
+
+/// The heads in commits that are reachable from HEAD or named by its reflog.
+fn heads_in_git(root: &Path) -> Vec<NotedHead> {
+    let trailer = |key: &str| format!("%(trailers:key={key},valueonly,separator=%x1f)");
+    let format = format!("--format=%H%x1e%ct%x1e%gs%x1e{}%x1e{}%x1d", trailer(TRAILER), trailer(SIGNATURE));
+    let wanted = format!("--grep=^{TRAILER}: ");
+    let mut heads: Vec<NotedHead> = Vec::new();
+    for from in [&["log", "--walk-reflogs"][..], &["log"][..]] {
+        let arguments = [from, &[MOST_COMMITS, &wanted, "--no-show-signature", "--no-notes", "-s", &format, "HEAD", "--"]].concat();
+        let text = git(root, &arguments).unwrap_or_default();
+        for entry in text.split('\x1d').filter_map(parse_commit) {
+            let is_known = |known: &NotedHead| known.noted_in() == entry.noted_in() && known.head == entry.head;
+            if !heads.iter().any(is_known) {
+                heads.push(entry);
+            }
+        }
+    }
+    heads
+}
+
+impl NotedHead {
+    fn noted_in(&self) -> Option<&str> {
+        match &self.noted {
+            Noted::Git { commit, .. } => Some(commit),
+            Noted::File { .. } => None,
+        }
+    }
+}
+
+fn parse_commit(entry: &str) -> Option<NotedHead> {
+    let [commit, time, action, heads, signatures] = entry.trim_start().split('\x1e').collect::<Vec<_>>()[..] else { return None };
+    // Only the last trailer counts: a squashed commit holds those of several.
+    let value = heads.split('\x1f').next_back()?.trim();
+    let mut parts = value.splitn(3, ' ');
+    let (head, journal, folder) =
+        (ExpectedHead::parse(parts.next()?)?, parts.next()?.to_owned(), parts.next().unwrap_or_default().to_owned());
+    let signature = signatures.split('\x1f').next_back().and_then(|text| text.trim().split_once(' '));
+    let signature = signature.map(|(key, signature)| (key.to_owned(), signature.to_owned()));
+    let local = action.starts_with("commit: ") || action.starts_with("commit (initial): ");
+    let noted = Noted::Git { commit: commit.to_owned(), time: time.parse().ok()?, local, folder };
+    Some(NotedHead { noted, head, journal, signature })
+}
