@@ -130,6 +130,8 @@ fn refers_inside(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let inside = |after: &str| after.trim_start_matches([' ', '\t', '\n', '\r', '"', '\'']).starts_with('#');
     lower.split("url").skip(1).all(|after| !after.trim_start().starts_with('(') || inside(after.trim_start().trim_start_matches('(')))
+        // An escape could spell `url`.
+        && !lower.contains('\\')
         && !lower.contains("image-set(")
         && !lower.contains("src(")
         && !lower.contains("javascript:")
@@ -396,6 +398,7 @@ mod tests {
             "<feImage href=\"https://evil.example/x.png\"/>",
             "<rect fill=\"url(https://evil.example/x.svg#a)\"/>",
             "<rect fill=\"URL( 'https://evil.example/x.svg#a' )\"/>",
+            "<rect fill=\"u\\72l(https://evil.example/x.svg#a)\"/>",
             "<rect style=\"fill:url(//evil.example/x)\"/>",
             "<rect style=\"background:u\\72l(//evil.example/x)\"/>",
             "<rect style=\"background:image-set('https://evil.example/x' 1x)\"/>",
