@@ -78,7 +78,7 @@ pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
         println!("  {book}: {words_in_book} words, {} passages, read in {:.0} ms", cut.len(), built.as_secs_f64() * 1000.0);
         let memory = Memory::of(&[]);
         for claim in claims.iter().filter(|claim| claim.book == *book) {
-            let cut_claim = [Claim { line: 1, text: claim.text.clone(), opens: true , italic: false}];
+            let cut_claim = [Claim { line: 1, text: claim.text.clone(), opens: true, italic: false }];
             let started = Instant::now();
             let checked = check(&memory, &passages, &cut_claim, &Bounds { k: 10, ..Bounds::default() });
             spent.push(started.elapsed());

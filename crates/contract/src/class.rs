@@ -41,6 +41,8 @@ pub enum Act {
     Remove,
     /// Change what is sealed, with a reason.
     Amend,
+    /// Keep an external edit that took something out of a state file, with a reason.
+    Accept,
     /// Bring back the newest journalled version after an edit behind Quipu's back.
     RestoreHead,
     /// Bring back an older version.
@@ -117,6 +119,12 @@ impl Class {
             (Class::Record, Act::Append) => Ok(()),
             (Class::Record, _) => refuse("does not exist", "quipu write {path} --file FILE"),
 
+            (Class::State, Act::Accept) if *actor == Actor::Person => Ok(()),
+            (Class::State, Act::Accept) => refuse(
+                "lost something in an external edit: only a person may keep that",
+                "quipu restore {path}     (or ask a person for: quipu amend {path} --why \"…\")",
+            ),
+            (_, Act::Accept) => refuse("is not sealed, so there is nothing to amend", "quipu write {path} --file FILE"),
             (Class::State, Act::Amend) => refuse("is not sealed, so there is nothing to amend", REPLACE),
             (_, Act::Amend) => refuse("is not sealed, so there is nothing to amend", "quipu write {path} --file FILE"),
 

@@ -285,7 +285,7 @@ mod tests {
             let (ours, theirs) = (format!("{base}{our}"), format!("{base}{their}"));
             let merged = merge_branches(way(Class::Append, "g.md"), &base, &ours, &theirs);
             for side in [&ours, &theirs] {
-                let judged = judge_outside(Class::Append, "g.md", Some(side.as_bytes()), Some(merged.text.as_bytes()));
+                let judged = judge_outside(Class::Append, "g.md", Some(side.as_bytes()), Some(merged.text.as_bytes()), &|| None);
                 prop_assert!(!matches!(judged, Outside::Flagged { .. }), "{merged:?}");
             }
         }

@@ -3,7 +3,10 @@
 //! An agent that edits files with its own tools is normal. What its class allows is adopted; the
 //! rest is flagged and keeps its bytes until someone decides. Nothing is ever undone here.
 
+use std::borrow::Cow;
+
 use crate::class::Class;
+use crate::loss::lost_names;
 
 /// What an outside edit amounts to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,13 +18,23 @@ pub enum Outside {
     /// Adopted: the file is gone, and may be.
     Removed,
     /// Not allowed; completes the sentence "`path` …". `line` is the first line that broke the rule.
-    Flagged { what: &'static str, line: Option<usize> },
+    Flagged { what: Cow<'static, str>, line: Option<usize> },
+}
+
+/// How the flag of a state file begins from which something vanished, or which holds an older text again.
+const LOST: &str = "lost ";
+const WENT_BACK: &str = "went back to ";
+
+/// Whether a flag says that a state file lost something: a person may accept it.
+pub fn is_loss(what: &str) -> bool {
+    what.starts_with(LOST) || what.starts_with(WENT_BACK)
 }
 
 /// Judges the bytes found (`None`: the file is gone) against the bytes last journalled.
-/// `before` is `None` where the file was not known before.
-pub fn judge_outside(class: Class, path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Outside {
-    let flag = |what, line| Outside::Flagged { what, line };
+/// `before` is `None` where the file was not known before. `earlier` finds the commit after which the file held the
+/// bytes found; it is asked only about state files.
+pub fn judge_outside(class: Class, path: &str, before: Option<&[u8]>, after: Option<&[u8]>, earlier: &dyn Fn() -> Option<u64>) -> Outside {
+    let flag = |what: &'static str, line| Outside::Flagged { what: what.into(), line };
     match (before, after) {
         (_, None) => match class {
             Class::Overwrite | Class::Free => Outside::Removed,
@@ -37,12 +50,25 @@ pub fn judge_outside(class: Class, path: &str, before: Option<&[u8]>, after: Opt
             Class::Sealed => flag("is sealed, but was edited behind Quipu's back", changed_line(before, after)),
             Class::Record => flag("is a record, but was edited behind Quipu's back", changed_line(before, after)),
             Class::Derived => flag("is derived, but was edited behind Quipu's back", changed_line(before, after)),
-            Class::State | Class::Overwrite | Class::Free => match invalid_json(class, path, after) {
+            Class::State => match invalid_json(class, path, after) {
                 Some(line) => flag("is no longer valid JSON", Some(line)),
-                None => Outside::Replaced,
+                None => judge_state(path, before, after, earlier),
             },
+            Class::Overwrite | Class::Free => Outside::Replaced,
         },
     }
+}
+
+/// Values may change and names may be added. A name that vanished, or a text that was there before, is what `git stash`,
+/// `git checkout` and an old backup leave.
+fn judge_state(path: &str, before: &[u8], after: &[u8], earlier: &dyn Fn() -> Option<u64>) -> Outside {
+    let what = match (earlier(), lost_names(path, before, after)) {
+        (None, None) => return Outside::Replaced,
+        (Some(seq), None) => format!("{WENT_BACK}the text of commit @{seq} in an external edit"),
+        (None, Some(names)) => format!("{LOST}{names} in an external edit"),
+        (Some(seq), Some(names)) => format!("{WENT_BACK}the text of commit @{seq} in an external edit, without {names}"),
+    };
+    Outside::Flagged { what: what.into(), line: None }
 }
 
 /// Growth at the end is allowed; so is a merge of two branches, where new lines stand between old
@@ -54,7 +80,8 @@ fn judge_append(before: &[u8], after: &[u8]) -> Outside {
     let mut found = after.split_inclusive(|b| *b == b'\n').map(trim_line);
     for (number, line) in before.split_inclusive(|b| *b == b'\n').map(trim_line).enumerate() {
         if !found.by_ref().any(|candidate| candidate == line) {
-            return Outside::Flagged { what: "is append-only, but existing text was changed behind Quipu's back", line: Some(number + 1) };
+            let what = "is append-only, but existing text was changed behind Quipu's back";
+            return Outside::Flagged { what: what.into(), line: Some(number + 1) };
         }
     }
     Outside::Replaced
@@ -83,9 +110,29 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn judge(class: Class, path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Outside {
+        judge_outside(class, path, before, after, &|| None)
+    }
+
+    #[test]
+    fn a_state_file_that_lost_something_or_went_back_is_flagged() {
+        let judge = |after: &str, earlier| {
+            let before = Some(&br#"{"a":1,"b":2}"#[..]);
+            match judge_outside(Class::State, "s.json", before, Some(after.as_bytes()), &|| earlier) {
+                Outside::Flagged { what, .. } if is_loss(&what) => what.into_owned(),
+                Outside::Replaced => "adopted".to_owned(),
+                other => format!("{other:?}"),
+            }
+        };
+        assert_eq!(judge(r#"{"a":3,"b":2,"c":1}"#, None), "adopted");
+        assert_eq!(judge(r#"{"a":3}"#, None), "lost `b` in an external edit");
+        assert_eq!(judge(r#"{"a":3,"b":2}"#, Some(7)), "went back to the text of commit @7 in an external edit");
+        assert_eq!(judge("{}", Some(7)), "went back to the text of commit @7 in an external edit, without `a`, `b`");
+    }
+
     #[test]
     fn append_files_may_grow_and_merge_but_not_change() {
-        let judge = |before: &str, after: &str| judge_outside(Class::Append, "g.md", Some(before.as_bytes()), Some(after.as_bytes()));
+        let judge = |before: &str, after: &str| judge(Class::Append, "g.md", Some(before.as_bytes()), Some(after.as_bytes()));
         assert_eq!(judge("a\nb\n", "a\nb\nc\n"), Outside::Grew { from: 4 });
         assert_eq!(judge("a\nb\n", "a\nx\nb\ny\n"), Outside::Replaced);
         assert_eq!(judge("a\nb", "a\nx\nb\n"), Outside::Replaced);
@@ -97,22 +144,22 @@ mod tests {
     #[test]
     fn sealed_files_and_records_may_not_be_edited() {
         for class in [Class::Sealed, Class::Record, Class::Derived] {
-            assert!(matches!(judge_outside(class, "x", Some(b"a\nb"), Some(b"a\nc")), Outside::Flagged { line: Some(2), .. }));
-            assert!(matches!(judge_outside(class, "x", Some(b"a"), None), Outside::Flagged { .. }));
+            assert!(matches!(judge(class, "x", Some(b"a\nb"), Some(b"a\nc")), Outside::Flagged { line: Some(2), .. }));
+            assert!(matches!(judge(class, "x", Some(b"a"), None), Outside::Flagged { .. }));
         }
     }
 
     #[test]
     fn a_state_file_must_stay_json() {
-        assert_eq!(judge_outside(Class::State, "s.json", Some(b"{}"), Some(b"{\"a\":1}")), Outside::Replaced);
-        assert!(matches!(judge_outside(Class::State, "s.json", Some(b"{}"), Some(b"{\n\"a\":}")), Outside::Flagged { line: Some(2), .. }));
-        assert_eq!(judge_outside(Class::State, "world.md", Some(b"a"), Some(b"{")), Outside::Replaced);
+        assert_eq!(judge(Class::State, "s.json", Some(b"{}"), Some(b"{\"a\":1}")), Outside::Replaced);
+        assert!(matches!(judge(Class::State, "s.json", Some(b"{}"), Some(b"{\n\"a\":}")), Outside::Flagged { line: Some(2), .. }));
+        assert_eq!(judge(Class::State, "world.md", Some(b"a"), Some(b"{")), Outside::Replaced);
     }
 
     proptest! {
         #[test]
         fn adopted_appends_keep_every_old_line(before in "([abc]{0,2}\n){0,6}", after in "([abc]{0,2}\n){0,8}") {
-            if let Outside::Grew { .. } | Outside::Replaced = judge_outside(Class::Append, "x", Some(before.as_bytes()), Some(after.as_bytes())) {
+            if let Outside::Grew { .. } | Outside::Replaced = judge(Class::Append, "x", Some(before.as_bytes()), Some(after.as_bytes())) {
                 let mut rest = after.lines();
                 for line in before.lines() {
                     prop_assert!(rest.any(|l| l == line));

@@ -4,19 +4,28 @@
 //! contract then says whether the edit is adopted (a record of its own) or flagged. Nothing is
 //! undone and no byte is touched here.
 
-use quipu_contract::{Class, Listing, Outside, ProjectPath, judge_outside};
+use quipu_contract::{Class, Listing, Outside, ProjectPath, is_loss, judge_outside};
 use serde::Serialize;
 
 use crate::body::Body;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
-use crate::record::{OpKind, RecordOp};
+use crate::record::{Kind, OpKind, RecordOp};
 use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
 
 /// Files beyond this are not taken into the journal: they are no memory, and every copy is kept.
 const LARGEST: u64 = 256 << 20;
+
+/// So many versions back an edit is compared with, so that noticing one does not cost the whole history of a file.
+const EARLIER: usize = 500;
+
+/// The command that repairs state files that lost something, all at once.
+pub fn mend_losses(paths: &[&str]) -> String {
+    let paths = paths.join(" ");
+    format!("quipu restore {paths}     (or keep the edit: quipu amend {paths} --why \"…\")")
+}
 
 /// An outside edit that the contract does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,6 +77,11 @@ impl Flag {
         self.what.starts_with(UNREAD) || self.what.ends_with(IN_THE_WAY) || self.what.ends_with(ON_THE_WAY)
     }
 
+    /// Whether a state file lost something, and one command repairs all such files.
+    pub fn is_loss(&self) -> bool {
+        is_loss(&self.what)
+    }
+
     pub(crate) fn is_unwritten(&self) -> bool {
         self.what.starts_with(UNWRITTEN)
     }
@@ -91,6 +105,9 @@ impl Flag {
         }
         if self.what.ends_with(IN_THE_WAY) || self.what.ends_with(ON_THE_WAY) {
             return if has_history { format!("move it away, then: quipu restore {path}") } else { "move it away".into() };
+        }
+        if is_loss(&self.what) {
+            return mend_losses(&[path]);
         }
         if !has_history {
             return format!("mend `{path}` by hand: there is no version of it to bring back");
@@ -200,10 +217,10 @@ impl Store {
             (Some(before), Some(after)) if self.contract.index_path().as_ref() == Some(path) && same_rows(before, after) => {
                 Outside::Replaced
             }
-            _ => judge_outside(class, path.as_str(), before.as_deref(), after.as_deref()),
+            _ => self.judge_edit(path, class, known, before.as_deref(), after.as_deref()),
         };
         Ok(match judged {
-            Outside::Flagged { what, line } => Noticed::Flagged(Flag { what: what.into(), line }, stamp),
+            Outside::Flagged { what, line } => Noticed::Flagged(Flag { what: what.into_owned(), line }, stamp),
             Outside::Grew { from } => {
                 let after = after.expect("a file that grew is there");
                 let tail = after[from..].to_vec();
@@ -219,6 +236,36 @@ impl Store {
             }
             Outside::Removed => Noticed::Adopt { op: Box::new(new_op(OpKind::Remove, Version::of(b""), 0)), how: "removed" },
         })
+    }
+
+    /// Judges an external edit of a file by its class.
+    pub(crate) fn judge_edit(
+        &self,
+        path: &ProjectPath,
+        class: Class,
+        head: Option<&Head>,
+        before: Option<&[u8]>,
+        after: Option<&[u8]>,
+    ) -> Outside {
+        let earlier = || head.zip(after).and_then(|(head, after)| self.commit_with(path, head, after));
+        judge_outside(class, path.as_str(), before, after, &earlier)
+    }
+
+    /// The newest of the last commits after which a file held some bytes, if something that came through Quipu was
+    /// made of it since. Whoever undoes an external edit by hand takes back nothing else.
+    fn commit_with(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> Option<u64> {
+        let wanted = Version::of(bytes);
+        let (mut found, mut through_quipu, mut left) = (None, false, EARLIER);
+        let walked = self.walk(path, head.at, &mut |record, op| {
+            left -= 1;
+            if op.version == wanted && op.op != OpKind::Remove {
+                found = Some(record.seq);
+            } else {
+                through_quipu |= record.kind != Kind::Adopt;
+            }
+            found.is_none() && left > 0
+        });
+        walked.ok().and(found).filter(|_| through_quipu)
     }
 
     /// A file that could not be written and still holds what it held then: touched perhaps, not edited.

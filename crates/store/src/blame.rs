@@ -33,6 +33,9 @@ impl Store {
             return Err(StoreError::NotFound { what: format!("`{path}` has no history"), mend: "quipu log".into() });
         };
         let gap = events.iter().find(|e| e.after_gap).unwrap_or(&newest).clone();
+        if newest.damaged {
+            return Err(self.untold(path, &newest));
+        }
         events.reverse();
         let mut text = Vec::new();
         let mut makers: Vec<usize> = Vec::new();

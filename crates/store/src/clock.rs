@@ -29,6 +29,16 @@ impl Clock {
     }
 }
 
+/// A clock that is set back by less than this is waited for: times in the journal stay in order. What is further ahead
+/// was written while the clock was wrong, and is left alone.
+pub(crate) const AHEAD_US: i64 = 60_000_000;
+
+/// The time of a record that follows one of another time. Numbers tell the order of records, so a time that lies far
+/// ahead of the clock does not hold back the times of all later records.
+pub(crate) fn next_time(now_us: i64, before_us: i64) -> i64 {
+    if before_us.saturating_sub(now_us) > AHEAD_US { now_us } else { now_us.max(before_us) }
+}
+
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Clock")

@@ -31,6 +31,9 @@ pub struct PathEvent {
     /// What was right before this cannot be told: a record about it is damaged.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub after_gap: bool,
+    /// The record itself is damaged: the index knows of it, and nothing else does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub damaged: bool,
     #[serde(skip)]
     body: Body,
     #[serde(skip)]
@@ -51,6 +54,7 @@ impl PathEvent {
             version: op.version.clone(),
             len: op.len,
             after_gap: false,
+            damaged: false,
             body: op.body.clone(),
             place,
             base: op.base.clone(),
@@ -59,6 +63,25 @@ impl PathEvent {
 
     pub(crate) fn edit(&self) -> Edit<'_> {
         Edit { op: self.op, base: self.base.as_ref(), version: &self.version, len: self.len, body: &self.body }
+    }
+
+    /// The newest state of a file whose record cannot be read: what the index knows of it.
+    fn unread(head: &Head) -> PathEvent {
+        PathEvent {
+            seq: head.seq,
+            at: String::new(),
+            kind: Kind::Unknown,
+            who: Who { kind: "unknown".into(), ..Who::default() },
+            why: None,
+            op: if head.gone { OpKind::Remove } else { OpKind::Write },
+            version: head.version.clone(),
+            len: head.len,
+            after_gap: true,
+            damaged: true,
+            body: Body::default(),
+            place: head.at,
+            base: None,
+        }
     }
 
     /// Whether this rests on an older state, or on none where there is none.
@@ -78,7 +101,7 @@ impl Store {
         self.with_sound_heads(|| {
             self.take_notice(std::slice::from_ref(path))?;
             let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
-            self.events_from(path, head.at, seq, usize::MAX)
+            self.events_from(path, &head, seq, usize::MAX)
         })
     }
 
@@ -88,15 +111,15 @@ impl Store {
             self.take_notice(std::slice::from_ref(path))?;
             let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
             // The one before says whether something is missing in between.
-            let mut events = self.events_from(path, head.at, 0, most.saturating_add(1))?;
+            let mut events = self.events_from(path, &head, 0, most.saturating_add(1))?;
             events.truncate(most);
             Ok(events)
         })
     }
 
-    fn events_from(&self, path: &ProjectPath, from: Position, after: u64, most: usize) -> Result<Vec<PathEvent>> {
+    fn events_from(&self, path: &ProjectPath, head: &Head, after: u64, most: usize) -> Result<Vec<PathEvent>> {
         let mut events: Vec<PathEvent> = Vec::new();
-        let mut next = Some(from);
+        let mut next = Some(head.at);
         while let Some(at) = next.take().filter(|_| events.len() < most) {
             match self.journal.read_record(at) {
                 Ok(record) if record.seq <= after => break,
@@ -106,14 +129,23 @@ impl Store {
                         next = op.last.as_deref().and_then(Position::parse).filter(|last| *last < at);
                     }
                 }
-                Err(StoreError::Damaged { .. }) => next = self.newest_before(path, at)?,
+                Err(StoreError::Damaged { .. }) => {
+                    if at == head.at && head.seq > after {
+                        events.push(PathEvent::unread(head));
+                    }
+                    next = self.newest_before(path, at)?;
+                }
                 Err(error) => return Err(error),
             }
         }
+        let hidden = self.heads_as_told()?.hidden()?;
         for index in 0..events.len() {
-            let older = events.get(index + 1);
+            let (event, older) = (&events[index], events.get(index + 1));
             // Without an older one the search ended on purpose, or there is none that can be read.
-            events[index].after_gap = !events[index].rests_on(older) && (older.is_some() || after == 0);
+            let gap = !event.rests_on(older) && (older.is_some() || after == 0);
+            let hides = hidden.iter().any(|at| *at < event.place && older.is_some_and(|older| older.place < *at));
+            // An edit that seems to be an external one may be what a damaged record had written.
+            events[index].after_gap = event.damaged || gap || hides && event.kind != Kind::Commit;
         }
         Ok(events)
     }
@@ -197,13 +229,17 @@ impl Store {
 
     /// What was before a state cannot be told.
     pub(crate) fn untold(&self, path: &ProjectPath, after: &PathEvent) -> StoreError {
-        let what = format!("a record about `{path}` before commit @{} is damaged, so this cannot be told", after.seq);
+        let what = if after.damaged {
+            format!("the record of commit @{} about `{path}` is damaged, so this cannot be told", after.seq)
+        } else {
+            format!("a record about `{path}` before commit @{} is damaged, so this cannot be told", after.seq)
+        };
         StoreError::Damaged { segment: 0, line: 0, what }
     }
 
     /// Whether some bytes are an earlier version of a file.
     pub(crate) fn was_version(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> Result<bool> {
-        let events = self.events_from(path, head.at, 0, usize::MAX)?;
+        let events = self.events_from(path, head, 0, usize::MAX)?;
         let version = Version::of(bytes);
         let is = |index: usize| match events[index].op {
             OpKind::Append => join(&events[index..]).is_ok_and(|text| text == bytes),
@@ -219,7 +255,7 @@ impl Store {
 
     /// The bytes of an earlier version of a file, if the journal tells it.
     pub(crate) fn version_bytes(&self, path: &ProjectPath, head: &Head, version: &Version) -> Result<Option<Vec<u8>>> {
-        let events = self.events_from(path, head.at, 0, usize::MAX)?;
+        let events = self.events_from(path, head, 0, usize::MAX)?;
         let found = events.iter().position(|e| e.version == *version && e.op != OpKind::Remove);
         Ok(found.and_then(|index| join(&events[index..]).ok()))
     }
@@ -228,7 +264,7 @@ impl Store {
 /// The text that a run of events, newest first, amounts to. A gap where damage lies within.
 fn join(newest_first: &[PathEvent]) -> std::result::Result<Vec<u8>, Gap> {
     let start = newest_first.iter().position(|event| event.edit().is_start()).unwrap_or(newest_first.len());
-    if newest_first[..start].iter().any(|event| event.after_gap) {
+    if newest_first[..start].iter().any(|event| event.after_gap) || newest_first.first().is_some_and(|event| event.damaged) {
         return Err(Gap::Mismatch);
     }
     compose(newest_first.iter().map(PathEvent::edit))

@@ -85,7 +85,7 @@ impl Heads {
                  CREATE TABLE applied (one INTEGER PRIMARY KEY CHECK (one = 1), segment INTEGER NOT NULL, offset INTEGER NOT NULL,
                    fence INTEGER NOT NULL, kept_segment INTEGER NOT NULL, kept_offset INTEGER NOT NULL, boot TEXT NOT NULL,
                    seq INTEGER NOT NULL, wall INTEGER NOT NULL, last TEXT NOT NULL, made INTEGER NOT NULL,
-                   leases INTEGER NOT NULL, sum INTEGER NOT NULL);",
+                   leases INTEGER NOT NULL, hidden TEXT NOT NULL, sum INTEGER NOT NULL);",
             )?;
             self.put_applied(&Applied::start())?;
             self.put_end_rows()?;
@@ -102,7 +102,7 @@ impl Heads {
 
     fn load_applied(&self) -> Result<Applied> {
         let mut statement = self.db.prepare_cached(
-            "SELECT segment, offset, fence, kept_segment, kept_offset, boot, seq, wall, last, made, leases, sum FROM applied",
+            "SELECT segment, offset, fence, kept_segment, kept_offset, boot, seq, wall, last, made, leases, hidden, sum FROM applied",
         )?;
         let (applied, sum) = statement.query_row([], |row| {
             let applied = Applied {
@@ -115,14 +115,15 @@ impl Heads {
                 last: row.get(8)?,
                 made: row.get(9)?,
                 leases: row.get(10)?,
+                hidden: row.get(11)?,
             };
-            Ok((applied, row.get::<_, i64>(11)?))
+            Ok((applied, row.get::<_, i64>(12)?))
         })?;
         if applied.sum() == sum { Ok(applied) } else { Err(corrupt("the row `applied` does not match its checksum")) }
     }
 
     fn put_applied(&self, applied: &Applied) -> Result<()> {
-        self.db.prepare_cached("INSERT OR REPLACE INTO applied VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?)")?.execute(params![
+        self.db.prepare_cached("INSERT OR REPLACE INTO applied VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?)")?.execute(params![
             applied.at.0,
             applied.at.1,
             applied.fence,
@@ -134,6 +135,7 @@ impl Heads {
             applied.last,
             applied.made,
             applied.leases,
+            applied.hidden,
             applied.sum(),
         ])?;
         Ok(())
@@ -150,12 +152,7 @@ impl Heads {
     /// How far the journal is applied to these heads and to the files.
     pub fn applied(&self) -> Result<Tail> {
         let applied = self.load_applied()?;
-        Ok(Tail {
-            at: position(applied.at),
-            seq: applied.seq.unsigned_abs(),
-            wall_us: applied.wall,
-            sum: parse_sum(&applied.last),
-        })
+        Ok(Tail { at: position(applied.at), seq: applied.seq.unsigned_abs(), wall_us: applied.wall, sum: parse_sum(&applied.last) })
     }
 
     pub fn set_applied(&self, tail: &Tail) -> Result<()> {
@@ -177,6 +174,16 @@ impl Heads {
             applied.kept = (at.segment, signed(at.offset));
             boot.clone_into(&mut applied.boot);
         })
+    }
+
+    /// Damaged records of which not even the files are known: each may hide a change of any file.
+    pub fn hidden(&self) -> Result<Vec<Position>> {
+        Ok(self.load_applied()?.hidden.split_whitespace().filter_map(Position::parse).collect())
+    }
+
+    pub fn set_hidden(&self, places: impl Iterator<Item = Position>) -> Result<()> {
+        let places: Vec<String> = places.map(|at| at.to_string()).collect();
+        self.change_applied(|applied| applied.hidden = places.join(" "))
     }
 
     /// Whether these heads were once filled from the journal, and so can be believed.
@@ -435,17 +442,21 @@ struct Applied {
     made: i64,
     /// The checksums of all leases, combined by exclusive or.
     leases: i64,
+    /// Places of damaged records of which not even the files are known, with spaces between.
+    hidden: String,
 }
 
 impl Applied {
     fn start() -> Applied {
         let (at, kept) = ((1, 0), (1, 0));
-        Applied { at, fence: 0, kept, boot: String::new(), seq: 0, wall: 0, last: ROOT_SUM.into(), made: 0, leases: 0 }
+        let (boot, last, hidden) = (String::new(), ROOT_SUM.to_owned(), String::new());
+        Applied { at, fence: 0, kept, boot, seq: 0, wall: 0, last, made: 0, leases: 0, hidden }
     }
 
     fn sum(&self) -> i64 {
         let numbers = [self.at.1, self.fence, self.kept.1, self.seq, self.wall, self.made, self.leases];
-        let sum = RowSum::default().number(self.at.0.into()).number(self.kept.0.into()).text(&self.boot).text(&self.last);
+        let sum =
+            RowSum::default().number(self.at.0.into()).number(self.kept.0.into()).text(&self.boot).text(&self.last).text(&self.hidden);
         numbers.into_iter().fold(sum, RowSum::number).finish()
     }
 }

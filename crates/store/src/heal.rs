@@ -4,13 +4,17 @@
 //! file cannot be read, its bytes stand in the file between what came before and what came after,
 //! and the hash says whether they are the right ones. Nothing is believed without that.
 
+use std::collections::BTreeMap;
+
 use quipu_contract::ProjectPath;
 
 use crate::body::Body;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
+use crate::journal::{Damage, Line, Position};
 use crate::publish::Published;
 use crate::record::{Kind, OpKind, RecordOp, Who};
+use crate::salvage::{heal_note, healed_by};
 use crate::store::Store;
 use crate::version::Version;
 
@@ -30,7 +34,7 @@ impl Store {
             edge = Some((record.seq, op.clone()));
             op.op == OpKind::Append
         });
-        let (Err(_), Some((seq, edge))) = (walked, edge) else { return Err(damage) };
+        let (Err(_), Some((seq, edge))) = (walked, edge) else { return self.proven_by_file(path, head, damage) };
         let length = edge.len.saturating_sub(edge.content().len() as u64);
         let (Some(version), Ok(Some((found, _)))) = (edge.base, self.tree.read(path)) else { return Err(damage) };
         let Some(found) = usize::try_from(length).ok().and_then(|length| found.get(..length)) else { return Err(damage) };
@@ -40,6 +44,16 @@ impl Store {
         let mut whole = found.to_vec();
         tails.iter().rev().for_each(|tail| whole.extend_from_slice(tail));
         Ok(whole)
+    }
+
+    /// The text of a head whose own record cannot be read: what stands in the file, if its version says so.
+    fn proven_by_file(&self, path: &ProjectPath, head: &Head, damage: StoreError) -> Result<Vec<u8>> {
+        match self.tree.read(path) {
+            Ok(Some((found, _))) if Version::of(&found) == head.version || self.extends_older(path, head.seq, &found, &head.version)? => {
+                Ok(found)
+            }
+            _ => Err(damage),
+        }
     }
 
     /// Whether some bytes are an older, readable version and exactly what makes it the wanted one.
@@ -64,6 +78,8 @@ impl Store {
     fn heal_once(&self) -> Result<Vec<String>> {
         let held = self.append_lock.acquire()?;
         let look = self.look()?;
+        // In a working copy the damage is its own, and the log is everybody's.
+        let damages = if self.order.is_none() { self.unhealed(look.tail.at)? } else { Vec::new() };
         let mut record = look.next_record(self, Kind::Adopt, Who::from(&quipu_contract::Actor::Runtime));
         record.why = Some("the journal's own copy is damaged; this is the file as it stands".into());
         let mut healed = Vec::new();
@@ -105,6 +121,19 @@ impl Store {
                 None => op,
             });
         }
+        if healed.is_empty() && !damages.is_empty() {
+            record.kind = Kind::Note;
+            record.why = Some("damaged records were found; no file needs what they said".into());
+        }
+        if !damages.is_empty() {
+            record.note = Some(heal_note(&damages));
+            let count = damages.len();
+            healed.push(format!(
+                "noted {count} damaged {}: what {} said is lost as history",
+                if count == 1 { "record" } else { "records" },
+                if count == 1 { "it" } else { "they" }
+            ));
+        }
         if !healed.is_empty() {
             match self.publish_records(held, look, vec![record])? {
                 Published::Done => {}
@@ -112,5 +141,16 @@ impl Store {
             }
         }
         Ok(healed)
+    }
+
+    /// Damage that no record deals with.
+    fn unhealed(&self, end: Position) -> Result<Vec<Damage>> {
+        let mut damages: BTreeMap<String, Damage> = BTreeMap::new();
+        self.journal.scan(Position::START, Some(end), &mut |seen| match seen.line {
+            Line::Damaged(damage) => drop(damages.insert(damage.name(), damage)),
+            Line::Record(record) => healed_by(&record).iter().for_each(|name| drop(damages.remove(name))),
+            Line::OtherFormat(_) => {}
+        })?;
+        Ok(damages.into_values().collect())
     }
 }

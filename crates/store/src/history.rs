@@ -58,6 +58,17 @@ pub struct LogEntry {
     pub who: Who,
     pub why: Option<String>,
     pub paths: Vec<String>,
+    /// The record cannot be read: its number is told by its neighbours, and nothing else is known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub damaged: bool,
+}
+
+impl LogEntry {
+    fn damaged(seq: u64) -> LogEntry {
+        let who = Who { kind: "unknown".into(), ..Who::default() };
+        let (id, at) = (String::new(), String::new());
+        LogEntry { seq, id, at, kind: Kind::Unknown, who, why: None, paths: Vec::new(), damaged: true }
+    }
 }
 
 /// Some commits out of many, and where to go on.
@@ -105,6 +116,7 @@ impl From<&Record> for LogEntry {
             who: record.who.clone(),
             why: record.why.clone(),
             paths,
+            damaged: false,
         }
     }
 }
@@ -276,11 +288,21 @@ impl Store {
         Ok(found)
     }
 
-    /// The newest commits, newest first.
+    /// The newest commits, newest first, damaged ones included.
     pub fn log(&self, most: usize) -> Result<Vec<LogEntry>> {
         self.settle()?;
-        let mut entries = Vec::new();
-        self.each_newest_first(most, &mut |_, record| entries.push(LogEntry::from(record)))?;
+        let mut entries: Vec<LogEntry> = Vec::new();
+        if most == 0 {
+            return Ok(entries);
+        }
+        self.each_line_newest_first(&mut |line| {
+            entries.push(match Record::decode(line) {
+                Ok(record) => LogEntry::from(&record),
+                // The number is told by the record behind it; the line itself may have the wrong one.
+                Err(_) => LogEntry::damaged(entries.last().map_or_else(|| seq_of(line).unwrap_or(0), |newer| newer.seq.saturating_sub(1))),
+            });
+            entries.len() < most
+        })?;
         Ok(entries)
     }
 

@@ -320,6 +320,7 @@ impl Store {
             Op::Create { .. } => Act::Create,
             Op::Merge { .. } => Act::Merge,
             Op::Remove { .. } => Act::Remove,
+            Op::Amend { bytes: None, .. } if now.flagged.as_ref().is_some_and(|(flag, _)| flag.is_loss()) => Act::Accept,
             Op::Amend { .. } => Act::Amend,
             Op::Derive { .. } => Act::Derive,
             Op::Restore { older: true, .. } => Act::RestoreOlder,
@@ -379,7 +380,8 @@ impl Store {
                 guard_continued(&contract.guards, &writing, &self.line_before(path, now, prepared)?)?;
             }
         }
-        now.replaced |= matches!(op, Op::Write { .. } | Op::Create { .. } | Op::Amend { .. } | Op::Merge { .. });
+        // Whoever accepts a loss has been told of it.
+        now.replaced |= matches!(op, Op::Write { .. } | Op::Create { .. } | Op::Amend { .. } | Op::Merge { .. }) && act != Act::Accept;
         if act == Act::RestoreHead && now.flagged.is_none() {
             return Ok(None); // it stands there as it should
         }

@@ -6,7 +6,7 @@
 use quipu_contract::{Actor, Pattern, ProjectPath};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{Instant, parse_time, render_time};
+use crate::clock::{AHEAD_US, Instant, parse_time, render_time};
 use crate::error::{Result, StoreError};
 use crate::guarding::{guard_actor, guard_words, refused_by};
 use crate::order::Patience;
@@ -69,7 +69,14 @@ impl Lease {
     }
 
     pub(crate) fn is_over(&self, now: Instant, boot: &str) -> bool {
-        if self.boot == boot { now.boot_us >= self.boot_until_us } else { parse_time(&self.until).is_none_or(|until| now.wall_us >= until) }
+        if self.boot == boot {
+            return now.boot_us >= self.boot_until_us;
+        }
+        // A lease of an earlier boot that was taken in the future was taken by a wrong clock. It would hold for as long as
+        // that clock was wrong. The clock of a shared store is not this machine's.
+        let is_ahead =
+            self.boot != SHARED_BOOT && parse_time(&self.since).is_some_and(|since| since.saturating_sub(now.wall_us) > AHEAD_US);
+        is_ahead || parse_time(&self.until).is_none_or(|until| now.wall_us >= until)
     }
 
     pub(crate) fn apply(record: &Record, event: &LeaseEvent) -> Lease {
@@ -103,6 +110,9 @@ impl Lease {
         self.paths.is_empty()
     }
 }
+
+/// Stands in place of a boot for the clock of a shared store.
+const SHARED_BOOT: &str = "shared";
 
 /// The longest a lease may last without renewal.
 const LONGEST_SECONDS: u64 = 24 * 60 * 60;

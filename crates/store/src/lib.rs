@@ -47,6 +47,7 @@ mod replica;
 mod restore;
 mod row_sum;
 mod rulebook;
+mod salvage;
 mod seat;
 mod segment;
 mod session;
@@ -60,7 +61,7 @@ mod version;
 mod walk;
 mod warm;
 
-pub use adopt::{Adopted, Flag};
+pub use adopt::{Adopted, Flag, mend_losses};
 pub use below::{Below, Entry};
 pub use blame::BlameLine;
 pub use body::{Body, Cut};

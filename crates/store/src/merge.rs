@@ -116,7 +116,10 @@ mod tests {
     #[test]
     fn a_key_that_is_there_twice_is_replaced_last_and_removed_whole() {
         let text = r#"{"a": 1, "b": 1.50, "a": 2}"#;
-        assert_eq!(merged(text, value(r#"{"a": 3, "c": [1]}"#)), "{\n  \"a\": 1,\n  \"b\": 1.50,\n  \"a\": 3,\n  \"c\": [\n    1\n  ]\n}\n");
+        assert_eq!(
+            merged(text, value(r#"{"a": 3, "c": [1]}"#)),
+            "{\n  \"a\": 1,\n  \"b\": 1.50,\n  \"a\": 3,\n  \"c\": [\n    1\n  ]\n}\n"
+        );
         assert_eq!(merged(text, value(r#"{"a": null}"#)), "{\n  \"b\": 1.50\n}\n");
         assert_eq!(merged("{\"a\": 1}", value(r#"{"a": null}"#)), "{}\n");
         assert_eq!(merged("", value(r#"{"a": {"b": 1, "c": null}}"#)), "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n");

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::adopt::Adopted;
 use crate::change::Change;
-use crate::clock::{parse_time, render_time};
+use crate::clock::{next_time, parse_time, render_time};
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::Position;
@@ -353,8 +353,7 @@ impl Look {
     }
 
     pub fn next_record(&self, store: &Store, kind: Kind, who: Who) -> Record {
-        // Time never runs backwards in the journal, whatever the clock does.
-        let wall_us = store.clock.now().wall_us.max(self.tail.wall_us);
+        let wall_us = next_time(store.clock.now().wall_us, self.tail.wall_us);
         let via = store.door.filter(|_| who.kind == "person").map(str::to_owned);
         let who = Who { via, ..who };
         Record {

@@ -11,6 +11,7 @@ use crate::heads::{Head, Heads};
 use crate::journal::{Line, Position};
 use crate::live::Tail;
 use crate::record::OpKind;
+use crate::salvage::healed_by;
 use crate::store::Store;
 
 /// How many segments back files are compared when the heads had to be made anew: all files reach the
@@ -45,10 +46,19 @@ impl Store {
             let mut tail = Tail::start();
             let mut result = Ok(());
             let mut newest: BTreeMap<String, Head> = BTreeMap::new();
+            // Damaged records of which not even the files are known.
+            let mut hidden: BTreeMap<String, Position> = BTreeMap::new();
             self.journal.scan(Position::START, Some(bound), &mut |seen| {
                 let record = match seen.line {
                     Line::Record(record) => record,
-                    Line::Damaged(_) => return,
+                    Line::Damaged(damage) => {
+                        let told = self.salvage(&damage, &newest, tail.seq);
+                        if !told.is_whole {
+                            hidden.insert(damage.name(), damage.at);
+                        }
+                        newest.extend(told.heads);
+                        return;
+                    }
                     Line::OtherFormat(other) => {
                         result = Err(other.refusal());
                         return;
@@ -56,6 +66,9 @@ impl Store {
                 };
                 for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
                     newest.insert(op.path.clone(), Head::after(op, seen.at, record.seq));
+                }
+                for name in healed_by(&record) {
+                    hidden.remove(&name);
                 }
                 if result.is_ok() {
                     result = note(heads, seen.at, &record);
@@ -73,6 +86,7 @@ impl Store {
             heads.put_all(newest.iter())?;
             tail.at = tail.at.max(bound);
             heads.set_applied(&tail)?;
+            heads.set_hidden(hidden.into_values())?;
             if all_known {
                 return heads.set_redone();
             }

@@ -5,14 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quipu_contract::{Class, Outside, ProjectPath, judge_outside};
+use quipu_contract::{Class, Outside, ProjectPath};
 use serde::Serialize;
 
 use crate::adopt::{Flag, Noticed};
+use crate::clock::{AHEAD_US, parse_time, render_second};
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::{Line, Position, Seen};
 use crate::record::{OpKind, ROOT_SUM, parse_sum};
+use crate::salvage::healed_by;
 use crate::store::Store;
 
 /// Something that is off.
@@ -34,6 +36,12 @@ pub struct Verification {
     /// Files with what a power cut left of unacknowledged records: nothing is wrong, a person may look.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub torn: Vec<String>,
+    /// Damage that `doctor` has dealt with: what could be saved is journalled anew.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub healed: Vec<String>,
+    /// What someone should know and nothing is wrong with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 impl Store {
@@ -74,6 +82,9 @@ impl Store {
         let mut seq = 0;
         let mut after_damage = false;
         let mut problems = Vec::new();
+        let mut damaged: Vec<(String, Problem)> = Vec::new();
+        let mut healed = Vec::new();
+        let (mut ahead, now_us) = (Vec::new(), self.now().wall_us);
         let mut records = 0;
         // One look at both: the journal grows while it is read.
         let tail = self.live().ok().and_then(|live| live.tail());
@@ -89,11 +100,16 @@ impl Store {
                 }
                 Line::Damaged(damage) => {
                     let byte = if number > 0 { format!(" (byte {} of the segment)", at.offset) } else { String::new() };
-                    off(format!("{}{byte}", damage.what));
+                    let what = format!("{}{byte}", damage.what);
+                    damaged.push((damage.name(), Problem { place, what, mend: mend_journal() }));
+                    newest.extend(self.salvage(&damage, newest, seq).heads);
                     after_damage = true;
                 }
                 Line::Record(record) => {
                     records += 1;
+                    if parse_time(&record.at).is_some_and(|at| at.saturating_sub(now_us) > AHEAD_US) {
+                        ahead.push((record.seq, record.at.clone()));
+                    }
                     // Behind damage the chain is picked up again: the record names its predecessor's sum.
                     if !after_damage {
                         if record.prev != sum {
@@ -105,6 +121,10 @@ impl Store {
                     after_damage = false;
                     sum = record.sum;
                     seq = record.seq;
+                    for name in healed_by(&record) {
+                        let known = damaged.extract_if(.., |(damage, _)| *damage == name);
+                        healed.extend(known.map(|(_, p)| format!("{}: {}; dealt with in commit @{seq}", p.place, p.what)));
+                    }
                     for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
                         newest.insert(op.path.clone(), Head::after(op, at, record.seq));
                     }
@@ -112,6 +132,16 @@ impl Store {
             }
         })?;
         verification.records = records;
+        problems.extend(damaged.into_iter().map(|(_, problem)| problem));
+        verification.healed = healed;
+        if let Some((first, at)) = ahead.first() {
+            let several = if ahead.len() > 1 { format!(" and {} more", ahead.len() - 1) } else { String::new() };
+            let what =
+                format!("commit @{first}{several}: the time {at} has not come yet; this machine's clock says {}", render_second(now_us));
+            verification.notices.push(format!(
+                "{what}. If the clock is wrong now, set it. If it was wrong then, nothing is to be done: the order of commits is by number"
+            ));
+        }
         verification.problems.extend(problems);
         if let Some(tail) = tail
             && tail.seq != seq
@@ -189,6 +219,9 @@ impl Store {
     /// What is off with one file: on disk, and in the heads, which must say what the journal says.
     fn verify_file(&self, text: &str, head: &Head, told: Option<&Head>) -> Result<Vec<Problem>> {
         let mut problems = Vec::new();
+        // The index may know of a record that cannot be read any more.
+        let unread = |told: &&Head| told.at > head.at && matches!(self.journal.read_record(told.at), Err(StoreError::Damaged { .. }));
+        let head = told.filter(unread).unwrap_or(head);
         if told.is_none_or(|h| h.version != head.version || h.gone != head.gone) {
             let what = format!("disagrees with the journal on `{text}`");
             problems.push(Problem { place: ".quipu/heads.db".into(), what, mend: "quipu doctor".into() });
@@ -234,10 +267,11 @@ impl Store {
             off(flag.what.clone(), flag.mend(text, class, true));
             return Ok(problems);
         }
-        match judge_outside(class, text, Some(&before), found.as_deref()) {
+        match self.judge_edit(&path, class, Some(head), Some(&before), found.as_deref()) {
             Outside::Flagged { what, line } => {
+                let flag = Flag { what: what.into_owned(), line };
                 let line = line.map(|l| format!(", line {l}")).unwrap_or_default();
-                off(format!("{what}{line}"), format!("quipu diff {text}; then quipu restore {text}"));
+                off(format!("{}{line}", flag.what), flag.mend(text, class, true));
             }
             // Whether it is allowed, only a contract could tell.
             _ if self.unruled => off("differs from the journal".into(), format!("mend it, or: quipu restore {text}")),
@@ -277,6 +311,18 @@ impl Store {
         Ok(())
     }
 
+    /// Says that the newest record has a time that has not come yet; cheap.
+    pub fn clock_notice(&self) -> Result<Option<String>> {
+        let newest = if self.is_read_only() { None } else { self.live_now()?.tail() };
+        let now_us = self.now().wall_us;
+        let ahead = newest.filter(|tail| tail.wall_us.saturating_sub(now_us) > AHEAD_US);
+        Ok(ahead.map(|tail| {
+            let (then, now) = (render_second(tail.wall_us), render_second(now_us));
+            let what = format!("the newest commit @{} has the time {then}, and this machine's clock says {now}", tail.seq);
+            format!("{what}: if the clock is wrong now, set it; if it was wrong then, nothing is to be done, for the order of commits is by number")
+        }))
+    }
+
     fn verify_leases(&self, verification: &mut Verification) -> Result<()> {
         let leases = self.heads()?.leases()?;
         let now = self.lease_now();
@@ -300,5 +346,5 @@ impl Store {
 }
 
 fn mend_journal() -> String {
-    "keep the segment; the files on disk are whole: `quipu status` says whether they still agree".into()
+    "quipu doctor     (journals anew what the files still tell, and notes the damage; keep the segment)".into()
 }

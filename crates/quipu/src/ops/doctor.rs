@@ -35,6 +35,7 @@ impl Operate for Doctor {
         if !pruned.is_empty() {
             text.push_str(&format!("removed {} of old runs\n", count(pruned.len(), "folder")));
         }
+        found.notices.iter().for_each(|notice| text.push_str(&format!("{notice}\n")));
         for problem in &found.problems {
             text.push_str(&format!("left: {}: {}\n  do    {}\n", problem.place, problem.what, problem.mend));
         }

@@ -17,6 +17,9 @@ pub struct Log {
     most: usize,
 }
 
+/// What is printed of a record that cannot be read.
+const DAMAGED: &str = "a damaged record: what it said cannot be told (quipu verify)";
+
 impl Operate for Log {
     const NAME: &'static str = "log";
     const ABOUT: &'static str = "The commits, newest first";
@@ -31,7 +34,10 @@ impl Operate for Log {
             let text = entries
                 .iter()
                 .zip(&who)
-                .map(|(e, who)| line(e.seq, &e.at, e.kind.as_str(), who, width, &e.paths.join(" "), e.why.as_deref()))
+                .map(|(e, who)| match e.damaged {
+                    true => format!("@{:<6} {DAMAGED}\n", e.seq),
+                    false => line(e.seq, &e.at, e.kind.as_str(), who, width, &e.paths.join(" "), e.why.as_deref()),
+                })
                 .collect::<String>();
             return Ok(Answer::new(json!(entries), text));
         };
@@ -47,14 +53,17 @@ impl Operate for Log {
             .iter()
             .zip(&who)
             .map(|(e, who)| {
+                if e.damaged {
+                    return format!("@{:<6} {DAMAGED}\n", e.seq);
+                }
                 let what = if e.op == OpKind::Remove { "removed".into() } else { format!("{} {} bytes", e.version, e.len) };
                 line(e.seq, &e.at, e.kind.as_str(), who, width, &what, e.why.as_deref())
             })
             .collect::<String>();
         let answer = Answer::new(json!(events), text);
         let Some(gap) = events.iter().find(|e| e.after_gap) else { return Ok(answer) };
-        let mut answer =
-            answer.say(format!("a record about `{path}` before @{} is damaged: what it said cannot be told (quipu verify)", gap.seq));
+        let which = if gap.damaged { format!("the record @{}", gap.seq) } else { format!("a record before @{}", gap.seq) };
+        let mut answer = answer.say(format!("{which} about `{path}` is damaged: what it said cannot be told (quipu verify)"));
         answer.exit = exit::IO;
         Ok(answer)
     }

@@ -12,6 +12,9 @@ use crate::table::Operate;
 pub struct Restore {
     /// The file
     path: String,
+    /// More files, in the same commit
+    #[arg(value_name = "PATH")]
+    more: Vec<String>,
     /// The version: a1b2c3…, @12 (commit), ~1 (versions ago) or a time; without it the newest journalled one
     #[arg(long, value_name = "VERSION")]
     at: Option<String>,
@@ -38,17 +41,21 @@ impl Operate for Restore {
         };
         let mut change = Change::by(&session.actor);
         (change.why, change.lease) = (self.why, session.lease.clone());
-        let change = match project.store.restoring(change, &path, at.as_ref()) {
+        let mut change = match project.store.restoring(change, &path, at.as_ref()) {
             Err(StoreError::NotFound { what, .. }) if path.as_str() == MANIFEST && project.store.is_unruled() => {
                 return Err(Failure::new(exit::NOT_FOUND, what, "write it anew, or: quipu init --profile NAME --force"));
             }
             other => other?,
         };
+        for path in &self.more {
+            change = project.store.restoring(change, &Session::path(path)?, at.as_ref())?;
+        }
         let done = project.judge(change)?.publish()?;
         let answer = receipt::answer(&done);
         // Only where there is an older one that may come back.
         let may_go_back = matches!(project.contract.class(&path), Class::Overwrite | Class::State | Class::Free);
-        let is_newest = done.unchanged && self.at.is_none() && may_go_back && project.store.events(&path)?.len() > 1;
+        let is_newest =
+            done.unchanged && self.at.is_none() && self.more.is_empty() && may_go_back && project.store.events(&path)?.len() > 1;
         Ok(if is_newest {
             answer.say(format!("it stands there as it was last written; quipu restore {path} --at ~1 brings the version before it back"))
         } else {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use quipu_contract::{Privilege, in_one_line};
 use quipu_protocol::flow::{Memory, flow_now};
-use quipu_store::{Patience, Store};
+use quipu_store::{Flag, Patience, Store, mend_losses};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, count, exit};
@@ -53,6 +53,10 @@ impl Operate for Status {
             let flag = file.flag.as_ref().expect("flagged files have a flag");
             let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
             text.push_str(&format!("  flagged  {} {}{line}\n           do  {}\n", file.path, flag.what, file.mend()));
+        }
+        let losses: Vec<&str> = survey.flagged().filter(|f| f.flag.as_ref().is_some_and(Flag::is_loss)).map(|f| f.path.as_str()).collect();
+        if losses.len() > 1 {
+            text.push_str(&format!("  all {} state files at once\n           do  {}\n", losses.len(), mend_losses(&losses)));
         }
         for path in &survey.waiting {
             text.push_str(&format!("  waiting  {path}: edited here, and not yet accepted by the shared store\n"));
@@ -104,6 +108,9 @@ impl Operate for Status {
             if !conflicts.is_empty() {
                 answer.json["conflicts"] = json!(conflicts);
             }
+        }
+        if let Some(notice) = project.store.clock_notice()? {
+            answer = answer.say(notice);
         }
         if project.began_anew {
             answer = answer.say("there was no journal: what is on disk is its beginning");

@@ -22,6 +22,12 @@ impl Operate for Verify {
         for torn in &found.torn {
             text.push_str(&format!("{torn}: what stood behind the last whole record: of a write that was never acknowledged, unless the journal itself was cut or damaged; look at it, then delete it\n"));
         }
+        for healed in &found.healed {
+            text.push_str(&format!("known damage: {healed}\n"));
+        }
+        for notice in &found.notices {
+            text.push_str(&format!("{notice}\n"));
+        }
         let number = |n: u64, of| count(usize::try_from(n).unwrap_or(usize::MAX), of);
         text.push_str(&format!(
             "{}, {}, {}: {}\n",

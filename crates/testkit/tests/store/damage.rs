@@ -308,25 +308,125 @@ fn writing_the_same_again_waits_for_the_first_to_be_synced() {
     assert!(disk.steps().contains(&Step::JournalSync), "{:?}", disk.steps());
 }
 
-#[test]
-fn time_never_runs_backwards_in_the_journal() {
-    let play = Playground::new();
-    let wall = Arc::new(AtomicI64::new(1_800_000_000_000_000));
-    let ticking = Arc::clone(&wall);
+/// A clock that a test turns.
+fn turned(wall: &Arc<AtomicI64>, name: &str) -> Options {
+    let ticking = Arc::clone(wall);
     let clock = Clock::from_fn(move || Instant { wall_us: ticking.load(Ordering::SeqCst), boot_us: 1_000_000 });
-    let store = play.open_with(Options { clock, ..Options::default() });
+    Options { clock, ..boot(name) }
+}
+
+#[test]
+fn a_clock_that_was_wrong_once_does_not_hold_back_later_times() {
+    const START: i64 = 1_800_000_000_000_000;
+    let play = Playground::local();
+    let wall = Arc::new(AtomicI64::new(START));
+    let store = play.open_with(turned(&wall, "one"));
     let lease = store.take_lease(&Actor::Person, &["drafts/ch01.md".into()], 60).unwrap();
-    for jump in [0, -3_600_000_000, 7_200_000_000, -86_400_000_000] {
-        wall.fetch_add(jump, Ordering::SeqCst);
+    // Small steps back are waited for, so that times stay in order; the last step is a wrong clock that was set right.
+    let steps = [(0, 0), (-3_000_000, 0), (86_400_000_000, 86_400_000_000), (5_000_000, 5_000_000)];
+    for (step, (now, _)) in steps.into_iter().enumerate() {
+        wall.store(START + now, Ordering::SeqCst);
         append(&store, "meta/a.md", "x\n");
         // Within a boot a lease ends by a clock that cannot jump.
         assert_eq!(store.leases().unwrap().len(), 1);
         let change =
-            Change { lease: Some(lease.token()), ..person().write(&Playground::path("drafts/ch01.md"), jump.to_string(), Expect::Any) };
+            Change { lease: Some(lease.token()), ..person().write(&Playground::path("drafts/ch01.md"), step.to_string(), Expect::Any) };
         store.judge(change).unwrap().publish().unwrap();
+        let told = store.clock_notice().unwrap();
+        assert_eq!(told, None, "step {step}");
     }
-    let times: Vec<String> = store.log(100).unwrap().into_iter().rev().map(|e| e.at).collect();
-    assert!(times.windows(2).all(|w| w[0] <= w[1]), "{times:?}");
+    let events = store.events(&Playground::path("meta/a.md")).unwrap();
+    let times: Vec<i64> = events.iter().rev().map(|e| quipu_store::parse_time(&e.at).unwrap() - START).collect();
+    assert_eq!(times, steps.map(|(_, at)| at));
+    // What was written by the wrong clock is told, and nothing is wrong with it.
+    let found = store.verify().unwrap();
+    assert_eq!(found.problems, []);
+    assert!(found.notices.iter().any(|n| n.contains("commit @6 and 1 more: the time")), "{:?}", found.notices);
+    let moment = At::Time(START + 6_000_000);
+    assert_eq!(store.text_at(&Playground::path("meta/a.md"), &moment).unwrap().1.seq, events[0].seq);
+}
+
+#[test]
+fn a_newest_record_of_the_future_is_told_and_its_leases_end_with_the_boot() {
+    const START: i64 = 1_800_000_000_000_000;
+    let play = Playground::local();
+    let wall = Arc::new(AtomicI64::new(START + 86_400_000_000));
+    let store = play.open_with(turned(&wall, "one"));
+    store.take_lease(&Actor::Person, &["drafts/ch01.md".into()], 3600).unwrap();
+    wall.store(START, Ordering::SeqCst);
+    assert!(store.clock_notice().unwrap().unwrap().contains("the newest commit @1 has the time"));
+    assert_eq!(store.leases().unwrap().len(), 1);
+    drop(store);
+    assert_eq!(play.open_with(turned(&wall, "two")).leases().unwrap().len(), 0);
+}
+
+#[test]
+fn a_damaged_newest_record_is_told_by_every_command() {
+    for (flipped, index_lost) in
+        [("three", false), ("three", true), ("\"path\":\"drafts/ch01.md\",\"class\":\"overwrite\",\"base\"", false)]
+    {
+        let play = Playground::local();
+        let store = play.open();
+        let path = Playground::path("drafts/ch01.md");
+        for text in ["one\n", "two\n", "three\n"] {
+            write(&store, "drafts/ch01.md", text);
+        }
+        append(&store, "meta/a.md", "a\n");
+        drop(store);
+        // The last place where it stands: in the newest record about the file.
+        let mut bytes = std::fs::read(segment(&play, 1)).unwrap();
+        let at = bytes.windows(flipped.len()).rposition(|w| w == flipped.as_bytes()).unwrap();
+        bytes[at] ^= 1;
+        std::fs::write(segment(&play, 1), bytes).unwrap();
+        if index_lost {
+            ["heads.db", "heads.db-wal", "heads.db-shm"].iter().for_each(|n| drop(std::fs::remove_file(play.file(".quipu").join(n))));
+        }
+        let store = play.open();
+        let events = store.events(&path).unwrap();
+        assert_eq!(events.iter().map(|e| (e.seq, e.damaged)).collect::<Vec<_>>(), [(3, true), (2, false), (1, false)], "{flipped}");
+        assert!(events[0].after_gap);
+        assert_eq!(store.read(&path).unwrap().unwrap().0, b"three\n");
+        assert!(matches!(store.text_at(&path, &At::Back(1)), Err(StoreError::Damaged { .. })));
+        assert!(matches!(store.restoring(person(), &path, Some(&At::Back(1))), Err(StoreError::Damaged { .. })));
+        assert_eq!(store.text_at(&path, &At::Seq(2)).unwrap().0, b"two\n");
+        assert!(matches!(store.blame(&path), Err(StoreError::Damaged { .. })));
+        let log: Vec<_> = store.log(9).unwrap().iter().map(|e| (e.seq, e.damaged)).collect();
+        assert_eq!(log, [(4, false), (3, true), (2, false), (1, false)]);
+        assert_eq!(store.verify().unwrap().problems.len(), 1, "{:?}", store.verify().unwrap().problems);
+        // Doctor deals with it once; another damage in the same line is another damage.
+        store.doctor().unwrap();
+        let found = store.verify().unwrap();
+        assert_eq!((found.problems.len(), found.healed.len()), (0, 1), "{found:?}");
+        assert_eq!(store.read(&path).unwrap().unwrap().0, b"three\n");
+        assert!(store.doctor().unwrap().iter().all(|m| !m.what.contains("damaged")));
+        flip(&segment(&play, 1), "\"seq\":3");
+        assert_eq!(play.open().verify().unwrap().problems.len(), 1);
+    }
+}
+
+#[test]
+fn a_record_of_which_nothing_can_be_read_hides_no_change() {
+    let play = Playground::local();
+    let store = play.open();
+    let path = Playground::path("drafts/ch01.md");
+    for text in ["one\n", "two\n"] {
+        write(&store, "drafts/ch01.md", text);
+    }
+    write(&store, "drafts/ch02.md", "other\n");
+    append(&store, "meta/a.md", "a\n");
+    drop(store);
+    flip(&segment(&play, 1), "\"ops\":[{\"op\":\"write\",\"path\":\"drafts/ch01.md\",\"class\":\"overwrite\",\"base\"");
+    ["heads.db", "heads.db-wal", "heads.db-shm"].iter().for_each(|n| drop(std::fs::remove_file(play.file(".quipu").join(n))));
+    let store = play.open();
+    // The text of the damaged record looks like someone's edit now.
+    assert_eq!(store.read(&path).unwrap().unwrap().0, b"two\n");
+    assert!(store.events(&path).unwrap()[0].after_gap);
+    assert!(matches!(store.text_at(&path, &At::Back(1)), Err(StoreError::Damaged { .. })));
+    assert!(matches!(store.blame(&path), Err(StoreError::Damaged { .. })));
+    // What was committed since and not edited is not in doubt.
+    assert!(store.events(&Playground::path("drafts/ch02.md")).unwrap().iter().all(|e| !e.after_gap));
+    store.doctor().unwrap();
+    assert_eq!(store.verify().unwrap().problems, []);
 }
 
 /// Adds a line to the journal that follows the last one, as a later Quipu might have written it.
