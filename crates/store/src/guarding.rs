@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use quipu_contract::{
     Actor, Class, Contract, FileRule, Finding, GuardRules, Outside, ProjectPath, check_one_line, find_credentials, find_placeholder,
-    find_shrink, judge_outside,
+    find_shrink, is_loss, judge_outside,
 };
 
 use crate::change::{Expect, Op};
@@ -91,7 +91,10 @@ fn continued_credential(rules: &GuardRules, bytes: &[u8], line_before: &[u8]) ->
 pub fn judge_merge(contract: &Contract, path: &ProjectPath, ours: &[u8], merged: &[u8]) -> Result<()> {
     let rule = contract.rule(path);
     let class = contract.class(path);
-    if let Outside::Flagged { what, line } = judge_outside(class, path.as_str(), Some(ours), Some(merged), &|| None) {
+    // What one side deleted is deleted in the merge. Whether that is kept is decided when the file is next looked at.
+    if let Outside::Flagged { what, line } = judge_outside(class, path.as_str(), Some(ours), Some(merged), &|| None)
+        && !is_loss(&what)
+    {
         let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
         return Err(refused_by(format!("the merged `{path}` {what}{line}"), rule, "merge it by hand".into()));
     }
