@@ -26,7 +26,7 @@ pub fn rendered_text(paragraph: &str, labels: &[String]) -> String {
     let source = format!("{PARAGRAPH}{paragraph}");
     let resolve = |link: BrokenLink<'_>| {
         let is_known = labels.contains(&link.reference.to_lowercase());
-        is_known.then(|| (CowStr::Borrowed(""), CowStr::Borrowed("")))
+        is_known.then_some((CowStr::Borrowed(""), CowStr::Borrowed("")))
     };
     let parser = Parser::new_with_broken_link_callback(&source, options(), Some(resolve));
     let mut out = String::with_capacity(source.len());

@@ -109,7 +109,7 @@ fn draft_record(draft: &mut Draft<'_>, mut session: Session) -> Result<Session, 
         let file = if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") };
         ProjectPath::parse(&file).map_err(ReadError::Path)
     };
-    let nth = first_free(|nth| -> Result<bool, WorkError> { Ok(draft.exists(&path_of(nth)?)?) })?;
+    let nth = first_free(|nth| -> Result<bool, WorkError> { draft.exists(&path_of(nth)?) })?;
     session.name = nth_name(&stem, nth);
     draft.replace(&path_of(nth)?, render_session(draft.project.contract.language, &session))?;
     Ok(session)
