@@ -77,7 +77,7 @@ fn check(recording: &Recording, crash: &Crash, root: &Path) -> Result<bool, Stri
     if seq == 0 {
         return Ok(false);
     }
-    let expected = &recording.states[lines.len()];
+    let expected = &recording.states[&seq];
     let survey = store.survey().map_err(|error| format!("status failed: {error}"))?;
     let flagged: Vec<String> = survey.flagged().map(|file| format!("{} {:?}", file.path, file.flag)).collect();
     if !flagged.is_empty() || !survey.adopted.is_empty() || !survey.kept.is_empty() || !survey.strange.is_empty() {

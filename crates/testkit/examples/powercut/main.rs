@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use crash::Crash;
 use disk::FileSystem;
 use judge::Verdict;
+use record::Unrecorded;
 
 struct Options {
     systems: Vec<FileSystem>,
@@ -63,8 +64,13 @@ fn main() -> ExitCode {
         for part in 0..options.states.div_ceil(PART) {
             let states = options.only.map_or(0..PART.min(options.states - part * PART), |only| only..only + 1);
             let recorded = check_part(*system, options.seed + part, options.commands, states, &mut tally);
-            if let Err(what) = recorded {
-                return usage(&format!("cannot run here: {what}"));
+            match recorded {
+                Ok(()) => {}
+                Err(Unrecorded::NotPermitted(what)) => return usage(&format!("cannot run here: {what}")),
+                Err(Unrecorded::Failed(what)) => {
+                    tally.failed += 1;
+                    println!("{system}, seed {}: nothing was recorded: {what}", options.seed + part);
+                }
             }
         }
         let Tally { recovered, with_losses, unmountable, failed: of_system } = tally;
@@ -87,7 +93,7 @@ struct Tally {
     failed: u64,
 }
 
-fn check_part(system: FileSystem, seed: u64, commands: usize, states: std::ops::Range<u64>, tally: &mut Tally) -> Result<(), String> {
+fn check_part(system: FileSystem, seed: u64, commands: usize, states: std::ops::Range<u64>, tally: &mut Tally) -> Result<(), Unrecorded> {
     let folder = quipu_testkit::temp_folder();
     let recording = record::record(system, seed, commands, folder.path())?;
     let (writes, flushes) = recording.counts();

@@ -6,8 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use serde_json::Value;
-
 use crate::disk::{Disk, FileSystem, Mount, SECTOR};
 use crate::workload;
 
@@ -37,8 +35,8 @@ pub struct Recording {
     pub acks: Vec<Ack>,
     /// The journalled lines, in order: record number one is the first.
     pub lines: Vec<String>,
-    /// All files after each record, from none at all on.
-    pub states: Vec<Files>,
+    /// All files after each record, as they were seen when its command had returned.
+    pub states: BTreeMap<u64, Files>,
     /// The folders that `init` made.
     pub folders: BTreeSet<PathBuf>,
 }
@@ -90,30 +88,37 @@ impl Drop for Logger {
     }
 }
 
-pub fn record(system: FileSystem, seed: u64, commands: usize, folder: &Path) -> Result<Recording, String> {
-    let text = |error: std::io::Error| error.to_string();
+/// Why nothing was recorded.
+pub enum Unrecorded {
+    /// This machine does not permit it.
+    NotPermitted(String),
+    /// A command failed without any crash.
+    Failed(String),
+}
+
+pub fn record(system: FileSystem, seed: u64, commands: usize, folder: &Path) -> Result<Recording, Unrecorded> {
     let (image, log, export) = (folder.join("image"), folder.join("log"), folder.join("export"));
-    system.make(&image)?;
-    let base = Disk::read(&image).map_err(text)?;
-    let logger = Logger::start(&image, &log, &export)?;
-    let mount = Mount::new(system, &export, &folder.join("recorded"))?;
+    system.make(&image).map_err(Unrecorded::NotPermitted)?;
+    let base = Disk::read(&image).map_err(|error| Unrecorded::NotPermitted(error.to_string()))?;
+    let logger = Logger::start(&image, &log, &export).map_err(Unrecorded::NotPermitted)?;
+    let mount = Mount::new(system, &export, &folder.join("recorded")).map_err(Unrecorded::NotPermitted)?;
     let root = mount.at.join("book");
-    let mut acks = Vec::new();
-    workload::run(&mount.at, &root, seed, commands, &mut |command| {
+    let (mut acks, mut states) = (Vec::new(), BTreeMap::new());
+    let worked = workload::run(&mount.at, &root, seed, commands, &mut |command| {
         let log_bytes = std::fs::metadata(&log).unwrap().len();
-        acks.push(Ack { command, log_bytes, seq: journal_lines(&root).len() as u64 });
-    })?;
+        let seq = journal_lines(&root).len() as u64;
+        acks.push(Ack { command, log_bytes, seq });
+        states.insert(seq, workload::files(&root));
+    });
+    worked.map_err(Unrecorded::Failed)?;
     let lines = journal_lines(&root);
-    let folders = workload::folders(&root);
-    let states = replay(&lines);
-    // The model is what a reader saw after the last acknowledgement.
-    let seen = workload::files(&root);
-    if states.last() != Some(&seen) {
-        return Err(format!("the journal and the files differ without any crash: {:?}", difference(states.last().unwrap(), &seen)));
+    if !states.keys().copied().eq(1..=lines.len() as u64) {
+        return Err(Unrecorded::Failed("a command of the workload made more than one record".into()));
     }
+    let folders = workload::folders(&root);
     drop(mount);
     drop(logger);
-    let entries = parse(&std::fs::read(&log).map_err(text)?);
+    let entries = parse(&std::fs::read(&log).map_err(|error| Unrecorded::Failed(error.to_string()))?);
     Ok(Recording { system, base, entries, acks, lines, states, folders })
 }
 
@@ -128,26 +133,6 @@ pub fn journal_lines(root: &Path) -> Vec<String> {
     // Between the records stands fill, of which a power cut may leave zeros.
     let lines = text.split(|byte| *byte == b'\n').filter(|line| line.first() == Some(&b'{'));
     lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
-}
-
-/// All files after each record.
-fn replay(lines: &[String]) -> Vec<Files> {
-    let mut states = vec![Files::new()];
-    for line in lines {
-        let record: Value = serde_json::from_str(line).unwrap();
-        let mut files = states.last().unwrap().clone();
-        for op in record["ops"].as_array().into_iter().flatten() {
-            let (path, bytes) = (op["path"].as_str().unwrap().to_owned(), op["text"].as_str().unwrap_or_default().as_bytes());
-            match op["op"].as_str().unwrap() {
-                "write" => drop(files.insert(path, bytes.to_vec())),
-                "append" => files.entry(path).or_default().extend_from_slice(bytes),
-                "remove" => drop(files.remove(&path)),
-                _ => {}
-            }
-        }
-        states.push(files);
-    }
-    states
 }
 
 const FLUSH: u64 = 1;
