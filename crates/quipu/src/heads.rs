@@ -114,7 +114,8 @@ const AFTER_DIFFERENCE: &str = "the journal was rewritten, cut off or replaced b
 fn differs(head: &ExpectedHead, is: &HeadFound, newest: u64) -> String {
     match is {
         HeadFound::Other { hash } => {
-            format!("head {head} is not in the journal: record {} has the hash {hash}", head.seq.unwrap_or_default())
+            let seq = head.seq.unwrap_or_default();
+            format!("head {head} is not in the journal: record {seq} is {seq}:{hash}")
         }
         _ if head.seq.is_some_and(|seq| seq > newest) => format!("head {head} is not in the journal, which ends at record {newest}"),
         _ => format!("head {head} is not in the journal"),
