@@ -114,7 +114,8 @@ const AFTER_DIFFERENCE: &str = "the journal was rewritten, cut off or replaced b
 fn differs(head: &ExpectedHead, is: &HeadFound, newest: u64) -> String {
     match is {
         HeadFound::Other { hash } => {
-            format!("head {head} is not in the journal: record {} has the hash {hash}", head.seq.unwrap_or_default())
+            let seq = head.seq.unwrap_or_default();
+            format!("head {head} is not in the journal: record {seq} is {seq}:{hash}")
         }
         _ if head.seq.is_some_and(|seq| seq > newest) => format!("head {head} is not in the journal, which ends at record {newest}"),
         _ => format!("head {head} is not in the journal"),
@@ -122,14 +123,14 @@ fn differs(head: &ExpectedHead, is: &HeadFound, newest: u64) -> String {
 }
 
 /// Whether a head must be in this journal: it carries the journal's name, or the reflog says that this clone made the commit after the
-/// journal began. The second counts where the first record was rewritten as well. In a working copy of a shared store each
+/// journal began, in a later second: commits have whole seconds. The second rule counts where the first record was rewritten as well. In a working copy of a shared store each
 /// checkout has a journal of its own, so there only the name counts.
 fn is_of(note: &NotedHead, found: &HeadsFound, own_folder: &str, is_shared: bool) -> bool {
     let Some((journal, began)) = &found.journal else { return true };
     let began = parse_time(began).unwrap_or(i64::MAX).div_euclid(1_000_000);
     match &note.noted {
         _ if note.journal == *journal => true,
-        Noted::Git { time, local, folder, .. } => *local && !is_shared && folder == own_folder && *time >= began,
+        Noted::Git { time, local, folder, .. } => *local && !is_shared && folder == own_folder && *time > began,
         Noted::File { .. } => false,
     }
 }
