@@ -56,7 +56,7 @@ pub fn headline(text: &str) -> Cow<'_, str> {
 /// A text below a bold title: in the same line if it is one line, else as a quotation.
 pub(crate) fn below(title: &str, text: &str) -> String {
     let title = if title.is_empty() { String::new() } else { format!("**{}**", in_one_line(title)) };
-    let is_block = text.contains(is_line_break) || text.trim_start().starts_with(['#', '<', '`', '~']);
+    let is_block = text.contains(is_line_break) || text.trim_start().starts_with(['#', '<', '`', '~', '-', '*', '+', '>', '|']);
     match (is_block, title.is_empty()) {
         (true, true) => quoted(text),
         (true, false) => format!("{title}\n{}", quoted(text)),

@@ -98,7 +98,11 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
     // The order of a child must be there before a trace says that it is at work on it.
     let session = match request.peek || project.store.is_read_only() {
         true => None,
-        false => Some(project.store.begin_session(&actor, LONGEST_SESSION_SECONDS)?),
+        false => match project.store.begin_session(&actor, LONGEST_SESSION_SECONDS) {
+            // A disk that takes nothing keeps nobody from reading.
+            Err(error) if error.is_full_disk() => None,
+            begun => Some(begun?),
+        },
     };
     let counter = Counter::O200k;
     let ending = format!("## {}\n\n{}\n", waking.say("Now", "接下来"), next.trim_end());
