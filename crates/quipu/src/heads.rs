@@ -69,7 +69,7 @@ pub fn compare(store: &Store) -> Result<Compared, StoreError> {
     let found = store.find_heads(&expected)?;
     let own_key = head_key::public_key();
     for (note, is) in noted.iter().zip(&found.found) {
-        if !is_of(note, &found, &folder, store.order().is_some()) {
+        if !is_of(note, &found, &folder, own_key.as_deref(), store.order().is_some()) {
             compared.of_other_journals += 1;
             continue;
         }
@@ -125,13 +125,14 @@ fn differs(head: &ExpectedHead, is: &HeadFound, newest: u64) -> String {
 /// Whether a head must be in this journal: it carries the journal's name, or the reflog says that this clone made the commit after the
 /// journal began, in a later second: commits have whole seconds. The second rule counts where the first record was rewritten as well. In a working copy of a shared store each
 /// checkout has a journal of its own, so there only the name counts.
-fn is_of(note: &NotedHead, found: &HeadsFound, own_folder: &str, is_shared: bool) -> bool {
+fn is_of(note: &NotedHead, found: &HeadsFound, own_folder: &str, own_key: Option<&str>, is_shared: bool) -> bool {
     let Some((journal, began)) = &found.journal else { return true };
     let began = parse_time(began).unwrap_or(i64::MAX).div_euclid(1_000_000);
     match &note.noted {
         _ if note.journal == *journal => true,
         Noted::Git { time, local, folder, .. } => *local && !is_shared && folder == own_folder && *time > began,
-        Noted::File { .. } => false,
+        // It lies beside the journal and goes with it: a journal that was honestly begun anew has none of another.
+        Noted::File { .. } => !is_shared && note.signature.as_ref().is_some_and(|(key, _)| Some(key.as_str()) == own_key),
     }
 }
 

@@ -149,7 +149,7 @@ struct Scanner<'t> {
     base: usize,
     found: Scan,
     containers: usize,
-    list_depth: u16,
+    list_depth: usize,
     code: bool,
     image: usize,
     struck: usize,
@@ -272,7 +272,7 @@ impl<'t> Scanner<'t> {
                 self.open_items.push(self.found.items.len());
                 self.found.items.push(Item {
                     text: String::new(),
-                    depth: self.list_depth.saturating_sub(1),
+                    depth: u16::try_from(self.list_depth.saturating_sub(1)).unwrap_or(u16::MAX),
                     task: None,
                     task_mark: None,
                     strike: Strike::None,
@@ -476,6 +476,13 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_may_be_nested_deeper_than_a_depth_can_say() {
+        let text = "- ".repeat(66_000) + "x\n";
+        let document = crate::Document::parse(&text);
+        assert_eq!(document.items().last().map(|item| item.depth), Some(u16::MAX));
+    }
 
     #[test]
     fn code_and_html_become_holes() {

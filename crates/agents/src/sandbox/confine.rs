@@ -153,6 +153,8 @@ fn filter(observed: bool, offline: bool) -> Result<(), String> {
     // A ring of io_uring opens files without a system call that could be observed. clone3 has its flags in memory, where
     // a filter cannot see them. Programs do without both.
     let mut absent = vec![libc::SYS_io_uring_setup, libc::SYS_clone3];
+    // The user's keys in the kernel are no files, so no rule about files keeps them.
+    absent.extend([libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key]);
     if observed {
         // A process that could detach itself from observation would lose its files with it, but why let it.
         absent.push(libc::SYS_ptrace);

@@ -89,10 +89,10 @@ pub struct Grants {
 pub fn plan_grants(programs: &[PathBuf], extra: &[PathBuf], keep_out: &[PathBuf]) -> Grants {
     let mut wanted: BTreeSet<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     wanted.extend(extra.iter().cloned());
-    for program in programs {
-        wanted.extend(of_program(program));
-    }
     let mut keep_out: Vec<PathBuf> = keep_out.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    for program in programs {
+        wanted.extend(of_program(program, &keep_out));
+    }
     keep_out.push(PathBuf::from(PROC));
     let mut run = BTreeSet::new();
     for path in wanted {
@@ -123,8 +123,9 @@ fn grant_around(path: &Path, keep_out: &[PathBuf], into: &mut BTreeSet<PathBuf>)
     }
 }
 
-/// What a program needs of its own: its file, the packages around it, the interpreter it names.
-fn of_program(program: &Path) -> Vec<PathBuf> {
+/// What a program needs of its own: its file, the packages around it, the interpreter it names. The project's own files are not
+/// interpreters: a script's first line must not grant what the run was not given.
+fn of_program(program: &Path, keep_out: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut next = Some(program.to_path_buf());
     // A script may name an interpreter that is a script again; three steps are plenty.
@@ -133,7 +134,8 @@ fn of_program(program: &Path) -> Vec<PathBuf> {
         let Ok(real) = path.canonicalize() else { break };
         found.push(real.clone());
         found.extend(package_of(&real));
-        next = interpreter_of(&real, &path);
+        let is_kept_out = |path: &PathBuf| path.canonicalize().is_ok_and(|real| keep_out.iter().any(|kept| real.starts_with(kept)));
+        next = interpreter_of(&real, &path).filter(|path| !is_kept_out(path));
     }
     found
 }
@@ -147,7 +149,8 @@ fn package_of(program: &Path) -> Option<PathBuf> {
     program.ancestors().skip(1).find(|folder| folder.join("pyvenv.cfg").is_file()).map(Path::to_path_buf)
 }
 
-/// The interpreter in a script's first line; `env NAME` is looked for beside the script and then in the search path.
+/// The interpreter in a script's first line; `env NAME` is looked for beside the script and then in the search path. Only what the
+/// kernel would execute counts, and of `env` only `env NAME` and `env -S NAME …`: options may have any file as their value.
 pub fn interpreter_of(real: &Path, called_as: &Path) -> Option<PathBuf> {
     let mut head = [0u8; 256];
     let read = std::fs::File::open(real).ok()?.read(&mut head).ok()?;
@@ -156,13 +159,24 @@ pub fn interpreter_of(real: &Path, called_as: &Path) -> Option<PathBuf> {
     let mut words = line.split_whitespace();
     let first = words.next()?;
     if !first.ends_with("/env") {
-        return Some(PathBuf::from(first));
+        return Some(PathBuf::from(first)).filter(|path| is_executable(path));
     }
-    let name = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
+    let name = match words.next()? {
+        "-S" | "--split-string" => words.next()?,
+        name => name,
+    };
+    if name.starts_with('-') || name.contains(['=', '/']) {
+        return None;
+    }
     let beside = [called_as.parent(), real.parent()].into_iter().flatten().map(|folder| folder.join(name));
     let searched = std::env::var_os("PATH").unwrap_or_default();
     let searched: Vec<PathBuf> = std::env::split_paths(&searched).map(|folder| folder.join(name)).collect();
-    beside.chain(searched).find(|path| path.is_file())
+    beside.chain(searched).find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// The `PATH` for a program: its own folder, its interpreter's, then the system's.
@@ -181,4 +195,49 @@ pub fn search_path(program: &Path) -> String {
         add(Some(Path::new(folder)));
     }
     folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A script with this first line, and a file beside it that is not executable.
+    fn script(first: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, secret) = (folder.path().join("agent"), folder.path().join("secret"));
+        std::fs::write(&secret, "secret").unwrap();
+        let line = first.replace("SECRET", &secret.display().to_string());
+        std::fs::write(&program, format!("#!{line}\necho\n")).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        (folder, program)
+    }
+
+    #[test]
+    fn the_first_line_of_a_script_grants_nothing_but_an_interpreter() {
+        for first in
+            ["/usr/bin/env -S -u SECRET sh", "/usr/bin/env -u SECRET sh", "/usr/bin/env SECRET", "/usr/bin/env -S SECRET", "SECRET"]
+        {
+            let (_folder, program) = script(first);
+            assert_eq!(interpreter_of(&program, &program), None, "{first}");
+        }
+        for first in ["/bin/sh -e", "/usr/bin/env sh", "/usr/bin/env -S sh -e"] {
+            let (_folder, program) = script(first);
+            assert!(interpreter_of(&program, &program).is_some_and(|found| found.ends_with("sh")), "{first}");
+        }
+    }
+
+    #[test]
+    fn an_interpreter_among_the_files_to_keep_out_is_not_granted() {
+        let (folder, program) = script("/bin/sh");
+        let interpreter = folder.path().join("mine");
+        std::fs::write(&interpreter, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&interpreter, PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::write(&program, format!("#!{}\n", interpreter.display())).unwrap();
+        let real = interpreter.canonicalize().unwrap();
+        let kept_out = folder.path().canonicalize().unwrap();
+        assert!(of_program(&program, &[]).contains(&real));
+        assert!(!of_program(&program, &[kept_out]).contains(&real));
+    }
 }

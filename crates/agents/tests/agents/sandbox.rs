@@ -210,6 +210,18 @@ fn a_run_sees_its_own_processes_and_no_others() {
     assert!(own || !permitted.is_ok_and(|status| status.success()), "a namespace is permitted and was not used");
 }
 
+#[test]
+fn the_keys_that_the_kernel_holds_for_the_user_are_out_of_reach() {
+    const ASK: &str = r#"for (@ARGV) { print syscall($_, 0, -3, 0, 0, 0) == -1 && $!{ENOSYS} ? "absent " : "there "; }"#;
+    let mut desk = Desk::new();
+    let calls = [libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key].map(|number| number.to_string());
+    let args = ["-MErrno", "-e", ASK, &calls[0], &calls[1], &calls[2]].map(toml_string).join(", ");
+    desk.host(&format!("via = \"command\"\nprogram = \"perl\"\nargs = [{args}]"));
+    let outcome = desk.run();
+    assert!(outcome.ending.is_finished(), "{:?} {}", outcome.ending, desk.said("err"));
+    assert_eq!(desk.said("out").trim(), "absent absent absent");
+}
+
 /// A chain of processes, each of which starts the next and ends. The first tries to leave its observer.
 const CHAIN: &str = r#"
     use POSIX ();

@@ -106,7 +106,7 @@ fn state_lines(waking: &Waking<'_>, value: &Value) -> Vec<String> {
     let mut put = |key: &str, value: &Value| {
         let text = told(value);
         if !text.is_empty() {
-            lines.push(format!("- {key}: {text}"));
+            lines.push(format!("- {}: {text}", in_one_line(key)));
         }
     };
     let progress = &value["progress"];

@@ -1,6 +1,6 @@
 //! What a state file may hold. Unknown fields are someone else's and always allowed.
 
-use quipu_contract::{Contract, ProjectPath};
+use quipu_contract::{Contract, ProjectPath, in_one_line};
 use quipu_text::json::{Node, Shape, parse_json};
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(crate) fn check_state(contract: &Contract, path: &ProjectPath, text: &str) -
     if let Some(node) = root.get("phase") {
         match as_text(node) {
             Some(phase) if phases.is_empty() || phase.is_empty() || phases.iter().any(|p| p == phase) => {}
-            Some(phase) => return fault(node, format!("`{phase}` is no phase"), &phases.join(", ")),
+            Some(phase) => return fault(node, format!("`{}` is not a phase", in_one_line(phase)), &phases.join(", ")),
             None => return fault(node, "`phase` is not a text".into(), &phases.join(", ")),
         }
     }

@@ -163,6 +163,9 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
     Ok(manner.nothing())
 }
 
+/// Why hosts compact a context. Anything else that a host sends is not journalled.
+const TRIGGERS: [&str; 2] = ["auto", "manual"];
+
 fn pre_compact(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     let Some(project) = project_at(cwd)? else { return Ok(manner.nothing()) };
     if project.store.is_read_only() || is_offline(&project) {
@@ -172,7 +175,7 @@ fn pre_compact(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Re
     let survey = project.store.survey()?;
     let task = resolve_form(&project, &session.actor, Form::Task).ok();
     let kept = task.as_ref().and_then(|path| survey.files.iter().find(|f| f.path == path.as_str()));
-    let note = json!({"hook": "pre-compact", "trigger": call.source, "task": kept.map(|f| json!({"path": f.path, "version": f.version}))});
+    let note = json!({"hook": "pre-compact", "trigger": call.source.as_deref().filter(|source| TRIGGERS.contains(source)), "task": kept.map(|f| json!({"path": f.path, "version": f.version}))});
     let receipt = project.judge(Change::by(&session.actor).why("the context is compacted").note(note.clone()))?.publish()?;
     let mut answer = manner.nothing().say(format!("commit {}", receipt.seq));
     answer.json = note;
