@@ -26,6 +26,8 @@ pub enum Privilege {
     MakeRules,
     /// Opening or closing a gate.
     Decide,
+    /// Dropping old texts from the history.
+    DropHistory,
     /// Looking at everything: all files, all commits, what others saw and scored.
     SeeAll,
     /// Running a flow.
@@ -50,6 +52,9 @@ impl Actor {
             }
             (Privilege::Decide, _) if *self != Actor::Person => {
                 withheld("a gate is for people: agents do not open it".into(), "ask a person".into())
+            }
+            (Privilege::DropHistory, _) if *self != Actor::Person => {
+                withheld("only people drop texts from the history".into(), "ask a person".into())
             }
             (Privilege::SeeAll, Some(role)) => withheld(
                 format!("role `{role}` sees its own pointers, not the whole project"),
@@ -205,20 +210,20 @@ mod tests {
 
     #[test]
     fn privileges_by_who_asks() {
-        use Privilege::{Decide, MakeRules, RunFlow, SeeAll};
+        use Privilege::{Decide, DropHistory, MakeRules, RunFlow, SeeAll};
         let name = |text: &str| ActorName::parse(text).ok();
         let unit_only = Actor::Agent { role: None, unit: UnitId::parse("ch01").ok(), agent: None };
         let nameless = Actor::Agent { role: None, unit: None, agent: None };
         let agent = Actor::Agent { role: None, unit: None, agent: name("otto") };
         let role = Actor::Agent { role: name("writer"), unit: None, agent: name("otto") };
         for (actor, allowed) in [
-            (Actor::Person, vec![MakeRules, Decide, SeeAll, RunFlow]),
+            (Actor::Person, vec![MakeRules, Decide, DropHistory, SeeAll, RunFlow]),
             (unit_only, vec![SeeAll, RunFlow]),
             (nameless, vec![SeeAll, RunFlow]),
             (agent, vec![SeeAll, RunFlow]),
             (role, vec![]),
         ] {
-            for privilege in [MakeRules, Decide, SeeAll, RunFlow] {
+            for privilege in [MakeRules, Decide, DropHistory, SeeAll, RunFlow] {
                 assert_eq!(actor.may(privilege).is_ok(), allowed.contains(&privilege), "{actor:?} {privilege:?}");
             }
         }

@@ -17,6 +17,7 @@ use crate::language::{Language, Said};
 use crate::path::{ProjectPath, fold};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::as_text;
+use crate::retention::Keep;
 use crate::role::Role;
 use crate::scene::Scene;
 use crate::unit::{Unit, UnitId, UnitKind};
@@ -92,6 +93,9 @@ pub struct Contract {
     /// How long the folders of runs are kept.
     #[serde(skip)]
     pub runs: RunsKept,
+    /// Which old texts `quipu history prune` keeps; all without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_keep: Option<Keep>,
     /// Tables of agents, as they stand in `quipu.toml`: whoever starts agents reads them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, toml::Table>,

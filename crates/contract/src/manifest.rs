@@ -15,6 +15,7 @@ use crate::guard::Fraction;
 use crate::hooks::Fail;
 use crate::language::{Language, Said};
 use crate::rehearsal::Rehearsal;
+use crate::retention::Keep;
 use crate::role::AgentKind;
 use crate::scene::Paragraph;
 
@@ -78,6 +79,9 @@ pub struct Manifest {
     /// How long the folders of runs are kept.
     #[serde(default)]
     pub runs: RunsKept,
+    /// Which old texts the history keeps when a person runs `quipu history prune`.
+    #[serde(default)]
+    pub history: HistoryTable,
     /// Agents of your own, by name, as in the guide on agents: a program, a model behind an address. Only here, not in a profile:
     /// a profile brings rules, not programs.
     #[serde(default)]
@@ -509,6 +513,28 @@ pub struct GitTable {
     /// Whether `quipu finish` makes a git commit of the memory files it wrote. Default false.
     #[serde(default)]
     pub finish: bool,
+}
+
+/// Which old texts the history keeps.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HistoryTable {
+    /// So many versions of each file (`50`), or those of so many days (`"180 days"`). Default: all. Nothing is dropped before a
+    /// person runs `quipu history prune`.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<KeepForms>"))]
+    pub keep: Option<Keep>,
+}
+
+/// A number of versions, or a text such as `180 days`.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum KeepForms {
+    Versions(#[schemars(range(min = 1))] u32),
+    Text(#[schemars(regex(pattern = r"^[1-9][0-9]*( ?(days?|versions?))?$"))] String),
 }
 
 /// What the hooks of agent hosts do.

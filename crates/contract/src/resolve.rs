@@ -162,6 +162,7 @@ impl Resolver {
             budgets: Budgets::default(),
             prices: BTreeMap::new(),
             runs: parsed.runs,
+            history_keep: parsed.history.keep,
             agents: parsed.agents.clone(),
             store: parsed.store.clone(),
             guards: GuardRules::default(),

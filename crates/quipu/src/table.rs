@@ -36,7 +36,7 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 }
 
 /// The groups of two-word operations, with what they are about.
-pub const GROUPS: [(&str, &str); 14] = [
+pub const GROUPS: [(&str, &str); 15] = [
     ("task", "The task at hand: one agent's working memory"),
     ("world", "The shared world: facts by key"),
     ("knowledge", "What one agent has learnt"),
@@ -49,6 +49,7 @@ pub const GROUPS: [(&str, &str); 14] = [
     ("lease", "The right to write some paths for longer than one commit"),
     ("fleet", "Many workers on one project"),
     ("git", "Merging branches of memory"),
+    ("history", "Old texts in the journal"),
     ("key", "Your key for signing heads of journals"),
     ("store", "Where a project's order is kept: here, or shared in PostgreSQL"),
 ];
@@ -126,6 +127,7 @@ pub const TABLE: &[Operation] = &[
     row::<ops::head::KeyNew>(),
     row::<ops::head::KeyShow>(),
     row::<ops::doctor::Doctor>(),
+    row::<ops::history::HistoryPrune>(),
     row::<ops::contract::ContractShow>(),
     row::<ops::contract::ContractSchema>(),
     row::<ops::profile::ProfileList>(),

@@ -27,10 +27,15 @@ pub(crate) struct Text {
 
 pub(crate) fn compress(disk: &Disk, folder: &Path, number: u32) -> io::Result<()> {
     let bytes = std::fs::read(Segment::path(folder, number))?;
+    replace(disk, folder, number, &bytes)
+}
+
+/// Stores these bytes, compressed, in place of a segment. A crash leaves the segment before or this one.
+pub(crate) fn replace(disk: &Disk, folder: &Path, number: u32, bytes: &[u8]) -> io::Result<()> {
     disk.step(Step::SegmentCompress)?;
     // Two programs may be at this at once: each under a name of its own.
     let temp = folder.join(format!("{number:08}.{}.part", crate::ident::short_id()));
-    let written = write(&temp, &bytes).and_then(|()| {
+    let written = write(&temp, bytes).and_then(|()| {
         // The original goes only when the copy has been read back.
         let copy = read(&temp)?;
         if copy.bytes != bytes || !copy.flaws.is_empty() {
@@ -45,9 +50,11 @@ pub(crate) fn compress(disk: &Disk, folder: &Path, number: u32) -> io::Result<()
     }
     File::open(folder)?.sync_all()?;
     disk.step(Step::SegmentCompress)?;
+    // Readers prefer this file while it is there.
     match std::fs::remove_file(Segment::path(folder, number)) {
+        Ok(()) => File::open(folder)?.sync_all(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
+        Err(error) => Err(error),
     }
 }
 

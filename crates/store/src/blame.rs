@@ -1,5 +1,6 @@
 //! Blame: for each line of a file the commit that last changed it.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use quipu_contract::ProjectPath;
@@ -18,6 +19,9 @@ pub struct BlameLine {
     pub who: Who,
     pub at: String,
     pub text: String,
+    /// The line is from this commit or an older one: the text before it was dropped by retention.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub or_older: bool,
 }
 
 /// The maker of lines that came with or right after a record which cannot be read.
@@ -40,11 +44,12 @@ impl Store {
         let mut text = Vec::new();
         let mut makers: Vec<usize> = Vec::new();
         let mut unsure = false;
+        let (mut dropped, mut after_dropped) = (false, BTreeSet::new());
         for (index, event) in events.iter().enumerate() {
             unsure |= event.after_gap;
             let edit = event.edit();
             // What it was added to is not known.
-            if unsure && !edit.is_start() {
+            if (unsure || dropped) && !edit.is_start() {
                 continue;
             }
             let maker = if unsure { UNKNOWN } else { index };
@@ -52,9 +57,8 @@ impl Store {
             let (length, open) = (text.len(), !text.is_empty() && !text.ends_with(b"\n"));
             match edit.apply(&mut text) {
                 Ok(()) => {}
-                // The text before was dropped: its lines have no maker that could be told.
                 Err(Gap::Dropped) => {
-                    unsure = true;
+                    dropped = true;
                     continue;
                 }
                 Err(Gap::Mismatch) => return Err(self.untold(path, event)),
@@ -67,7 +71,13 @@ impl Store {
             } else {
                 makers = carry(&before, &text, &makers, maker);
             }
-            unsure = false;
+            if dropped {
+                after_dropped.insert(index);
+            }
+            (unsure, dropped) = (false, false);
+        }
+        if dropped {
+            return Err(Gap::Dropped.of_newest(path));
         }
         if unsure || makers.contains(&UNKNOWN) {
             return Err(self.untold(path, &gap));
@@ -83,6 +93,7 @@ impl Store {
                     who: event.who.clone(),
                     at: event.at.clone(),
                     text: line.trim_end_matches(['\n', '\r']).to_owned(),
+                    or_older: after_dropped.contains(maker),
                 }
             })
             .collect())

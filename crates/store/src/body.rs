@@ -122,10 +122,18 @@ pub(crate) enum Gap {
 }
 
 impl Gap {
+    /// In the newest version of a file, of which no prune drops a part.
+    pub fn of_newest(self, path: &ProjectPath) -> StoreError {
+        match self {
+            Gap::Dropped => StoreError::Damaged { segment: 0, line: 0, what: format!("the newest text of `{path}` is missing") },
+            Gap::Mismatch => self.of(path),
+        }
+    }
+
     pub fn of(self, path: &ProjectPath) -> StoreError {
         match self {
             Gap::Dropped => StoreError::NotFound {
-                what: format!("the text of this version of `{path}` was dropped from the journal"),
+                what: format!("the text of this version of `{path}` was dropped by retention"),
                 mend: format!("quipu log {path}     (and name a newer version)"),
             },
             Gap::Mismatch => {

@@ -4,7 +4,7 @@
 //! file cannot be read, its bytes stand in the file between what came before and what came after,
 //! and the hash says whether they are the right ones. Nothing is believed without that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_contract::ProjectPath;
 
@@ -12,6 +12,7 @@ use crate::body::Body;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::{Damage, Line, Position};
+use crate::prune::MissingTexts;
 use crate::publish::Published;
 use crate::record::{Kind, OpKind, RecordOp, Who};
 use crate::salvage::{heal_note, healed_by};
@@ -144,13 +145,19 @@ impl Store {
     }
 
     /// Damage that no record deals with.
-    fn unhealed(&self, end: Position) -> Result<Vec<Damage>> {
+    pub(crate) fn unhealed(&self, end: Position) -> Result<Vec<Damage>> {
         let mut damages: BTreeMap<String, Damage> = BTreeMap::new();
+        let (mut texts, mut healed) = (MissingTexts::default(), BTreeSet::new());
         self.journal.scan(Position::START, Some(end), &mut |seen| match seen.line {
             Line::Damaged(damage) => drop(damages.insert(damage.name(), damage)),
-            Line::Record(record) => healed_by(&record).iter().for_each(|name| drop(damages.remove(name))),
+            Line::Record(record) => {
+                texts.see(seen.at, &record);
+                healed.extend(healed_by(&record));
+            }
             Line::OtherFormat(_) => {}
         })?;
+        damages.extend(texts.judge().1.into_iter().map(|damage| (damage.name(), damage)));
+        damages.retain(|name, _| !healed.contains(name));
         Ok(damages.into_values().collect())
     }
 }

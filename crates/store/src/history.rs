@@ -147,7 +147,7 @@ impl Store {
             ops.push(op.clone());
             !op.edit().is_start()
         })?;
-        compose(ops.iter().map(RecordOp::edit)).map_err(|gap| gap.of(path))
+        compose(ops.iter().map(RecordOp::edit)).map_err(|gap| gap.of_newest(path))
     }
 
     /// Visits the operations on a file, newest first, until `visit` says that it has enough.

@@ -133,11 +133,12 @@ impl Journal {
         }
     }
 
-    /// Writes a line at the end, in a new segment if this one is full. Returns where it begins and
-    /// ends. A segment that is left is synced first, so that the journal is never durable with a gap.
-    pub fn append(&self, end: Position, line: &[u8]) -> Result<(Position, Position)> {
+    /// Writes a line at the end, in a new segment if this one is full or `in_new_segment` asks for it. Returns where it
+    /// begins and ends. A segment that is left is synced first, so that the journal is never durable with a gap.
+    pub fn append(&self, end: Position, line: &[u8], in_new_segment: bool) -> Result<(Position, Position)> {
         let mut at = end;
-        if at.offset > 0 && at.offset + line.len() as u64 > self.segment_bytes {
+        let is_full = at.offset + line.len() as u64 > self.segment_bytes;
+        if at.offset > 0 && (in_new_segment || is_full) {
             self.with_growing(at.segment, |s| {
                 s.sync(&self.disk)?;
                 s.close(at.offset)
@@ -283,6 +284,13 @@ impl Journal {
         let loaded = Arc::new(Loaded::new(record));
         self.cache.lock().unwrap_or_else(PoisonError::into_inner).recent.put(at, line.len(), &loaded);
         Ok(loaded)
+    }
+
+    /// Forgets what was read of older segments, because one was rewritten.
+    pub fn forget_read(&self) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.older = None;
+        cache.recent.clear();
     }
 
     fn line_number(&self, at: Position) -> Option<usize> {

@@ -239,6 +239,8 @@ pub(crate) struct Look {
     read: RefCell<Option<(usize, Box<Record>)>>,
     /// The index was not told of all files that others had put in place.
     untold: bool,
+    /// The first record begins a new segment.
+    in_new_segment: bool,
 }
 
 /// What came of records that were appended.
@@ -258,11 +260,24 @@ struct Pending {
 impl Look {
     fn by_heart(tail: Tail, known: &Known) -> Look {
         let traced = known.traced.filter(|_| known.tail == Some(tail));
-        Look { tail, traced, pending: OnceCell::new(), synced: known.synced, read: RefCell::new(None), untold: false }
+        Look {
+            tail,
+            traced,
+            pending: OnceCell::new(),
+            synced: known.synced,
+            read: RefCell::new(None),
+            untold: false,
+            in_new_segment: false,
+        }
     }
 
     fn at(tail: Tail, pending: Pending, known: &Known) -> Look {
         Look { pending: OnceCell::from(pending), ..Look::by_heart(tail, known) }
+    }
+
+    /// The records go to a new segment, so that no older one grows any more.
+    pub fn in_new_segment(self) -> Look {
+        Look { in_new_segment: true, ..self }
     }
 
     /// Whether to ask by heart first.
@@ -529,7 +544,7 @@ impl Store {
                 }
             }
             let encoded = record.encode();
-            let (start, end) = self.journal.append(tail.at, encoded.line())?;
+            let (start, end) = self.journal.append(tail.at, encoded.line(), look.in_new_segment && written.is_empty())?;
             // Where many write, one sync takes the records of all to the disk, and none should begin before it.
             if self.writes_alone(before.at) {
                 self.journal.begin_writing(start, end);

@@ -6,6 +6,7 @@
 //! still verifies completely where one was dropped.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use quipu_contract::Actor;
 use serde::{Deserialize, Serialize};
@@ -395,6 +396,21 @@ fn not_a_record(line: &[u8]) -> Unread {
     Unread::Damaged(format!("not a record: {what}"))
 }
 
+/// Overwrites some bodies of a line with `null` and spaces: the line keeps its length and its sum. What is no longer than `null` stays.
+pub(crate) fn blank_bodies(line: &mut [u8], ops: &BTreeSet<usize>) {
+    const NULL: &[u8] = b"null";
+    let bodies = Parts::of(line).and_then(|parts| parts.bodies);
+    let Some(Ok(bodies)) = bodies.map(serde_json::from_slice::<Vec<Option<&RawValue>>>) else { return };
+    let start = line.as_ptr().addr();
+    let wanted = bodies.iter().enumerate().filter(|(index, _)| ops.contains(index)).filter_map(|(_, body)| body.map(RawValue::get));
+    let ranges: Vec<_> = wanted.map(|body| body.as_ptr().addr() - start..body.as_ptr().addr() - start + body.len()).collect();
+    for range in ranges.into_iter().filter(|range| range.len() >= NULL.len()) {
+        let (null, spaces) = line[range].split_at_mut(NULL.len());
+        null.copy_from_slice(NULL);
+        spaces.fill(b' ');
+    }
+}
+
 /// What a line says of its files, without their bytes.
 #[derive(Deserialize)]
 pub(crate) struct Glance<'l> {
@@ -596,6 +612,15 @@ mod tests {
         let read = Record::decode(&shorter).unwrap();
         assert_eq!((read.sum, &read.ops[0].body), (whole.sum, &Body::Dropped));
         assert_eq!(read.ops[1].content(), [0xff, 0]);
+        // Blanked in place, the line keeps its length.
+        let whole_line = line(record());
+        let mut blanked = whole_line.clone();
+        blank_bodies(&mut blanked, &BTreeSet::from([0, 3]));
+        let read = Record::decode(&blanked).unwrap();
+        assert_eq!((read.sum, blanked.len()), (whole.sum, whole_line.len()));
+        let dropped: Vec<bool> = read.ops.iter().map(|op| op.body == Body::Dropped).collect();
+        assert_eq!(dropped, [true, false, false, true]);
+        assert!(Glance::at(&blanked).is_ok());
         // A line without its list of bodies is damaged: nothing says that they were dropped.
         let text = String::from_utf8(line(record())).unwrap();
         let cut = format!("{}}}", &text[..text.rfind(",\"bodies\"").unwrap()]);

@@ -154,7 +154,11 @@ impl Store {
         if asides > 0 {
             did(format!("journalled {asides} outside edit(s) that a commit had replaced"));
         }
-        let compressed = self.journal.compress_older(tail.at.segment)?;
+        let compressed = {
+            // A prune that rewrites a segment must not be undone by a compressed copy of what it was.
+            let _held = self.append_lock.acquire()?;
+            self.journal.compress_older(tail.at.segment)?
+        };
         if compressed > 0 {
             did(format!("compressed {compressed} old journal segment(s)"));
         }

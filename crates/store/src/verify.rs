@@ -13,6 +13,7 @@ use crate::clock::{AHEAD_US, parse_time, render_second};
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::{Line, Position, Seen};
+use crate::prune::MissingTexts;
 use crate::record::{OpKind, ROOT_SUM, parse_sum};
 use crate::salvage::healed_by;
 use crate::store::Store;
@@ -33,6 +34,8 @@ pub struct Verification {
     pub files: u64,
     pub leases: u64,
     pub problems: Vec<Problem>,
+    /// Old texts that `quipu history prune` has dropped.
+    pub dropped: u64,
     /// Files with what a power cut left of unacknowledged records: nothing is wrong, a person may look.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub torn: Vec<String>,
@@ -84,6 +87,7 @@ impl Store {
         let mut problems = Vec::new();
         let mut damaged: Vec<(String, Problem)> = Vec::new();
         let mut healed = Vec::new();
+        let (mut texts, mut healed_names) = (MissingTexts::default(), BTreeMap::new());
         let (mut ahead, now_us) = (Vec::new(), self.now().wall_us);
         let mut records = 0;
         // One look at both: the journal grows while it is read.
@@ -121,7 +125,9 @@ impl Store {
                     after_damage = false;
                     sum = record.sum;
                     seq = record.seq;
+                    texts.see(at, &record);
                     for name in healed_by(&record) {
+                        healed_names.insert(name.clone(), seq);
                         let known = damaged.extract_if(.., |(damage, _)| *damage == name);
                         healed.extend(known.map(|(_, p)| format!("{}: {}; dealt with in commit @{seq}", p.place, p.what)));
                     }
@@ -132,6 +138,15 @@ impl Store {
             }
         })?;
         verification.records = records;
+        let (dropped, missing) = texts.judge();
+        verification.dropped = dropped;
+        for damage in missing {
+            let place = format!(".quipu/journal/{:08}.jsonl (byte {})", damage.at.segment, damage.at.offset);
+            match healed_names.get(&damage.name()) {
+                Some(seq) => healed.push(format!("{place}: {}; dealt with in commit @{seq}", damage.what)),
+                None => problems.push(Problem { place, what: damage.what, mend: mend_journal() }),
+            }
+        }
         problems.extend(damaged.into_iter().map(|(_, problem)| problem));
         verification.healed = healed;
         if let Some((first, at)) = ahead.first() {

@@ -19,6 +19,7 @@ pub mod fleet;
 pub mod gate;
 pub mod git;
 pub mod head;
+pub mod history;
 pub mod hook;
 pub mod import;
 pub mod init;

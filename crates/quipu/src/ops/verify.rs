@@ -44,6 +44,9 @@ impl Operate for Verify {
         for notice in &found.notices {
             text.push_str(&format!("{notice}\n"));
         }
+        if found.dropped > 0 {
+            text.push_str(&format!("{} dropped by retention\n", count(usize::try_from(found.dropped).unwrap_or(usize::MAX), "text")));
+        }
         let number = |n: u64, of| count(usize::try_from(n).unwrap_or(usize::MAX), of);
         text.push_str(&format!(
             "{}, {}, {}: {}\n",

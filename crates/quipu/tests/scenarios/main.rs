@@ -40,13 +40,14 @@ fn is_shared() -> bool {
 }
 
 /// What is another story on a shared store, and why.
-const OTHERWISE_SHARED: [(&str, &str); 19] = [
+const OTHERWISE_SHARED: [(&str, &str); 20] = [
     ("book/damaged-records", "throws the journal away, which comes back from the store"),
     ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
     ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
     ("book/verify-and-doctor", "throws `.quipu` away, and with it the tie to the store"),
     ("novel/judge-by-agent", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
     ("novel/state", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
+    ("own/history-prune", "is refused there: a shared store keeps the whole history"),
     ("own/links-lead-nowhere", "a refused `init` keeps `.quipu` with the tie to the store"),
     ("own/trust", "trusts one setting after another; the address of the store is one more"),
     ("relay/forged-lines", "hooks contact no shared store, so they journal nothing"),

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use quipu_contract::Actor;
+use quipu_contract::{Actor, Keep};
 use quipu_store::{Change, Expect, Kind, Op, Options, Step, Store, StoreError};
 use quipu_testkit::{FailingDisk, Failure, Playground};
 use serde_json::json;
@@ -431,4 +431,11 @@ fn leasing_and_doctoring() {
     });
     let tiny = Stage { segment_bytes: 64, edit: None };
     check("doctor and compress", &tiny, |_, store| store.doctor().map(|_| ()));
+    for stage in [&PLAIN, &tiny] {
+        check("prune", stage, |_, store| {
+            let pruned = store.prune(&Actor::Person, Keep::Versions(1))?;
+            assert_eq!((pruned.texts, pruned.files.len()), (1, 1), "the older draft");
+            Ok(())
+        });
+    }
 }

@@ -21,6 +21,7 @@ mod paths;
 mod powercut;
 mod properties;
 mod recover;
+mod retention;
 mod ruins;
 mod shared;
 mod warm;

@@ -1,6 +1,6 @@
 //! A project that moves between backends, with everything it ever was; and schemas that do not fit.
 
-use quipu_contract::Actor;
+use quipu_contract::{Actor, Keep};
 use quipu_shared::{Address, Attachment, Postgres, checkout, detach, push};
 use quipu_store::{At, Change, Expect, Options, Store};
 use quipu_testkit::postgres::Cluster;
@@ -93,6 +93,35 @@ fn a_project_moves_there_and_back_with_its_whole_history() {
     append(&there, "meta/a.md", "not alone\n").unwrap();
     let refused = push(&alone(&play), &address, &name).unwrap_err();
     assert!(refused.to_string().contains("with another history"), "{refused}");
+}
+
+/// A working copy is not pruned: the shared store keeps the whole history. What was dropped before stays dropped.
+#[test]
+fn a_pruned_project_moves_there_and_back() {
+    let (cluster, play) = (Cluster::shared(), Playground::local());
+    let store = alone(&play);
+    for number in 0..3 {
+        write(&store, "drafts/ch01.md", &format!("draft {number}\n"), None).unwrap();
+    }
+    assert_eq!(store.prune(&Actor::Person, Keep::Versions(1)).unwrap().texts, 2);
+    drop(store);
+    let name = cluster.fresh_name();
+    let address = Address::parse(&cluster.url(&name)).unwrap();
+    push(&alone(&play), &address, &name).unwrap();
+    let folder = temp_folder();
+    let copy = folder.path().join("copy");
+    checkout(&address, &name, &copy).unwrap();
+    for store in [play.open(), open_store(&copy, contract(CONTRACT), Options::default())] {
+        let found = store.verify().unwrap();
+        assert_eq!((found.problems, found.dropped), (vec![], 2));
+        write(&store, "drafts/ch01.md", "one more\n", None).unwrap();
+        let refused = store.prune(&Actor::Person, Keep::Versions(1)).unwrap_err();
+        assert!(refused.to_string().contains("this is a working copy"), "{refused}");
+    }
+    detach(&play.open()).unwrap();
+    let own = play.open();
+    assert!(own.prune(&Actor::Person, Keep::Versions(1)).unwrap().texts > 0);
+    assert_eq!(own.verify().unwrap().problems, []);
 }
 
 #[test]

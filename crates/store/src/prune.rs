@@ -1,0 +1,246 @@
+//! Retention: drops old texts from the journal when a person asks for it.
+//!
+//! A record keeps everything but the bytes: it still names the hash of each body, so the chain verifies
+//! as before. The newest text of a file is never dropped, nor what a kept version is stored as a
+//! difference to. Order of a prune, and what a crash leaves at each point:
+//! 1. a note record names what will be dropped. It begins a new segment, so that no older one grows;
+//! 2. each older segment with such texts is written beside the old one, synced, read back, and renamed
+//!    over it. A dropped body becomes `null` and spaces, so every record keeps its offset and length.
+//!    A crash leaves the old or the new segment; the next prune drops what is still there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quipu_contract::{Actor, Keep, Privilege};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::archive;
+use crate::body::Body;
+use crate::clock::parse_time;
+use crate::error::{Result, StoreError};
+use crate::journal::{Damage, Line, Position};
+use crate::publish::Published;
+use crate::record::{Kind, OpKind, Record, Who, blank_bodies};
+use crate::segment;
+use crate::store::Store;
+
+const DAY_US: i64 = 86_400_000_000;
+/// The field of a note that names what was dropped: for each path the newest record that was concerned.
+const PRUNED: &str = "pruned";
+
+/// Texts that retention drops, or has dropped.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Pruned {
+    pub texts: u64,
+    /// How many bytes they have, before compression.
+    pub bytes: u64,
+    pub files: BTreeMap<String, PrunedFile>,
+}
+
+/// What is dropped of one file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PrunedFile {
+    pub texts: u64,
+    pub bytes: u64,
+    /// The newest commit whose text is dropped.
+    pub up_to: u64,
+}
+
+/// The bodies to drop: of each record, by its place, the numbers of the operations.
+type Bodies = BTreeMap<Position, BTreeSet<usize>>;
+
+/// One state of a file, or one conflict copy, as the journal stores it.
+struct Stored {
+    at: Position,
+    op_index: usize,
+    seq: u64,
+    at_us: i64,
+    op: OpKind,
+    size: u64,
+    /// It has a body that can be dropped.
+    has_text: bool,
+    /// It can be read without older records.
+    is_start: bool,
+}
+
+impl Store {
+    /// What a prune would drop now.
+    pub fn prunable(&self, actor: &Actor, keep: Keep) -> Result<Pruned> {
+        self.check_may_prune(actor)?;
+        self.settle()?;
+        Ok(self.plan_prune(keep)?.0)
+    }
+
+    /// Drops the texts that need not be kept, and journals that it did.
+    pub fn prune(&self, actor: &Actor, keep: Keep) -> Result<Pruned> {
+        self.check_may_prune(actor)?;
+        self.settle()?;
+        let held = self.append_lock.acquire()?;
+        let look = self.look()?;
+        self.sync_to(look.tail.at)?;
+        let (pruned, bodies) = self.plan_prune(keep)?;
+        if bodies.is_empty() {
+            return Ok(pruned);
+        }
+        let mut record = look.next_record(self, Kind::Note, Who::from(actor));
+        record.why = Some(format!("retention: keep {keep}"));
+        let up_to: BTreeMap<&String, u64> = pruned.files.iter().map(|(path, file)| (path, file.up_to)).collect();
+        record.note = Some(json!({ PRUNED: up_to }));
+        match self.publish_records(held, look.in_new_segment(), vec![record])? {
+            Published::Done => {}
+            Published::Overtaken => return Err(refused_when_shared()),
+        }
+        let segments: BTreeSet<u32> = bodies.keys().map(|at| at.segment).collect();
+        for number in segments {
+            // No other process compresses or prunes this segment meanwhile.
+            let _held = self.append_lock.acquire()?;
+            self.prune_segment(number, &bodies)?;
+        }
+        Ok(pruned)
+    }
+
+    fn check_may_prune(&self, actor: &Actor) -> Result<()> {
+        actor.may(Privilege::DropHistory).map_err(|withheld| StoreError::refused(withheld.what, withheld.mend))?;
+        if self.order.is_some() { Err(refused_when_shared()) } else { Ok(()) }
+    }
+
+    fn plan_prune(&self, keep: Keep) -> Result<(Pruned, Bodies)> {
+        let end = self.bound()?;
+        if let Some(damage) = self.unhealed(end)?.first() {
+            let what = format!("nothing is dropped while the journal is damaged: segment {}: {}", damage.at.segment, damage.what);
+            return Err(StoreError::refused(what, "quipu doctor"));
+        }
+        let mut files: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
+        // Damage that doctor has noted must stay as it was noted, so such a segment is not rewritten.
+        let mut unreadable = BTreeSet::new();
+        self.journal.scan(Position::START, Some(end), &mut |seen| match seen.line {
+            Line::Record(record) => {
+                for (path, stored) in Stored::of(&record, seen.at) {
+                    files.entry(path).or_default().push(stored);
+                }
+            }
+            Line::Damaged(damage) if damage.bytes.is_empty() => drop(unreadable.insert(damage.at.segment)),
+            Line::Damaged(_) | Line::OtherFormat(_) => {}
+        })?;
+        let since_us = match keep {
+            Keep::Days(days) => self.now().wall_us.saturating_sub(i64::from(days).saturating_mul(DAY_US)),
+            Keep::Versions(_) => i64::MIN,
+        };
+        let (mut pruned, mut bodies) = (Pruned::default(), Bodies::new());
+        for (path, versions) in files {
+            for stored in needless(&versions, keep, since_us) {
+                if unreadable.contains(&stored.at.segment) {
+                    continue;
+                }
+                let file = pruned.files.entry(path.clone()).or_default();
+                (file.texts, file.bytes, file.up_to) = (file.texts + 1, file.bytes + stored.size, file.up_to.max(stored.seq));
+                (pruned.texts, pruned.bytes) = (pruned.texts + 1, pruned.bytes + stored.size);
+                bodies.entry(stored.at).or_default().insert(stored.op_index);
+            }
+        }
+        Ok((pruned, bodies))
+    }
+
+    /// Rewrites a segment that no longer grows, without some bodies.
+    fn prune_segment(&self, number: u32, bodies: &Bodies) -> Result<()> {
+        let failed = |source| StoreError::Io { what: format!("cannot rewrite journal segment {number}"), source };
+        let text = segment::read_whole(self.journal.folder(), number).map_err(failed)?;
+        if !text.flaws.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = text.bytes;
+        for (at, ops) in bodies.iter().filter(|(at, _)| at.segment == number) {
+            let start = usize::try_from(at.offset).unwrap_or(usize::MAX);
+            let Some(rest) = bytes.get_mut(start..) else { continue };
+            let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            blank_bodies(&mut rest[..length], ops);
+        }
+        archive::replace(&self.disk, self.journal.folder(), number, &bytes).map_err(failed)?;
+        self.journal.forget_read();
+        Ok(())
+    }
+}
+
+fn refused_when_shared() -> StoreError {
+    StoreError::refused(
+        "this is a working copy: the shared store keeps the whole history",
+        "quipu store pull     (makes this working copy a project of its own; then prune it)",
+    )
+}
+
+impl Stored {
+    fn of(record: &Record, at: Position) -> Vec<(String, Stored)> {
+        let at_us = parse_time(&record.at).unwrap_or(i64::MAX);
+        let stored = |(op_index, op): (usize, &crate::record::RecordOp)| {
+            let has_text = match &op.body {
+                Body::None | Body::Dropped => false,
+                // Such a body is not longer than the `null` that would replace it.
+                Body::Text(text) => text.len() > 1,
+                Body::Binary(_) | Body::Splice { .. } => true,
+            };
+            let (size, is_start) = (op.body.size() as u64, op.edit().is_start());
+            (op.path.clone(), Stored { at, op_index, seq: record.seq, at_us, op: op.op, size, has_text, is_start })
+        };
+        record.ops.iter().enumerate().map(stored).collect()
+    }
+}
+
+/// What of one file need not be kept; `versions` are all of them, oldest first.
+fn needless(versions: &[Stored], keep: Keep, since_us: i64) -> Vec<&Stored> {
+    let states: Vec<&Stored> = versions.iter().filter(|stored| stored.op != OpKind::Keep).collect();
+    let wanted = match keep {
+        Keep::Versions(count) => states.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)),
+        // The version that was current when the time began is kept, too.
+        Keep::Days(_) => states.iter().rposition(|stored| stored.at_us < since_us).unwrap_or(0),
+    };
+    // The newest text stays, also of a file that was removed since.
+    let newest_text = states.iter().rposition(|stored| stored.op != OpKind::Remove).unwrap_or(0);
+    let first_kept = wanted.min(newest_text);
+    let first_needed = (0..=first_kept).rev().find(|index| states.get(*index).is_some_and(|stored| stored.is_start)).unwrap_or(0);
+    // A conflict copy goes with the versions of its time. What is in the record of a kept version stays, so that the number of a
+    // record separates what is kept from what is dropped.
+    let (Some(kept), Some(needed)) = (states.get(first_kept), states.get(first_needed)) else { return Vec::new() };
+    let is_needless = |stored: &&Stored| {
+        let before = if stored.op == OpKind::Keep { kept.seq } else { needed.seq };
+        stored.has_text && stored.seq < before
+    };
+    versions.iter().filter(is_needless).collect()
+}
+
+/// Bodies that are missing from the journal, and what prunes account for. Fed with every record, oldest first.
+#[derive(Default)]
+pub(crate) struct MissingTexts {
+    /// For each path the newest record whose text a prune dropped.
+    pruned: BTreeMap<String, u64>,
+    missing: Vec<(String, u64, Damage)>,
+}
+
+impl MissingTexts {
+    pub fn see(&mut self, at: Position, record: &Record) {
+        for (path, up_to) in pruned_by(record) {
+            let known = self.pruned.entry(path).or_default();
+            *known = (*known).max(up_to);
+        }
+        for op in record.ops.iter().filter(|op| op.body == Body::Dropped) {
+            let what = format!("record {}: the text of `{}` is missing, and no prune dropped it", record.seq, op.path);
+            let bytes = op.hash.as_ref().map(|hash| hash.as_bytes().to_vec()).unwrap_or_default();
+            self.missing.push((op.path.clone(), record.seq, Damage { at, what, bytes }));
+        }
+    }
+
+    /// How many texts prunes have dropped, and the others that are missing.
+    pub fn judge(self) -> (u64, Vec<Damage>) {
+        let MissingTexts { pruned, missing } = self;
+        let all = missing.len();
+        let is_pruned = |path: &String, seq: u64| pruned.get(path).is_some_and(|up_to| seq <= *up_to);
+        let lost: Vec<Damage> = missing.into_iter().filter(|(path, seq, _)| !is_pruned(path, *seq)).map(|(.., damage)| damage).collect();
+        ((all - lost.len()) as u64, lost)
+    }
+}
+
+/// What a record says was dropped.
+fn pruned_by(record: &Record) -> Vec<(String, u64)> {
+    let is_prune = record.kind == Kind::Note && record.who.kind == "person";
+    let note = record.note.as_ref().filter(|_| is_prune).and_then(|note| note.get(PRUNED)).and_then(|note| note.as_object());
+    note.into_iter().flatten().filter_map(|(path, up_to)| Some((path.clone(), up_to.as_u64()?.min(record.seq)))).collect()
+}
