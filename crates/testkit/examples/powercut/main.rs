@@ -7,7 +7,7 @@
 //!
 //! `--states` counts for each file system. The workload has commands, edits by hand that `quipu status` records, restored and deleted
 //! files, and changes of the contract. In every fifth state the power goes again during recovery. A failed state prints the options that
-//! repeat it.
+//! repeat it. A full disk is tried as well: see `full.rs`.
 //!
 //! It needs root, loop devices, FUSE and `qemu-storage-daemon`. Exit codes: 0 all states recovered, 1 a state or a command failed, 2 this
 //! machine does not permit it ("cannot run here").
@@ -16,6 +16,7 @@
 
 mod crash;
 mod disk;
+mod full;
 mod judge;
 mod record;
 mod workload;
@@ -63,6 +64,19 @@ fn main() -> ExitCode {
         }
     };
     let (mut failed, mut skipped) = (0, None);
+    if options.only.is_none() {
+        match full::check(quipu_testkit::temp_folder().path()) {
+            Ok(Ok(())) => println!("full ext4 with 1 KiB blocks: fine"),
+            Ok(Err(what)) => {
+                failed += 1;
+                println!("full ext4 with 1 KiB blocks: {what}");
+            }
+            Err(what) => {
+                eprintln!("powercut: a full disk cannot run here: {what}");
+                skipped = Some(ExitCode::from(2));
+            }
+        }
+    }
     for system in &options.systems {
         match check_system(*system, &options) {
             Ok(of_system) => failed += of_system,
