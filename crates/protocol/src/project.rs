@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use quipu_contract::{Contract, Fault, Faults, MANIFEST, Place, Source, resolve_contract};
-use quipu_store::{Below, Options, Store, StoreError};
+use quipu_store::{Below, Options, Store, StoreError, Unwritable};
 use thiserror::Error;
 
 use crate::library::Library;
@@ -82,6 +82,25 @@ impl Project {
         }
         let store = Store::open(root, Arc::clone(&contract), options)?;
         Ok(Project { contract, store, library: Library::of(root), began_anew, index: KeptIndex::default() })
+    }
+
+    /// Opens a project and applies what is journalled. A disk that is full, or that fails to write or to sync, keeps nobody from reading:
+    /// the journal holds all that was committed. The project can then only be read, and says why.
+    pub fn open_to_read(root: &Path, options: Options) -> Result<Project, ProjectError> {
+        let project = Self::open(root, options.clone())?;
+        let looks = match project.store.settle() {
+            Err(error) if error.is_full_disk() => match error {
+                StoreError::Unfinished { seq, .. } => {
+                    Unwritable::Full(format!("the disk is full, and files of commit {seq} wait for room"))
+                }
+                _ => Unwritable::Full("the disk is full".to_owned()),
+            },
+            Err(error) if error.is_failing_disk() => Unwritable::Failing(format!("the disk fails ({error})")),
+            // Any other error is reported by the command that needs the files applied.
+            _ => return Ok(project),
+        };
+        drop(project);
+        Self::open(root, Options { looks: Some(looks), ..options })
     }
 
     /// A project whose contract is faulty, for whoever needs its history and not its rules.

@@ -177,6 +177,7 @@ impl From<StoreError> for Failure {
             StoreError::Damaged { segment: 0, .. } => {
                 Failure::new(exit::IO, what, "quipu verify     (names the record; what is whole: quipu log PATH)")
             }
+            StoreError::Failing { .. } => Failure::new(exit::IO, what, "repair the disk, then the same command again; reading goes on"),
             StoreError::Full { .. } | StoreError::Damaged { .. } | StoreError::Heads(_) => {
                 Failure::new(exit::IO, what, "quipu verify; quipu doctor")
             }

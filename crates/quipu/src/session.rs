@@ -87,22 +87,8 @@ impl Session {
         self.known(self.open(&root)?)
     }
 
-    /// A disk without room keeps nobody from reading: the journal has all that was committed, though not every file could be written.
     fn open(&self, root: &Path) -> Result<Project, ProjectError> {
-        let options = Options { door: self.door, ..Options::default() };
-        let project = Project::open(root, options.clone())?;
-        match project.store.settle() {
-            Err(error) if error.is_full_disk() => {
-                let looks = Some(match error {
-                    StoreError::Unfinished { seq, .. } => format!("the disk is full, and files of commit {seq} wait for room"),
-                    _ => "the disk is full".to_owned(),
-                });
-                drop(project);
-                Project::open(root, Options { looks, ..options })
-            }
-            // Whatever else hinders it is told by whoever needs it settled.
-            _ => Ok(project),
-        }
+        Project::open_to_read(root, Options { door: self.door, ..Options::default() })
     }
 
     /// The project for whoever needs its history and not its rules: with a faulty contract a person can still look, and bring the

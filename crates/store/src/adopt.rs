@@ -8,7 +8,7 @@ use quipu_contract::{Class, Listing, Outside, ProjectPath, is_loss, judge_outsid
 use serde::Serialize;
 
 use crate::body::Body;
-use crate::error::{Result, StoreError};
+use crate::error::{Result, StoreError, Unwritable};
 use crate::heads::Head;
 use crate::record::{Kind, OpKind, RecordOp};
 use crate::store::Store;
@@ -42,6 +42,7 @@ const UNREAD: &str = "cannot be read: ";
 const UNWRITTEN: &str = "could not be written: ";
 const BLOCKED: &str = ", which is in its way";
 const NO_ROOM: &str = "is not written yet: the disk is full";
+const DISK_FAILS: &str = "is not written yet: the disk fails";
 /// How it is said that something else stands in a file's place, or in that of a folder above it.
 const IN_THE_WAY: &str = ", where a file belongs";
 const ON_THE_WAY: &str = ", where a folder belongs";
@@ -96,6 +97,9 @@ impl Flag {
         }
         if self.what == NO_ROOM {
             return "make room, then: quipu doctor".into();
+        }
+        if self.what == DISK_FAILS {
+            return "repair the disk, then: quipu doctor".into();
         }
         if self.what.ends_with(BLOCKED) {
             return "move away what stands there, then: quipu doctor".into();
@@ -271,9 +275,10 @@ impl Store {
     /// A file that could not be written and still holds what it held then: touched perhaps, not edited.
     pub(crate) fn still_unwritten(&self, path: &ProjectPath, head: &Head, newest: &[u8], found: Option<&[u8]>) -> Option<Flag> {
         let was_version = || found.is_some_and(|found| self.was_version(path, head, found).unwrap_or(false));
-        if self.looks {
+        if let Some(why) = &self.looks {
+            let what = if matches!(why, Unwritable::Full(_)) { NO_ROOM } else { DISK_FAILS };
             let is_part = found.is_none_or(|found| newest.starts_with(found));
-            return (is_part || was_version()).then(|| Flag { what: NO_ROOM.into(), line: None });
+            return (is_part || was_version()).then(|| Flag { what: what.into(), line: None });
         }
         let (flag, seen) = head.flag.as_ref().filter(|(flag, _)| flag.is_unwritten())?;
         let is_as_it_was = if found.is_some() { was_version() } else { seen.is_none() };

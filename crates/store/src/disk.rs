@@ -41,6 +41,8 @@ pub enum StepVerdict {
     Torn(usize),
     /// The step fails and the program lives on: a full disk.
     Fail,
+    /// The disk refuses the step with an I/O error, and the program lives on.
+    Refused,
 }
 
 pub trait Watch: Send + Sync {
@@ -65,6 +67,7 @@ impl Disk {
             Some(watch) => match watch.before(step, 0) {
                 StepVerdict::Go => Ok(()),
                 StepVerdict::Fail => Err(io::Error::from(io::ErrorKind::StorageFull)),
+                StepVerdict::Refused => Err(rustix::io::Errno::IO.into()),
                 StepVerdict::Stop | StepVerdict::Torn(_) => Err(stopped()),
             },
         }
@@ -91,6 +94,7 @@ impl Disk {
                 StepVerdict::Go => Ok(length),
                 StepVerdict::Torn(some) => Ok(some.min(length.saturating_sub(1))),
                 StepVerdict::Fail => Err(io::Error::from(io::ErrorKind::StorageFull)),
+                StepVerdict::Refused => Err(rustix::io::Errno::IO.into()),
                 StepVerdict::Stop => Err(stopped()),
             },
         }

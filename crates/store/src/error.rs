@@ -49,6 +49,9 @@ pub enum StoreError {
     /// The disk is full, and the store was opened only to look.
     #[error("nothing can be written: {what}")]
     Full { what: String },
+    /// The disk fails, and the store was opened only to look.
+    #[error("nothing can be written: {what}")]
+    Failing { what: String },
     /// The shared store does not answer.
     #[error("{what}{}", unsure(*.sent))]
     Unreachable {
@@ -60,6 +63,23 @@ pub enum StoreError {
     },
     #[error("no store at `{}`", .0.display())]
     NoStore(PathBuf),
+}
+
+/// Why nothing can be written, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unwritable {
+    Full(String),
+    /// The disk refuses to write or to sync.
+    Failing(String),
+}
+
+impl From<Unwritable> for StoreError {
+    fn from(why: Unwritable) -> StoreError {
+        match why {
+            Unwritable::Full(what) => StoreError::Full { what },
+            Unwritable::Failing(what) => StoreError::Failing { what },
+        }
+    }
 }
 
 impl StoreError {
@@ -83,6 +103,24 @@ impl StoreError {
             }
             StoreError::Unsure { source, .. } => source.is_full_disk(),
             StoreError::Heads(error) => error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
+            _ => false,
+        }
+    }
+
+    /// Whether the disk refuses to take or to sync what is written.
+    pub fn is_failing_disk(&self) -> bool {
+        match self {
+            StoreError::Io { source, .. } | StoreError::Unfinished { source, .. } => {
+                let inner = source.get_ref().and_then(|inner| inner.downcast_ref::<StoreError>());
+                let is_refused = source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
+                is_refused || source.kind() == std::io::ErrorKind::ReadOnlyFilesystem || inner.is_some_and(StoreError::is_failing_disk)
+            }
+            StoreError::Unsure { source, .. } => source.is_failing_disk(),
+            StoreError::Failing { .. } => true,
+            StoreError::Heads(error) => {
+                use rusqlite::ErrorCode::{ReadOnly, SystemIoFailure};
+                matches!(error.sqlite_error_code(), Some(SystemIoFailure | ReadOnly))
+            }
             _ => false,
         }
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::disk::is_deleted;
-use crate::error::{Result, StoreError};
+use crate::error::{Result, StoreError, Unwritable};
 
 /// How a lock is tried for before it is waited for: so many times after letting others run, so many times after a nap.
 const YIELDS: u32 = 16;
@@ -26,7 +26,7 @@ pub(crate) struct KernelLock {
     wait: Duration,
     yields: u32,
     /// Why it cannot be had, if nothing is to be written.
-    barred: Option<String>,
+    barred: Option<Unwritable>,
 }
 
 #[derive(Default)]
@@ -73,7 +73,7 @@ impl KernelLock {
     }
 
     /// Whoever wants it is told why it cannot be had.
-    pub fn barred(self, why: Option<String>) -> KernelLock {
+    pub fn barred(self, why: Option<Unwritable>) -> KernelLock {
         KernelLock { barred: why, ..self }
     }
 
@@ -107,7 +107,7 @@ impl KernelLock {
     /// Waits for the lock, or until it is no longer needed: another holder may do the work of all who wait.
     pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held<'_>>> {
         if let Some(why) = &self.barred {
-            return Err(StoreError::Full { what: why.clone() });
+            return Err(why.clone().into());
         }
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let alone = !queue.taken;

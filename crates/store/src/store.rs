@@ -10,7 +10,7 @@ use quipu_contract::{Contract, ProjectPath};
 
 use crate::clock::{Clock, boot_id};
 use crate::disk::{Disk, Watch};
-use crate::error::{Result, StoreError};
+use crate::error::{Result, StoreError, Unwritable};
 use crate::heads::{Head, Heads};
 use crate::journal::{Journal, Position};
 use crate::live::Live;
@@ -56,7 +56,7 @@ pub struct Options {
     /// The contract cannot be read, and the one that the store is given says nothing: files have the classes that the journal knows.
     pub unruled: bool,
     /// Only to look, for nothing can be written: why not.
-    pub looks: Option<String>,
+    pub looks: Option<Unwritable>,
 }
 
 impl Default for Options {
@@ -100,8 +100,8 @@ pub struct Store {
     read_only: bool,
     /// `quipu.toml` is journalled as it stands.
     pub(crate) rules_noted: AtomicBool,
-    /// It was opened only to look, for the disk is full.
-    pub(crate) looks: bool,
+    /// It was opened only to look: why.
+    pub(crate) looks: Option<Unwritable>,
     /// The files are known to have been compared with the journal since the heads were made.
     pub(crate) redone: AtomicBool,
     /// What a killed process may have left in `.quipu/aside` was looked for.
@@ -250,7 +250,7 @@ impl Store {
             folder_names,
             read_only,
             rules_noted: AtomicBool::new(false),
-            looks: options.looks.is_some(),
+            looks: options.looks,
             redone: AtomicBool::new(false),
             asides_sought: AtomicBool::new(false),
             own: Mutex::new(None),
@@ -339,7 +339,9 @@ impl Store {
         }
         let path = self.quipu().join("heads.db");
         let _held = self.heads_lock.acquire()?;
+        crate::room::check_before_mapping(&self.quipu())?;
         let opened = Heads::open(&path).and_then(|heads| {
+            crate::room::allocate_mapped(&path)?;
             if !heads.is_made()? {
                 self.fill_heads(&heads)?;
                 self.redone.store(false, Ordering::SeqCst);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::disk::{Disk, SECTOR};
-use crate::record::Recording;
+use crate::record::Log;
 use crate::workload::Random;
 
 pub struct Crash {
@@ -13,27 +13,27 @@ pub struct Crash {
     durable: usize,
     /// Of each entry behind the flush, which of its sectors reached the disk.
     reached: Vec<(usize, Vec<bool>)>,
-    /// Commands that had been acknowledged.
-    pub acked: usize,
+    /// So much of the log had been written.
+    pub log_bytes: u64,
     manner: &'static str,
 }
 
 impl Crash {
-    pub fn draw(recording: &Recording, seed: u64, state: u64) -> Crash {
+    /// Draws a moment, near one of some interesting ones (sizes of the log) or anywhere, and what reached the disk by then.
+    pub fn draw(log: &Log, near: &[u64], seed: u64, state: u64) -> Crash {
         let mut random = Random::new(seed ^ state.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let count = recording.entries.len();
-        // Most moments are near an acknowledgement or a flush; the others are anywhere.
+        let count = log.entries.len();
         let entries = match random.below(3) {
-            0 => {
-                let ack = &recording.acks[random.below(recording.acks.len())];
-                let at = recording.entries.partition_point(|entry| entry.end <= ack.log_bytes);
+            0 if !near.is_empty() => {
+                let bytes = near[random.below(near.len())];
+                let at = log.entries.partition_point(|entry| entry.end <= bytes);
                 (at + random.below(4)).min(count)
             }
             _ => 1 + random.below(count),
         };
-        let durable = recording.entries[..entries].iter().rposition(|entry| entry.is_flush).map_or(0, |flush| flush + 1);
+        let durable = log.entries[..entries].iter().rposition(|entry| entry.is_flush).map_or(0, |flush| flush + 1);
         let manner = ["all", "none", "few", "half", "most", "but the last", "only one"][random.below(7)];
-        let volatile: Vec<usize> = (durable..entries).filter(|index| !recording.entries[*index].bytes.is_empty()).collect();
+        let volatile: Vec<usize> = (durable..entries).filter(|index| !log.entries[*index].bytes.is_empty()).collect();
         let one = if volatile.is_empty() { 0 } else { random.below(volatile.len()) };
         let mut reached = Vec::new();
         for (order, index) in volatile.iter().enumerate() {
@@ -46,26 +46,25 @@ impl Crash {
                 "but the last" => order + 1 < volatile.len(),
                 _ => order == one,
             };
-            let sectors = recording.entries[*index].bytes.len() / SECTOR;
+            let sectors = log.entries[*index].bytes.len() / SECTOR;
             // One write in eight is torn.
             let torn = random.below(8) == 0;
             reached.push((*index, (0..sectors).map(|_| if torn { random.below(2) == 0 } else { whole }).collect()));
         }
-        let log_bytes = entries.checked_sub(1).map_or(0, |last| recording.entries[last].end);
-        let acked = recording.acks.partition_point(|ack| ack.log_bytes <= log_bytes);
-        Crash { entries, durable, reached, acked, manner }
+        let log_bytes = entries.checked_sub(1).map_or(0, |last| log.entries[last].end);
+        Crash { entries, durable, reached, log_bytes, manner }
     }
 
     /// The disk that is left.
-    pub fn image(&self, recording: &Recording) -> Disk {
-        let mut disk = recording.base.clone();
-        for entry in &recording.entries[..self.durable] {
+    pub fn image(&self, log: &Log) -> Disk {
+        let mut disk = log.base.clone();
+        for entry in &log.entries[..self.durable] {
             for (sector, bytes) in (entry.sector..).zip(entry.bytes.chunks(SECTOR)) {
                 disk.write_sector(sector, bytes);
             }
         }
         for (index, sectors) in &self.reached {
-            let entry = &recording.entries[*index];
+            let entry = &log.entries[*index];
             for ((sector, bytes), reached) in (entry.sector..).zip(entry.bytes.chunks(SECTOR)).zip(sectors) {
                 if *reached {
                     disk.write_sector(sector, bytes);
@@ -78,7 +77,7 @@ impl Crash {
 
 impl fmt::Display for Crash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Crash { entries, durable, acked, manner, .. } = self;
-        write!(f, "behind entry {entries}, {durable} durable, {manner} of the rest, {acked} commands acknowledged")
+        let Crash { entries, durable, manner, .. } = self;
+        write!(f, "behind entry {entries}, {durable} durable, {manner} of the rest")
     }
 }

@@ -5,12 +5,12 @@ use std::process::Command;
 
 use quipu_contract::{Actor, Class, ProjectPath};
 use quipu_protocol::Project;
-use quipu_store::{Change, Options};
+use quipu_store::{Change, Options, Store};
 
 use crate::crash::Crash;
 use crate::disk::{Disk, Mount};
-use crate::record::{Recording, difference, journal_lines};
-use crate::workload;
+use crate::record::{self, Files, Recording, difference, journal_lines};
+use crate::workload::{self, EDITOR_FILE};
 
 pub enum Verdict {
     /// Some file did not hold what it held after the last record that reached the disk.
@@ -22,48 +22,96 @@ pub enum Verdict {
     Unmountable,
 }
 
-/// Recovers a disk and compares it. Every tenth state is also looked at by the program itself.
+/// Recovers a disk and compares it. Every tenth state is also looked at by the program itself; in every fifth the power goes again while
+/// it is recovered.
 pub fn judge(recording: &Recording, crash: &Crash, disk: &Disk, folder: &Path, state: u64) -> Verdict {
+    let acked = recording.acked(crash);
+    let verdict = on_mounted(recording, disk, folder, &format!("crashed{state}"), &|root| {
+        let had_losses = check(recording, acked, root)?;
+        if state.is_multiple_of(10) && acked > 0 {
+            check_program(root)?;
+        }
+        Ok(had_losses)
+    });
+    if state % 5 != 3 || !matches!(verdict, Verdict::Recovered { .. }) {
+        return verdict;
+    }
+    match judge_second_cuts(recording, acked, disk, folder, state) {
+        Ok(()) => verdict,
+        Err(what) => Verdict::Failed(what),
+    }
+}
+
+/// The power goes a second time while the disk is recovered, at some moments.
+fn judge_second_cuts(recording: &Recording, acked: usize, disk: &Disk, folder: &Path, state: u64) -> Result<(), String> {
+    let folder = folder.join(format!("again{state}"));
+    let text = |error: std::io::Error| error.to_string();
+    std::fs::create_dir(&folder).and_then(|()| disk.save(&folder.join("image"))).map_err(text)?;
+    let mut log_bytes = 0;
+    let mut recovered = Ok(());
+    let mut log = record::log_writes(recording.log.system, &folder, &mut |disk, log| {
+        let root = disk.join("book");
+        if Project::find_root(&root).is_ok() {
+            recovered = open(&root, "afterthecut").and_then(|project| project.store.settle().map_err(|error| error.to_string()));
+        }
+        log_bytes = std::fs::metadata(log).map_or(0, |found| found.len());
+    })?;
+    recovered?;
+    // Unmounting would write the rest in good order.
+    log.entries.retain(|entry| entry.end <= log_bytes);
+    for second in 0..if log.entries.is_empty() { 0 } else { SECOND_CUTS } {
+        let crash = Crash::draw(&log, &[], state, second);
+        let name = format!("crashed{second}");
+        let verdict = on_mounted(recording, &crash.image(&log), &folder, &name, &|root| check(recording, acked, root));
+        if let Verdict::Failed(what) = verdict {
+            return Err(format!("after a second power cut during recovery, {crash}: {what}"));
+        }
+    }
+    std::fs::remove_dir_all(folder).map_err(text)
+}
+
+/// How often the power goes again during one recovery.
+const SECOND_CUTS: u64 = 3;
+
+/// Looks at a project on a disk that was left.
+fn on_mounted(recording: &Recording, disk: &Disk, folder: &Path, name: &str, look: &dyn Fn(&Path) -> Result<bool, String>) -> Verdict {
     // A name of its own: a loop device that is still being freed must not serve an older disk.
-    let image = folder.join(format!("crashed{state}"));
+    let image = folder.join(name);
     let mounted = disk.save(&image).map_err(|error| error.to_string());
-    let mounted = mounted.and_then(|()| Mount::new(recording.system, &image, &folder.join("mounted")));
+    let mounted = mounted.and_then(|()| Mount::new(recording.log.system, &image, &folder.join("mounted")));
     let Ok(mount) = mounted else {
         let _ = std::fs::remove_file(&image);
         return Verdict::Unmountable;
     };
-    let root = mount.at.join("book");
-    let checked = || {
-        let had_losses = check(recording, crash, &root)?;
-        if state.is_multiple_of(10) && crash.acked > 0 {
-            check_program(&root)?;
-        }
-        Ok(had_losses)
-    };
-    let checked = checked();
+    let looked = look(&mount.at.join("book"));
     drop(mount);
     let _ = std::fs::remove_file(&image);
-    match checked {
+    match looked {
         Ok(had_losses) => Verdict::Recovered { had_losses },
         Err(what) => Verdict::Failed(what),
     }
 }
 
-fn check(recording: &Recording, crash: &Crash, root: &Path) -> Result<bool, String> {
-    let acked = crash.acked.checked_sub(1).map_or(0, |last| recording.acks[last].seq);
-    let most = recording.acks.get(crash.acked).map_or(recording.lines.len() as u64, |next| next.seq);
+fn open(root: &Path, boot: &str) -> Result<Project, String> {
+    let options = Options { boot: Some(boot.into()), ..Options::default() };
+    Project::open(root, options).map_err(|error| format!("the project cannot be opened: {error}"))
+}
+
+fn check(recording: &Recording, count: usize, root: &Path) -> Result<bool, String> {
+    let acked = count.checked_sub(1).map_or(0, |last| recording.acks[last].seq);
+    let next = recording.acks.get(count);
+    let most = next.map_or(recording.lines.len() as u64, |next| next.seq);
     let is_project = Project::find_root(root).is_ok();
     if !is_project && acked == 0 {
         return Ok(false);
     }
     let left = workload::files(root);
-    if crash.acked > 0
+    if count > 0
         && let Some(missing) = recording.folders.iter().find(|folder| !root.join(folder).is_dir())
     {
         return Err(format!("the folder `{}` is gone", missing.display()));
     }
-    let project = Project::open(root, Options { boot: Some("afterthecut".into()), ..Options::default() });
-    let project = project.map_err(|error| format!("the project cannot be opened: {error}"))?;
+    let project = open(root, "afterthelastcut")?;
     let store = &project.store;
     store.settle().map_err(|error| format!("recovery failed: {error}"))?;
     let lines = journal_lines(root);
@@ -77,19 +125,22 @@ fn check(recording: &Recording, crash: &Crash, root: &Path) -> Result<bool, Stri
     if seq == 0 {
         return Ok(false);
     }
-    let expected = &recording.states[&seq];
-    let survey = store.survey().map_err(|error| format!("status failed: {error}"))?;
-    let flagged: Vec<String> = survey.flagged().map(|file| format!("{} {:?}", file.path, file.flag)).collect();
-    if !flagged.is_empty() || !survey.adopted.is_empty() || !survey.kept.is_empty() || !survey.strange.is_empty() {
-        let (adopted, kept, strange) = (survey.adopted, survey.kept, survey.strange);
-        return Err(format!("called an edit: flagged {flagged:?}, adopted {adopted:?}, kept {kept:?}, strange {strange:?}"));
+    // An edit that no command has recorded may be lost, whole or torn; all other files may not.
+    let by_hand = next.filter(|next| seq < next.seq).and_then(|next| next.by_hand.as_deref());
+    let without_edit = |files: &Files| {
+        let mut files = files.clone();
+        files.retain(|path, _| by_hand.is_none_or(|edited| path != edited && path != EDITOR_FILE));
+        files
+    };
+    let expected = without_edit(&recording.states[&seq]);
+    check_called_edits(store, by_hand)?;
+    let found = without_edit(&workload::files(root));
+    if found != expected {
+        return Err(format!("files differ from record {seq}: {:?}", difference(&found, &expected)));
     }
-    let found = workload::files(root);
-    if found != *expected {
-        return Err(format!("files differ from record {seq}: {:?}", difference(&found, expected)));
-    }
-    for (path, bytes) in expected {
-        let read = store.read(&ProjectPath::parse(path).unwrap()).map_err(|error| format!("cannot read `{path}`: {error}"))?;
+    for (path, bytes) in &expected {
+        let read = store.read(&ProjectPath::parse(path).unwrap());
+        let read = read.map_err(|error| format!("cannot read `{path}`: {error}"))?;
         if read.map(|(read, _)| read).as_ref() != Some(bytes) {
             return Err(format!("`{path}` reads otherwise than committed"));
         }
@@ -105,7 +156,18 @@ fn check(recording: &Recording, crash: &Crash, root: &Path) -> Result<bool, Stri
     }
     let more = Change::by(&Actor::Person).append(&ProjectPath::parse("after.md").unwrap(), "life goes on\n");
     store.judge(more).and_then(|judged| judged.publish()).map_err(|error| format!("cannot commit: {error}"))?;
-    Ok(left != *expected)
+    Ok(without_edit(&left) != expected)
+}
+
+/// Nothing that a power cut did is called an edit.
+fn check_called_edits(store: &Store, by_hand: Option<&str>) -> Result<(), String> {
+    let survey = store.survey().map_err(|error| format!("status failed: {error}"))?;
+    let mut called: Vec<String> = survey.flagged().map(|file| format!("{} {:?}", file.path, file.flag)).collect();
+    called.extend(survey.adopted.iter().map(|adopted| format!("{} adopted", adopted.path)));
+    called.extend(survey.kept.iter().map(|kept| format!("{kept:?} kept")));
+    called.extend(survey.strange.iter().map(|strange| format!("{strange:?} strange")));
+    called.retain(|line| by_hand.is_none_or(|edited| !line.contains(edited) && !line.contains(EDITOR_FILE)));
+    if called.is_empty() { Ok(()) } else { Err(format!("called an edit: {called:?}")) }
 }
 
 /// The program, which belongs to yet another boot, finds nothing to say.

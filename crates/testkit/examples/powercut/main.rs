@@ -5,17 +5,23 @@
 //! powercut [--fs ext4,xfs,btrfs] [--states 700] [--seed 1] [--commands 40] [--only STATE]
 //! ```
 //!
-//! `--states` counts for each file system. It needs root, loop devices, FUSE and `qemu-storage-daemon`; where one of them is missing it
-//! says so and exits with 2. A failed state prints the options that repeat it.
+//! `--states` counts for each file system. The workload has commands, edits by hand that `quipu status` records, restored and deleted
+//! files, and changes of the contract. In every fifth state the power goes again during recovery. A failed state prints the options that
+//! repeat it. A full disk is tried as well: see `full.rs`.
+//!
+//! It needs root, loop devices, FUSE and `qemu-storage-daemon`. Exit codes: 0 all states recovered, 1 a state or a command failed, 2 this
+//! machine does not permit it ("cannot run here").
 
 #![allow(clippy::unwrap_used)]
 
 mod crash;
 mod disk;
+mod full;
 mod judge;
 mod record;
 mod workload;
 
+use std::fmt;
 use std::process::ExitCode;
 
 use crash::Crash;
@@ -52,34 +58,64 @@ fn options() -> Result<Options, String> {
 fn main() -> ExitCode {
     let options = match options() {
         Ok(options) => options,
-        Err(what) => return usage(&what),
-    };
-    let mut failed = 0;
-    for system in &options.systems {
-        if let Some(missing) = system.missing() {
-            return usage(&format!("cannot run here: {missing}"));
+        Err(what) => {
+            eprintln!("powercut: {what}");
+            return ExitCode::FAILURE;
         }
-        let mut tally = Tally::default();
-        // Other commands after every so many states.
-        for part in 0..options.states.div_ceil(PART) {
-            let states = options.only.map_or(0..PART.min(options.states - part * PART), |only| only..only + 1);
-            let recorded = check_part(*system, options.seed + part, options.commands, states, &mut tally);
-            match recorded {
-                Ok(()) => {}
-                Err(Unrecorded::NotPermitted(what)) => return usage(&format!("cannot run here: {what}")),
-                Err(Unrecorded::Failed(what)) => {
-                    tally.failed += 1;
-                    println!("{system}, seed {}: nothing was recorded: {what}", options.seed + part);
-                }
+    };
+    let (mut failed, mut skipped) = (0, None);
+    if options.only.is_none() {
+        match full::check(quipu_testkit::temp_folder().path()) {
+            Ok(Ok(())) => println!("full ext4 with 1 KiB blocks: fine"),
+            Ok(Err(what)) => {
+                failed += 1;
+                println!("full ext4 with 1 KiB blocks: {what}");
+            }
+            Err(what) => {
+                eprintln!("powercut: a full disk cannot run here: {what}");
+                skipped = Some(ExitCode::from(2));
             }
         }
-        let Tally { recovered, with_losses, unmountable, failed: of_system } = tally;
-        println!(
-            "{system}: {recovered} states recovered, {with_losses} of them with lost files; {of_system} failed; {unmountable} disks could not be mounted"
-        );
-        failed += of_system;
     }
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    for system in &options.systems {
+        match check_system(*system, &options) {
+            Ok(of_system) => failed += of_system,
+            Err(what) => {
+                eprintln!("powercut: {system} cannot run here: {what}");
+                skipped = Some(ExitCode::from(2));
+            }
+        }
+    }
+    if failed > 0 { ExitCode::FAILURE } else { skipped.unwrap_or(ExitCode::SUCCESS) }
+}
+
+/// How many states failed, or what this machine does not permit.
+fn check_system(system: FileSystem, options: &Options) -> Result<u64, String> {
+    if let Some(missing) = system.missing() {
+        return Err(missing);
+    }
+    let mut tally = Tally::default();
+    // Other commands after every so many states.
+    for part in 0..options.states.div_ceil(PART) {
+        let states = PART.min(options.states - part * PART);
+        let states = options.only.map_or(0..states, |only| only..only + 1);
+        let seed = options.seed + part;
+        match check_part(system, seed, options.commands, states, &mut tally) {
+            Ok(()) => {}
+            // What was permitted once is permitted.
+            Err(Unrecorded::NotPermitted(what)) if part == 0 => return Err(what),
+            Err(Unrecorded::NotPermitted(what) | Unrecorded::Failed(what)) => {
+                tally.failed += 1;
+                println!("{system}, seed {seed}: nothing was recorded: {what}");
+            }
+        }
+    }
+    println!("{system}: {tally}");
+    if tally.recovered == 0 && tally.failed == 0 {
+        println!("{system}: no state was checked");
+        return Ok(1);
+    }
+    Ok(tally.failed)
 }
 
 /// States of one recording.
@@ -93,14 +129,23 @@ struct Tally {
     failed: u64,
 }
 
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { recovered, with_losses, unmountable, failed } = self;
+        write!(f, "{recovered} states recovered, {with_losses} of them with lost files; {failed} failed; ")?;
+        write!(f, "{unmountable} disks could not be mounted")
+    }
+}
+
 fn check_part(system: FileSystem, seed: u64, commands: usize, states: std::ops::Range<u64>, tally: &mut Tally) -> Result<(), Unrecorded> {
     let folder = quipu_testkit::temp_folder();
     let recording = record::record(system, seed, commands, folder.path())?;
-    let (writes, flushes) = recording.counts();
+    let (writes, flushes) = recording.log.counts();
+    let near: Vec<u64> = recording.acks.iter().map(|ack| ack.log_bytes).collect();
     println!("{system}, seed {seed}: {} commands acknowledged, {writes} block writes, {flushes} flushes", recording.acks.len());
     for state in states {
-        let crash = Crash::draw(&recording, seed, state);
-        let image = crash.image(&recording);
+        let crash = Crash::draw(&recording.log, &near, seed, state);
+        let image = crash.image(&recording.log);
         match judge::judge(&recording, &crash, &image, folder.path(), state) {
             Verdict::Recovered { had_losses } => {
                 tally.recovered += 1;
@@ -109,16 +154,12 @@ fn check_part(system: FileSystem, seed: u64, commands: usize, states: std::ops::
             Verdict::Unmountable => tally.unmountable += 1,
             Verdict::Failed(what) => {
                 tally.failed += 1;
-                let next = recording.acks.get(crash.acked).map_or("the end", |ack| &ack.command);
-                println!("{system}, state {state}: {crash}, before `{next}`\n  {what}");
+                let acked = recording.acked(&crash);
+                let next = recording.acks.get(acked).map_or("the end", |ack| &ack.command);
+                println!("{system}, state {state}: {crash}, {acked} commands acknowledged, before `{next}`\n  {what}");
                 println!("  again: powercut --fs {system} --seed {seed} --commands {commands} --only {state}");
             }
         }
     }
     Ok(())
-}
-
-fn usage(what: &str) -> ExitCode {
-    eprintln!("powercut: {what}");
-    ExitCode::from(2)
 }

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::crash::Crash;
 use crate::disk::{Disk, FileSystem, Mount, SECTOR};
-use crate::workload;
+use crate::workload::{self, Done};
 
 /// One entry of the log.
 pub struct Entry {
@@ -19,9 +20,25 @@ pub struct Entry {
     pub end: u64,
 }
 
+/// All that was written to a disk.
+pub struct Log {
+    pub system: FileSystem,
+    pub base: Disk,
+    pub entries: Vec<Entry>,
+}
+
+impl Log {
+    pub fn counts(&self) -> (usize, usize) {
+        let flushes = self.entries.iter().filter(|entry| entry.is_flush).count();
+        (self.entries.len() - flushes, flushes)
+    }
+}
+
 /// A command that returned: from this place in the log on, it may not be lost.
 pub struct Ack {
     pub command: String,
+    /// A file that someone edited between the command before and this one.
+    pub by_hand: Option<String>,
     pub log_bytes: u64,
     pub seq: u64,
 }
@@ -29,9 +46,7 @@ pub struct Ack {
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 pub struct Recording {
-    pub system: FileSystem,
-    pub base: Disk,
-    pub entries: Vec<Entry>,
+    pub log: Log,
     pub acks: Vec<Ack>,
     /// The journalled lines, in order: record number one is the first.
     pub lines: Vec<String>,
@@ -42,9 +57,9 @@ pub struct Recording {
 }
 
 impl Recording {
-    pub fn counts(&self) -> (usize, usize) {
-        let flushes = self.entries.iter().filter(|entry| entry.is_flush).count();
-        (self.entries.len() - flushes, flushes)
+    /// How many commands had been acknowledged when the power went.
+    pub fn acked(&self, crash: &Crash) -> usize {
+        self.acks.partition_point(|ack| ack.log_bytes <= crash.log_bytes)
     }
 }
 
@@ -97,29 +112,45 @@ pub enum Unrecorded {
 }
 
 pub fn record(system: FileSystem, seed: u64, commands: usize, folder: &Path) -> Result<Recording, Unrecorded> {
-    let (image, log, export) = (folder.join("image"), folder.join("log"), folder.join("export"));
-    system.make(&image).map_err(Unrecorded::NotPermitted)?;
-    let base = Disk::read(&image).map_err(|error| Unrecorded::NotPermitted(error.to_string()))?;
-    let logger = Logger::start(&image, &log, &export).map_err(Unrecorded::NotPermitted)?;
-    let mount = Mount::new(system, &export, &folder.join("recorded")).map_err(Unrecorded::NotPermitted)?;
-    let root = mount.at.join("book");
+    system.make(&folder.join("image")).map_err(Unrecorded::NotPermitted)?;
     let (mut acks, mut states) = (Vec::new(), BTreeMap::new());
-    let worked = workload::run(&mount.at, &root, seed, commands, &mut |command| {
-        let log_bytes = std::fs::metadata(&log).unwrap().len();
-        let seq = journal_lines(&root).len() as u64;
-        acks.push(Ack { command, log_bytes, seq });
-        states.insert(seq, workload::files(&root));
+    let mut lines = Vec::new();
+    let mut worked = Ok(());
+    let log = log_writes(system, folder, &mut |disk, log| {
+        let root = disk.join("book");
+        worked = workload::run(disk, &root, seed, commands, &mut |Done { command, by_hand }| {
+            let log_bytes = std::fs::metadata(log).unwrap().len();
+            let seq = journal_lines(&root).len() as u64;
+            acks.push(Ack { command, by_hand, log_bytes, seq });
+            states.insert(seq, workload::files(&root));
+            seq
+        });
+        lines = journal_lines(&root);
     });
+    let log = log.map_err(Unrecorded::NotPermitted)?;
     worked.map_err(Unrecorded::Failed)?;
-    let lines = journal_lines(&root);
+    let is_unrecorded = |pair: &[Ack]| pair[1].by_hand.is_some() && pair[0].seq == pair[1].seq;
+    if acks.windows(2).any(is_unrecorded) {
+        return Err(Unrecorded::Failed("`quipu status` did not record an edit by hand".into()));
+    }
     if !states.keys().copied().eq(1..=lines.len() as u64) {
         return Err(Unrecorded::Failed("a command of the workload made more than one record".into()));
     }
-    let folders = workload::folders(&root);
+    Ok(Recording { log, acks, lines, states, folders: workload::folders() })
+}
+
+/// Mounts the disk `image` of a folder and logs all that some work writes to it.
+pub fn log_writes(system: FileSystem, folder: &Path, work: &mut dyn FnMut(&Path, &Path)) -> Result<Log, String> {
+    let text = |error: std::io::Error| error.to_string();
+    let (image, log, export) = (folder.join("image"), folder.join("log"), folder.join("export"));
+    let base = Disk::read(&image).map_err(text)?;
+    let logger = Logger::start(&image, &log, &export)?;
+    let mount = Mount::new(system, &export, &folder.join("recorded"))?;
+    work(&mount.at, &log);
     drop(mount);
     drop(logger);
-    let entries = parse(&std::fs::read(&log).map_err(|error| Unrecorded::Failed(error.to_string()))?);
-    Ok(Recording { system, base, entries, acks, lines, states, folders })
+    let entries = parse(&std::fs::read(&log).map_err(text)?);
+    Ok(Log { system, base, entries })
 }
 
 /// The paths at which two sets of files differ.

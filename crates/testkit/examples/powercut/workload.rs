@@ -12,6 +12,9 @@ use crate::record::Files;
 /// A file whose class the workload changes: it tells by which contract a command is judged.
 pub const PROBE: &str = "probe.md";
 
+/// Where an editor writes a text before it renames it.
+pub const EDITOR_FILE: &str = "notes/page.md~";
+
 /// A small generator: the same numbers for the same seed.
 pub struct Random(u64);
 
@@ -43,43 +46,102 @@ pub fn program() -> PathBuf {
     own.parent().and_then(Path::parent).unwrap().join("quipu")
 }
 
-/// Runs some commands; each that succeeded is acknowledged.
-pub fn run(disk: &Path, root: &Path, seed: u64, commands: usize, ack: &mut dyn FnMut(String)) -> Result<(), String> {
+/// What a command that succeeded leaves in the recording.
+pub struct Done {
+    pub command: String,
+    /// A file that someone edited before the command.
+    pub by_hand: Option<String>,
+}
+
+/// Runs some commands. Each that succeeded is acknowledged; `ack` returns how many records there are then.
+pub fn run(disk: &Path, root: &Path, seed: u64, commands: usize, ack: &mut dyn FnMut(Done) -> u64) -> Result<(), String> {
+    let text = |error: std::io::Error| error.to_string();
     let mut random = Random::new(seed);
     let quipu = |arguments: &[&str]| run_program(Command::new(program()).arg("-C").arg(root).args(arguments).env("HOME", disk));
-    std::fs::create_dir(root).map_err(|error| error.to_string())?;
+    std::fs::create_dir(root).map_err(text)?;
     quipu(&["init", "--profile", "relay"])?;
-    ack("init".into());
-    let manifest = std::fs::read_to_string(root.join("quipu.toml")).map_err(|error| error.to_string())?;
+    ack(Done { command: "init".into(), by_hand: None });
+    let manifest = manifest_rules(root);
+    // Each page with the records that wrote it.
+    let mut versions: Vec<(String, u64)> = Vec::new();
     for number in 0..commands {
-        // Sizes from a few bytes to several blocks.
-        let size = [1, 30, 300, 600, 5000][random.below(5)];
-        let text = format!("{number} {}\n", "lorem ipsum ".repeat(size)).replace("m i", if size > 300 { "m\ni" } else { "m i" });
         let page = format!("notes/page{}.md", random.below(4));
-        let exists = root.join(&page).exists();
-        let probe = ["append", "overwrite"][random.below(2)];
-        let rules = format!(
-            "{manifest}\n[[files]]\npath = \"{PROBE}\"\nclass = \"{probe}\"\n\n[[files]]\npath = \"sealed.md\"\nclass = \"sealed\"\n"
-        );
-        let is_sealed = root.join("sealed.md").exists();
-        let title = format!("number {number}");
-        let arguments: Vec<&str> = match random.below(12) {
-            0 | 1 => vec!["decide", &title, "--context", "why", "--decision", &text],
-            2 | 3 => vec!["todo", "add", &title],
-            4 | 5 => vec!["append", &page, "--text", &text],
-            6 => vec!["write", &page, "--force", "--text", &text],
-            7 => vec!["finish", "--did", &title, "--next", "go on", "--none", "decisions", "--phase", "development"],
-            8 => vec!["write", "quipu.toml", "--force", "--text", &rules],
-            9 if exists => vec!["remove", &page],
-            10 if is_sealed => vec!["amend", "sealed.md", "--why", "a better plan", "--force", "--text", &text],
-            10 if manifest_rules(root).contains("sealed.md") => vec!["write", "sealed.md", "--text", &text],
-            _ => vec!["append", PROBE, "--text", &text],
+        let mut by_hand = None;
+        let arguments = match random.below(18) {
+            // A file that no record speaks of stays a matter of whoever made it.
+            12..=14 if root.join(&page).exists() => {
+                edit_by_hand(root, &page, number, &mut random).map_err(text)?;
+                by_hand = Some(page.clone());
+                disturb(disk, root, number, &mut random).map_err(text)?;
+                // Finds the edit and records it.
+                vec!["status".to_owned()]
+            }
+            15 | 16 if !versions.is_empty() => {
+                let (page, seq) = &versions[random.below(versions.len())];
+                vec!["restore".into(), page.clone(), "--at".into(), format!("@{seq}")]
+            }
+            kind => commit(root, &manifest, &page, number, kind, &mut random),
         };
-        quipu(&arguments)?;
-        ack(arguments[..2].join(" "));
-        disturb(disk, root, number, &mut random).map_err(|error| error.to_string())?;
+        quipu(&arguments.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let command = arguments.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
+        let seq = ack(Done { command, by_hand });
+        if arguments.get(1) == Some(&page) && root.join(&page).exists() {
+            versions.push((page, seq));
+        }
+        disturb(disk, root, number, &mut random).map_err(text)?;
     }
     Ok(())
+}
+
+/// A command that writes.
+fn commit(root: &Path, manifest: &str, page: &str, number: usize, kind: usize, random: &mut Random) -> Vec<String> {
+    let text = some_text(number, random);
+    let title = format!("number {number}");
+    let probe = ["append", "overwrite"][random.below(2)];
+    let rules = format!(
+        "{manifest}\n[[files]]\npath = \"{PROBE}\"\nclass = \"{probe}\"\n\n\
+         [[files]]\npath = \"sealed.md\"\nclass = \"sealed\"\n"
+    );
+    let is_sealed = root.join("sealed.md").exists();
+    let arguments: Vec<&str> = match kind {
+        0 | 1 => vec!["decide", &title, "--context", "why", "--decision", &text],
+        2 | 3 => vec!["todo", "add", &title],
+        4 | 5 => vec!["append", page, "--text", &text],
+        6 => vec!["write", page, "--force", "--text", &text],
+        7 => {
+            vec!["finish", "--did", &title, "--next", "go on", "--none", "decisions", "--phase", "development"]
+        }
+        8 => vec!["write", "quipu.toml", "--force", "--text", &rules],
+        9 if root.join(page).exists() => vec!["remove", page],
+        10 if is_sealed => {
+            vec!["amend", "sealed.md", "--why", "a better plan", "--force", "--text", &text]
+        }
+        10 if manifest_rules(root).contains("sealed.md") => vec!["write", "sealed.md", "--text", &text],
+        _ => vec!["append", PROBE, "--text", &text],
+    };
+    arguments.into_iter().map(str::to_owned).collect()
+}
+
+/// From a few bytes to several blocks.
+fn some_text(number: usize, random: &mut Random) -> String {
+    let size = [1, 30, 300, 600, 5000][random.below(5)];
+    let break_lines = if size > 300 { "m\ni" } else { "m i" };
+    format!("{number} {}\n", "lorem ipsum ".repeat(size)).replace("m i", break_lines)
+}
+
+/// Changes a file as editors and people do, without any sync: in place, by a new file under the old name, at its end, or by deleting it.
+fn edit_by_hand(root: &Path, page: &str, number: usize, random: &mut Random) -> std::io::Result<()> {
+    let (path, text) = (root.join(page), format!("by hand: {}", some_text(number, random)));
+    match random.below(4) {
+        0 => std::fs::write(&path, text),
+        1 => {
+            let new = root.join(EDITOR_FILE);
+            std::fs::write(&new, text)?;
+            std::fs::rename(new, path)
+        }
+        2 => std::fs::remove_file(path),
+        _ => File::options().append(true).open(path)?.write_all(text.as_bytes()),
+    }
 }
 
 fn manifest_rules(root: &Path) -> String {
@@ -118,9 +180,9 @@ pub fn files(root: &Path) -> Files {
     files
 }
 
-pub fn folders(root: &Path) -> BTreeSet<PathBuf> {
-    // Those that a record makes are made again with its files.
-    BTreeSet::from([root.join("delegations").strip_prefix(root).unwrap().to_owned()])
+/// The folders that must survive because `init` made them. Those of a record are made again with its files.
+pub fn folders() -> BTreeSet<PathBuf> {
+    BTreeSet::from([PathBuf::from("delegations")])
 }
 
 fn visit(folder: &Path, seen: &mut dyn FnMut(&Path, bool)) {

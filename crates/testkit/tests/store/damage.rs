@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use quipu_contract::Actor;
-use quipu_store::{At, Change, Clock, Expect, Instant, Op, Options, Step, StepVerdict, Store, StoreError, Watch};
+use quipu_protocol::Project;
+use quipu_store::{At, Change, Clock, Expect, Instant, Op, Options, Step, StepVerdict, Store, StoreError, Unwritable, Watch};
 use quipu_testkit::{CONTRACT, FailingDisk, Failure, Playground, contract, open_store};
 
 fn person() -> Change {
@@ -796,6 +797,48 @@ fn a_folder_for_a_file_and_a_link_for_a_folder_are_strange() {
     assert_eq!(told, ["drafts", "outline.md"], "{strange:?}");
 }
 
+/// A disk that takes everything and refuses to sync the journal.
+struct RefusesSyncs;
+
+impl Watch for RefusesSyncs {
+    fn before(&self, step: Step, _: usize) -> StepVerdict {
+        if step == Step::JournalSync { StepVerdict::Refused } else { StepVerdict::Go }
+    }
+}
+
+#[test]
+fn a_disk_that_refuses_syncs_keeps_nobody_from_reading() {
+    let play = Playground::local();
+    let store = play.open();
+    append(&store, "meta/a.md", "one\n");
+    write(&store, "drafts/ch01.md", "first\n");
+    drop(store);
+    let refusing = || Options { watch: Some(Arc::new(RefusesSyncs)), ..Options::default() };
+    let (log, draft) = (Playground::path("meta/a.md"), Playground::path("drafts/ch01.md"));
+    // What the disk did not confirm has to be synced by whoever comes next.
+    let store = play.open_with(refusing());
+    let unsure = store.judge(person().append(&log, "two\n")).and_then(quipu_store::Judged::publish).unwrap_err();
+    assert!(matches!(unsure, StoreError::Unsure { .. }) && unsure.is_failing_disk(), "{unsure}");
+    drop(store);
+    for boot in [None, Some("another".to_owned())] {
+        let project = Project::open_to_read(play.root(), Options { boot, ..refusing() }).unwrap();
+        let store = &project.store;
+        assert_eq!(store.read(&log).unwrap().unwrap().0, b"one\ntwo\n");
+        assert_eq!(store.read(&draft).unwrap().unwrap().0, b"first\n");
+        for file in store.survey().unwrap().flagged() {
+            let flag = file.flag.as_ref().map(|flag| flag.what.as_str());
+            assert_eq!(flag, Some("is not written yet: the disk fails"));
+            assert_eq!(file.mend(), "repair the disk, then: quipu doctor");
+        }
+        let refused = store.judge(person().append(&log, "three\n")).and_then(quipu_store::Judged::publish).unwrap_err();
+        assert!(matches!(refused, StoreError::Failing { .. }), "{refused}");
+    }
+    let store = play.open();
+    append(&store, "meta/a.md", "three\n");
+    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
+    assert_eq!(store.verify().unwrap().problems, []);
+}
+
 /// Nothing can be written at all, and what was committed is read all the same.
 #[test]
 fn a_full_disk_keeps_nobody_from_reading() {
@@ -818,7 +861,7 @@ fn a_full_disk_keeps_nobody_from_reading() {
         let hindered = play.open_with(Options { watch: full(), ..Options::default() });
         let error = hindered.settle().unwrap_err();
         assert!(error.is_full_disk(), "{error}");
-        let looking = play.open_with(Options { watch: full(), looks: Some(error.to_string()), ..Options::default() });
+        let looking = play.open_with(Options { watch: full(), looks: Some(Unwritable::Full(error.to_string())), ..Options::default() });
         assert_eq!(looking.read(&log).unwrap().unwrap().0, b"one\ntwo\n");
         assert_eq!(looking.read(&draft).unwrap().unwrap().0, b"second\n");
         assert_eq!(looking.log(9).unwrap().len(), 3);
