@@ -153,6 +153,9 @@ mod tests {
             "Joss signed with his [right] [r] hand.\n\n[r] x",
             "Joss signed with his [right][r] hand.\n\n[r]: http://a.b\n",
             "Joss signed&nbsp;with his ri<!-- -->ght hand.",
+            "Joss signed with his right<br>hand.",
+            "Joss<BR class='x'/>signed with his right hand.",
+            "Joss signed with his right\rhand.",
             "<!-- -->Joss signed with his right hand.",
         ] {
             let found = cut_claims(draft);

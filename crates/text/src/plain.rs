@@ -32,8 +32,12 @@ pub fn rendered_text(paragraph: &str, labels: &[String]) -> String {
     let mut out = String::with_capacity(source.len());
     let mut passed = 0;
     for (event, range) in parser.into_offset_iter() {
-        let (Event::Text(text) | Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text)) = event else {
-            continue;
+        let text = match event {
+            Event::Text(text) | Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => text,
+            Event::InlineHtml(tag) if is_line_break(&tag) => CowStr::Borrowed(" "),
+            // A line break without a newline: a lone carriage return.
+            Event::SoftBreak | Event::HardBreak if !source[range.clone()].contains('\n') => CowStr::Borrowed(" "),
+            _ => continue,
         };
         if range.start > passed {
             out.extend(source[passed..range.start].matches('\n').map(|_| '\n'));
@@ -42,6 +46,12 @@ pub fn rendered_text(paragraph: &str, labels: &[String]) -> String {
         out.push_str(&text);
     }
     visible(out.strip_prefix(PARAGRAPH.trim_end()).unwrap_or(&out)).trim_start_matches(' ').to_owned()
+}
+
+/// Whether a tag breaks the line: `<br>`, `<br/>`, `<BR class="x">`.
+fn is_line_break(tag: &str) -> bool {
+    let name = tag.trim_start_matches('<').split([' ', '\t', '\n', '/', '>']).next().unwrap_or_default();
+    name.eq_ignore_ascii_case("br")
 }
 
 /// Characters as they look: what draws nothing is left out, any blank is a space, letters and digits in a compatibility

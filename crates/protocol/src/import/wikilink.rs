@@ -50,11 +50,22 @@ fn led(text: &str, here: &str, known: &HashMap<String, String>) -> String {
     let document = Document::parse(text);
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
+    // Each is followed along the text, so that many openings cost no more than few: the backticks since the line began, and the next close.
+    let (mut passed, mut ticks, mut close) = (0, 0usize, 0);
     for (at, _) in text.match_indices("[[") {
-        let Some(length) = text[at..].find("]]").filter(|_| at >= done) else { continue };
-        let (inner, end) = (&text[at + 2..at + length], at + length + 2);
-        let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
-        let in_code = document.in_code_block(at) || text[line..at].matches('`').count() % 2 == 1;
+        for byte in text[passed..at].bytes() {
+            ticks = if byte == b'\n' { 0 } else { ticks + usize::from(byte == b'`') };
+        }
+        passed = at;
+        if close < at {
+            let Some(length) = text[at..].find("]]") else { break };
+            close = at + length;
+        }
+        if at < done {
+            continue;
+        }
+        let (inner, end) = (&text[at + 2..close], close + 2);
+        let in_code = document.in_code_block(at) || ticks % 2 == 1;
         let embeds = text[..at].ends_with('!');
         if in_code || embeds || inner.contains(['\n', '[']) || text[end..].starts_with(['(', '[']) {
             continue;
@@ -87,6 +98,13 @@ pub(super) fn address(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// If the text were searched again for each opening, this would take minutes.
+    #[test]
+    fn many_openings_are_read_in_linear_time() {
+        let text = "[".repeat(400_000) + "]]";
+        assert_eq!(led(&text, "a.md", &HashMap::new()), text);
+    }
 
     #[test]
     fn links_lead_and_words_stay() {
