@@ -35,7 +35,8 @@ fn an_answer_that_cannot_be_written_is_no_success() {
     assert!(err.contains("the answer could not be written"), "{err}");
 }
 
-/// A small disk in a namespace of its own; the sizes are such that sometimes the journal has room and the files have none.
+/// A small disk in a namespace of its own. Commits are refused while there is little room; the text is so long that sometimes the
+/// journal has room for it and the file has none.
 #[test]
 fn a_full_disk_keeps_nobody_from_reading() {
     const SCRIPT: &str = r###"
@@ -51,17 +52,17 @@ fn a_full_disk_keeps_nobody_from_reading() {
         "$QUIPU" append decisions.md --text more > "$SAID" 2>&1; test $? = 7 || exit 95
         grep -q "make room" "$SAID" || exit 94
         "$QUIPU" status > "$SAID"; if test $? != 0; then echo pending; grep -q "do  make room, then: quipu doctor" "$SAID" || exit 93; fi
-        mount -o remount,size=4m . && "$QUIPU" doctor > /dev/null && "$QUIPU" verify > /dev/null || exit 92
+        mount -o remount,size=9m . && "$QUIPU" doctor > /dev/null && "$QUIPU" verify > /dev/null || exit 92
         test "$(grep -c '^## ADR [0-9]' decisions.md)" = "$n" || exit 91
     "###;
     if !Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).status().is_ok_and(|s| s.success()) {
         return; // no namespaces here; what the store does is shown without a disk
     }
     let mut pending = 0;
-    for size in (600..640).step_by(4) {
+    for size in (640..900).step_by(24) {
         let (folder, said) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
         let mut command = Command::new("unshare");
-        command.args(["-rm", "sh", "-c", SCRIPT, "sh", &size.to_string(), &"a long line of words ".repeat(140)]);
+        command.args(["-rm", "sh", "-c", SCRIPT, "sh", &size.to_string(), &"a long line of words ".repeat(5900)]);
         let output =
             command.env("QUIPU", env!("CARGO_BIN_EXE_quipu")).env("SAID", said.path()).current_dir(folder.path()).output().unwrap();
         let (said, erred) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
