@@ -13,8 +13,9 @@ use crate::segment::Segment;
 
 /// A member holds about this much text: small enough to lose, large enough to compress.
 const MEMBER_BYTES: usize = 64 << 10;
-/// A length beyond this is not believed.
-const LONGEST: usize = 64 << 20;
+/// A segment with more text stays uncompressed. A compressed one that claims more is damaged: a few bytes of gzip can claim
+/// any length, and reading must not take memory for it.
+const MOST_BYTES: usize = if cfg!(test) { 4 << 20 } else { 256 << 20 };
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 
 /// The text of a segment, and the places where it could not be read.
@@ -27,6 +28,9 @@ pub(crate) struct Text {
 
 pub(crate) fn compress(disk: &Disk, folder: &Path, number: u32) -> io::Result<()> {
     let bytes = std::fs::read(Segment::path(folder, number))?;
+    if bytes.len() > MOST_BYTES {
+        return Ok(());
+    }
     replace(disk, folder, number, &bytes)
 }
 
@@ -77,16 +81,19 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn read(path: &Path) -> io::Result<Text> {
     let coded = std::fs::read(path)?;
     let mut text = Text::default();
+    // Searching for the next member decompresses, too: a text is worth a bounded search.
+    let mut search = 2 * MOST_BYTES;
     let mut at = 0;
     while at < coded.len() {
         let start = text.bytes.len();
-        let mut decoder = flate2::bufread::GzDecoder::new(&coded[at..]);
-        match decoder.read_to_end(&mut text.bytes) {
-            Ok(_) => at = coded.len() - decoder.into_inner().len(),
+        let left = MOST_BYTES - start.min(MOST_BYTES);
+        match decode(&coded[at..], left, &mut text.bytes) {
+            Ok(used) => at += used,
             Err(error) => {
-                let next = next_member(&coded, at + 1);
                 text.flaws.push((start as u64, format!("the compressed segment is damaged at byte {at}: {error}")));
-                text.bytes.resize(start + length_of(&coded[at..next]), b'\n');
+                let next = next_member(&coded, at + 1, &mut search);
+                text.bytes.truncate(start);
+                text.bytes.resize(start + length_of(&coded[at..next], left), b'\n');
                 at = next;
             }
         }
@@ -94,25 +101,39 @@ pub(crate) fn read(path: &Path) -> io::Result<Text> {
     Ok(text)
 }
 
+/// Appends the text of the first member to `text`, at most `most` bytes of it; returns how many coded bytes it took.
+fn decode(coded: &[u8], most: usize, text: &mut Vec<u8>) -> io::Result<usize> {
+    let mut decoder = flate2::bufread::GzDecoder::new(coded);
+    let read = (&mut decoder).take(most as u64 + 1).read_to_end(text)?;
+    if read > most {
+        return Err(io::Error::other(format!("it claims more than {} MiB of text", MOST_BYTES >> 20)));
+    }
+    Ok(coded.len() - decoder.into_inner().len())
+}
+
 /// How long the text of a damaged member was: as it says itself in its last four bytes, unless its
-/// sum shows that it is only those that are damaged.
-fn length_of(member: &[u8]) -> usize {
+/// checksum shows that it is only those that are damaged. At most `most`.
+fn length_of(member: &[u8], most: usize) -> usize {
     const HEADER: usize = 10;
     let Some((body, trailer)) = member.get(HEADER..).and_then(<[u8]>::split_last_chunk::<8>) else { return 0 };
     let number = |at: usize| u32::from_le_bytes([trailer[at], trailer[at + 1], trailer[at + 2], trailer[at + 3]]);
     let mut text = Vec::new();
-    let read = flate2::bufread::DeflateDecoder::new(body).read_to_end(&mut text);
+    let read = flate2::bufread::DeflateDecoder::new(body).take(most as u64).read_to_end(&mut text);
     let mut sum = flate2::Crc::new();
     sum.update(&text);
-    if read.is_ok() && sum.sum() == number(0) { text.len() } else { (number(4) as usize).min(LONGEST) }
+    if read.is_ok() && sum.sum() == number(0) { text.len() } else { (number(4) as usize).min(most) }
 }
 
-/// Where the next member begins that can be read.
-fn next_member(coded: &[u8], from: usize) -> usize {
-    memchr::memmem::find_iter(&coded[from..], &MAGIC)
-        .map(|found| from + found)
-        .find(|at| io::copy(&mut flate2::bufread::GzDecoder::new(&coded[*at..]), &mut io::sink()).is_ok())
-        .unwrap_or(coded.len())
+/// Where the next member begins that can be read. Decompresses at most `search` bytes, which it counts down.
+fn next_member(coded: &[u8], from: usize, search: &mut usize) -> usize {
+    let mut is_readable = |at: &usize| {
+        let mut decoder = flate2::bufread::GzDecoder::new(&coded[*at..]).take(*search as u64);
+        let read = io::copy(&mut decoder, &mut io::sink());
+        *search = usize::try_from(decoder.limit()).unwrap_or(0);
+        read.is_ok() && *search > 0
+    };
+    let candidates = memchr::memmem::find_iter(&coded[from..], &MAGIC).map(|found| from + found);
+    candidates.into_iter().find(|at| is_readable(at)).unwrap_or(coded.len())
 }
 
 #[cfg(test)]
@@ -134,6 +155,29 @@ mod tests {
             let same = found.bytes.iter().zip(&text).filter(|(a, b)| a == b).count();
             assert!(same + 2 * MEMBER_BYTES > text.len(), "byte {at}: {same} of {}", text.len());
             assert!(!found.flaws.is_empty() || found.bytes == text, "byte {at} is not noticed");
+        }
+        std::fs::remove_file(&folder).unwrap();
+    }
+
+    /// A few bytes of gzip can claim any length of text.
+    #[test]
+    fn a_compressed_segment_claims_no_more_text_than_a_segment_may_have() {
+        let folder = std::env::temp_dir().join(format!("quipu-archive-{}", crate::ident::short_id()));
+        let gzip = |bytes: &[u8]| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        };
+        let damaged =
+            [&MAGIC[..], &[0, 0, 0, 0, 0, 0, 3, 0xff, 0xff, 0xff, 0xff], &1u32.to_le_bytes(), &(64u32 << 20).to_le_bytes()].concat();
+        let claims = [damaged, gzip(b"")].concat().repeat(50);
+        let long = gzip(&vec![b' '; 16 << 20]);
+        let fakes = gzip(b"").repeat(2).iter().copied().chain(MAGIC.repeat(10_000)).collect::<Vec<u8>>();
+        for coded in [claims, long, fakes] {
+            std::fs::write(&folder, &coded).unwrap();
+            let found = read(&folder).unwrap();
+            assert!(found.bytes.len() <= MOST_BYTES && found.bytes.capacity() <= 4 * MOST_BYTES, "{}", found.bytes.len());
+            assert!(!found.flaws.is_empty());
         }
         std::fs::remove_file(&folder).unwrap();
     }
