@@ -25,6 +25,16 @@ pub struct Draft<'p> {
     pub project: &'p Project,
     pub actor: &'p Actor,
     files: BTreeMap<ProjectPath, Drafted>,
+    /// Todos and decisions that it adds, for whoever reports them.
+    pub made: Vec<Made>,
+}
+
+/// An entry with an id of its own that a change adds.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Made {
+    pub form: Form,
+    pub id: String,
+    pub title: String,
 }
 
 #[derive(Debug, Clone)]
@@ -46,7 +56,7 @@ pub struct Terms {
 
 impl<'p> Draft<'p> {
     pub fn new(project: &'p Project, actor: &'p Actor) -> Draft<'p> {
-        Draft { project, actor, files: BTreeMap::new() }
+        Draft { project, actor, files: BTreeMap::new(), made: Vec::new() }
     }
 
     fn load(&mut self, path: &ProjectPath) -> Result<&mut Drafted, WorkError> {

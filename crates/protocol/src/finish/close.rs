@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::check::{Missing, Outcome, check, may_write_form};
 use super::{CLOSERS, Closing, Closure, Material};
-use crate::draft::{Draft, Terms, revise};
+use crate::draft::{Draft, Made, Terms, revise};
 use crate::project::Project;
 use crate::work::WorkError;
 
@@ -36,6 +36,10 @@ pub enum Closed {
         session: Option<String>,
         /// The memory files of this session, those of earlier commits included.
         paths: Vec<String>,
+        /// Todos and decisions that were added.
+        made: Vec<Made>,
+        /// Unfinished sessions that this finish closed besides.
+        closed: Vec<OpenSession>,
     },
     /// Nothing was written.
     Missing(Vec<Missing>),
@@ -45,6 +49,10 @@ pub enum Closed {
 
 /// Ends a session: one commit of everything that was said, or a list of what is missing.
 pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed, WorkError> {
+    let mut asked = asked.clone();
+    asked.takes_over.append(&mut asked.material.takes_over);
+    asked.abandon = asked.abandon.or(asked.material.abandon.take());
+    let asked = &asked;
     let sessions = project.store.sessions()?;
     let session = find_session(&sessions, actor, asked)?;
     for id in &asked.takes_over {
@@ -88,22 +96,25 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         paths.extend(laid.filter(|p| project.store.root().join(p).is_file()).map(str::to_owned));
         paths.sort();
         paths.dedup();
-        Ok((paths, Terms { why, lease: asked.lease.clone(), ends: session.map(|s| s.id.clone()) }))
+        Ok(((paths, draft.made.clone()), Terms { why, lease: asked.lease.clone(), ends: session.map(|s| s.id.clone()) }))
     });
-    let (paths, receipt) = match outcome {
+    let ((paths, made), receipt) = match outcome {
         Err(WorkError::Unfinished(missing)) => return Ok(Closed::Missing(missing)),
         other => other?,
     };
     // What this actor began earlier and never finished is finished by this; so is what it took over.
     let mine = Who::from(actor);
+    let mut closed = Vec::new();
     for old in &sessions {
         let earlier = session.is_some_and(|s| old.seq < s.seq && old.who == mine);
         if earlier || asked.takes_over.contains(&old.id) {
             // The finish is durable: if this fails, the next start merely shows the old session again.
-            let _ = project.store.end_session(actor, &old.id);
+            if project.store.end_session(actor, &old.id).is_ok() {
+                closed.push(old.clone());
+            }
         }
     }
-    Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), paths })
+    Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), paths, made, closed })
 }
 
 /// Drafts what was said, and returns what is missing. `touched` are the files that the session changed.
@@ -166,7 +177,7 @@ fn touched(project: &Project, actor: &Actor, session: &OpenSession) -> Result<Ve
 /// What the journal says of it.
 fn headline(material: &Material) -> String {
     let told = |key: &str| material.rest.get(key).and_then(serde_json::Value::as_str);
-    let said = material.did.first().or(material.in_progress.as_ref()).or(material.notes.as_ref()).map(String::as_str);
+    let said = material.did.first().or(material.in_progress.as_ref()).or(material.notes.first()).map(String::as_str);
     let said = said.or_else(|| told("solution")).or_else(|| told("problem")).unwrap_or("session");
     crate::quoting::headline(said).into_owned()
 }

@@ -31,6 +31,9 @@ pub struct Decide {
     /// Proposed, Accepted or Rejected; Accepted without it
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
+    /// Who decided
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
     /// The decision that this one replaces; may be given several times
     #[arg(long, value_name = "ID")]
     supersedes: Vec<String>,
@@ -55,6 +58,7 @@ impl Operate for Decide {
             consequences: self.consequences,
             status: self.status,
             supersedes: self.supersedes,
+            by: self.by,
         };
         let (id, receipt) = decide(&project, &session.actor, session.lease.as_ref(), &new)?;
         Ok(receipt::with(&receipt, json!({"id": id}), id))
