@@ -95,8 +95,8 @@ pub struct Finish {
     /// Make a git commit of the memory files afterwards, whatever the contract says
     #[arg(long)]
     git: bool,
-    /// End this session; without it the caller's newest
-    #[arg(long, value_name = "ID", env = "QUIPU_SESSION")]
+    /// End this session; without it the caller's own [env: QUIPU_SESSION]
+    #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// End this unfinished session of another as well: its work was taken over
     #[arg(long, value_name = "ID")]
@@ -178,6 +178,7 @@ impl Operate for Finish {
             abandon: self.why.clone().filter(|_| self.abandon),
             dry_run: self.dry_run,
             session: self.session.clone(),
+            caller: session.caller(),
             takes_over: self.takes_over.clone(),
             lease: session.lease.clone(),
         };
@@ -236,7 +237,7 @@ impl Summary<'_> {
             let (id, since) = (&old.id, old.since.get(..19).unwrap_or(&old.since));
             answer = answer.say(match zh {
                 true => format!("同时结束了更早的会话 {id}（{}，始于 {since}）", old.who),
-                false => format!("also ended the earlier session {id} ({}, since {since})", old.who),
+                false => format!("also closed session {id} of {}, begun at {since} and never finished", old.who),
             });
         }
         answer
