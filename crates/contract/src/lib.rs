@@ -82,7 +82,7 @@ pub use rehearsal::{Rehearsal, Rehearsed};
 pub use resolve::resolve_contract;
 pub use retention::{Keep, NoKeep};
 pub use role::{AgentKind, Role};
-pub use scene::{Next, Paragraph, Scene};
+pub use scene::{Moment, Next, Paragraph, Scene};
 pub use schema::{manifest_schema, profile_schema};
 pub use source::Source;
 pub use tokens::Tokens;

@@ -18,7 +18,7 @@ use crate::language::{Language, Said};
 use crate::rehearsal::Rehearsal;
 use crate::retention::Keep;
 use crate::role::AgentKind;
-use crate::scene::Paragraph;
+use crate::scene::{Moment, Paragraph};
 
 /// A project's contract: the profiles it takes and what it adds or overrides.
 #[derive(Debug, Deserialize)]
@@ -505,9 +505,32 @@ pub struct SceneTable {
     /// What it is shown, the most important first.
     #[serde(default)]
     pub show: Vec<Paragraph>,
-    /// What to do next.
+    /// What to do next: one text, or steps of which each applies at its moment.
     #[serde(default)]
-    pub next: Option<Said>,
+    pub next: Option<NextTable>,
+}
+
+/// What to do next.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum NextTable {
+    Steps(Vec<StepText>),
+    Text(Said),
+}
+
+/// One step of what to do next.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct StepText {
+    /// When it applies.
+    #[serde(default)]
+    pub when: Moment,
+    pub text: Said,
+    /// The same in fewer words, for a small budget.
+    #[serde(default)]
+    pub short: Option<Said>,
 }
 
 /// What Quipu does with git.

@@ -8,9 +8,10 @@ use super::Resolver;
 use crate::contract::Contract;
 use crate::fault::{Fault, one_of};
 use crate::finish::{Condition, FinishItem, Occasion};
-use crate::manifest::{FinishTable, SceneTable};
+use crate::language::Said;
+use crate::manifest::{FinishTable, NextTable, SceneTable};
 use crate::role::Role;
-use crate::scene::{Next, Scene};
+use crate::scene::{Moment, Next, Scene};
 use crate::source::Source;
 
 impl Resolver {
@@ -73,11 +74,21 @@ pub(super) fn join_roles(roles: &mut BTreeMap<String, Role>) {
 
 pub(super) fn scene(source: &Source, name: &str, table: &Spanned<SceneTable>) -> Scene {
     let SceneTable { role, show, next } = table.get_ref();
+    let step = |when: Moment, text: &Said, short: Option<&Said>| Next {
+        role: role.as_ref().map(|r| r.get_ref().clone()),
+        when,
+        text: text.clone(),
+        short: short.cloned(),
+    };
     Scene {
         name: name.to_owned(),
         role: role.as_ref().map(|r| r.get_ref().clone()),
         show: show.clone(),
-        next: next.iter().map(|text| Next { role: role.as_ref().map(|r| r.get_ref().clone()), text: text.clone() }).collect(),
+        next: match next {
+            None => Vec::new(),
+            Some(NextTable::Text(text)) => vec![step(Moment::Always, text, None)],
+            Some(NextTable::Steps(steps)) => steps.iter().map(|said| step(said.when, &said.text, said.short.as_ref())).collect(),
+        },
         place: source.header_place(&format!("scenes.{name}"), table.span()),
     }
 }

@@ -17,11 +17,32 @@ pub struct Scene {
     pub place: Place,
 }
 
-/// What one profile says to do next.
+/// One step that a profile says to do next.
 #[derive(Debug, Clone, Serialize)]
 pub struct Next {
     pub role: Option<String>,
+    pub when: Moment,
     pub text: Said,
+    /// The same in fewer words, for a small budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short: Option<Said>,
+}
+
+/// When a step applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Moment {
+    #[default]
+    Always,
+    /// Someone began work and did not finish it.
+    Unfinished,
+    /// The todos were not reviewed for longer than the contract allows.
+    ReviewDue,
+    /// Children were given orders that are not settled.
+    Delegations,
+    /// Neither unfinished work, nor an open todo, nor a next step.
+    NothingOpen,
 }
 
 impl Scene {
@@ -51,6 +72,10 @@ pub enum Paragraph {
     Todos,
     /// Decisions that hold, the newest first.
     Decisions,
+    /// People, outside systems, dates.
+    Facts,
+    /// Notes that stay until they are removed.
+    Notes,
     /// Orders to children and what became of them.
     Delegations,
     /// The one order that a child was given.
@@ -68,13 +93,15 @@ pub enum Paragraph {
 }
 
 impl Paragraph {
-    pub const ALL: [Paragraph; 13] = [
+    pub const ALL: [Paragraph; 15] = [
         Paragraph::Identity,
         Paragraph::State,
         Paragraph::Unfinished,
         Paragraph::Others,
         Paragraph::Todos,
         Paragraph::Decisions,
+        Paragraph::Facts,
+        Paragraph::Notes,
         Paragraph::Delegations,
         Paragraph::Delegation,
         Paragraph::World,
@@ -93,6 +120,8 @@ impl Paragraph {
             Paragraph::Others => "others",
             Paragraph::Todos => "todos",
             Paragraph::Decisions => "decisions",
+            Paragraph::Facts => "facts",
+            Paragraph::Notes => "notes",
             Paragraph::Delegations => "delegations",
             Paragraph::Delegation => "delegation",
             Paragraph::World => "world",

@@ -59,7 +59,9 @@ pub use checking::{
 };
 pub use conversation::{Caller, HostProcess, begin_or_continue, find_session};
 pub use decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
-pub use delegation::{Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate, delegate_again, report};
+pub use delegation::{
+    Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate, delegate_again, find_delegation, report,
+};
 pub use difference::render_difference;
 pub use draft::{Formed, Made, Terms, change_formed, load_formed};
 pub use eject::{EjectError, Ejected, eject_profile};
@@ -75,6 +77,7 @@ pub use library::{Library, ProfileSummary};
 pub use links::{LinkMap, MoveError, Moved, link_graph, map_links, most_links, move_file};
 pub use merging::{MergeCall, MergeError, merge_for_git};
 pub use moment::{now, render_moment};
+pub use naming::short_name;
 pub use picture::{PictureError, lay_picture};
 pub use project::{Project, ProjectError, read_manifest};
 pub use publish::{HousePress, PublishError, PublishRequest, Publishing, publish};

@@ -70,6 +70,8 @@ pub const TABLE: &[Operation] = &[
     row::<ops::todo::TodoReview>(),
     row::<ops::decide::Decide>(),
     row::<ops::decide::Decisions>(),
+    row::<ops::note::Note>(),
+    row::<ops::note::Fact>(),
     row::<ops::state::StateGet>(),
     row::<ops::state::StateSet>(),
     row::<ops::state::StateMerge>(),

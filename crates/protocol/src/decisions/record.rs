@@ -69,12 +69,12 @@ fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) 
     let id = match &new.id {
         Some(id) if is_taken(id) => {
             return Err(WorkError::refused(
-                format!("there is a decision `{id}` already, and none is ever edited"),
+                format!("decision `{id}` exists already, and decisions are never edited"),
                 format!("quipu decide \"…\" --supersedes {id}"),
             ));
         }
         Some(id) if id.is_empty() || id.contains([':', '：']) || id.contains(char::is_whitespace) => {
-            return Err(WorkError::usage(format!("`{id}` is no id"), "--id ADR-007     (one word)"));
+            return Err(WorkError::usage(format!("`{id}` is not an id"), "--id ADR-007     (one word)"));
         }
         Some(id) => id.clone(),
         None => fresh_name("ADR", moment, is_taken),
@@ -97,7 +97,7 @@ fn find_superseded<'d>(known: &'d [Decision], asked: &str) -> Result<&'d Decisio
     let old = found.ok_or_else(|| WorkError::not_found(format!("no decision `{asked}`"), "quipu decisions"))?;
     match &old.superseded_by {
         Some(newer) => {
-            let what = format!("`{}` was superseded by `{newer}` already", old.id);
+            let what = format!("`{}` is superseded by `{newer}` already", old.id);
             Err(WorkError::refused(what, format!("quipu decide \"…\" --supersedes {newer}")))
         }
         None => Ok(old),

@@ -10,6 +10,7 @@ use super::order::{Delegation, Progress, parse_delegation};
 use crate::draft::{Draft, Terms, revise};
 use crate::forms::{list_form, resolve_form};
 use crate::moment::now;
+use crate::naming::find_name;
 use crate::project::Project;
 use crate::work::WorkError;
 
@@ -61,6 +62,12 @@ pub fn survey_delegations(project: &Project, actor: &Actor) -> Result<Vec<Delega
         found.push(parse_delegation(&id_of(project, &path), &path, &text, &sessions, moment));
     }
     Ok(found)
+}
+
+/// The id that a caller means: a whole one, or the ending of one. Unknown ids are returned as they are.
+pub fn find_delegation(project: &Project, actor: &Actor, asked: &str) -> String {
+    let ids: Vec<String> = list_form(project, actor, Form::Delegation).iter().map(|path| id_of(project, path)).collect();
+    find_name(ids.iter().map(String::as_str), asked).unwrap_or(asked).to_owned()
 }
 
 /// The unit that a path stands for; a file under any other name is called by its own.

@@ -8,7 +8,7 @@ mod hand_out;
 mod order;
 mod report;
 
-pub use collect::{Collected, collect, survey_delegations};
+pub use collect::{Collected, collect, find_delegation, survey_delegations};
 pub use hand_out::{Again, NewDelegation, delegate, delegate_again};
 pub use order::{Delegation, Progress, load_delegation};
 pub(crate) use order::{child_of, names_a_file, pointer_of};

@@ -13,7 +13,7 @@ use crate::forms::{list_form, resolve_form};
 use crate::naming::short_name;
 use crate::project::Project;
 use crate::reading::find_section;
-use crate::todos::{hanging, parse_todos};
+use crate::todos::{Todo, hanging, parse_todos};
 use crate::work::WorkError;
 
 /// What is not there yet, and the command that supplies it.
@@ -102,7 +102,7 @@ fn counts(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Re
         return Ok(false);
     }
     Ok(match item.when {
-        Occasion::Worked => !closing.touched.is_empty() || draft.changed().next().is_some(),
+        Occasion::Worked => !closing.touched.is_empty() || closing.captured.has_changed || draft.changed().next().is_some(),
         Occasion::Exists => !list_form(draft.project, draft.actor, item.form).is_empty(),
         Occasion::Always | Occasion::Never => true,
     })
@@ -167,8 +167,14 @@ fn open_todos(draft: &mut Draft<'_>) -> Result<Vec<String>, WorkError> {
     let Some((path, text)) = file(draft, Form::Todos)? else { return Ok(Vec::new()) };
     let todos = parse_todos(&path, &text)?;
     let ids = || todos.todos.iter().map(|t| t.id.as_str());
-    Ok(todos.open().iter().map(|t| format!("{} ({})", t.title, short_name(ids(), &t.id))).collect())
+    // What this finish adds has no id yet that anyone could use.
+    let is_new = |id: &str| draft.made.iter().any(|made| made.id == id);
+    let named = |t: &&Todo| if is_new(&t.id) { t.title.clone() } else { format!("{} ({})", t.title, short_name(ids(), &t.id)) };
+    Ok(todos.open().iter().map(named).collect())
 }
+
+/// So many files are named where nothing was said of the work.
+const PATHS_NAMED: usize = 5;
 
 /// What supplies an item as it stands: lines of a finish text, and flags. Each says only what is known to be true.
 fn supply_lines(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Result<(Vec<String>, Vec<String>), WorkError> {
@@ -180,10 +186,11 @@ fn supply_lines(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem)
     let none = if zh { "无" } else { "none" };
     match (&item.need, item.form) {
         (Condition::Changed, Form::State) => {
-            let mut paths: Vec<String> = draft.changed().map(|p| p.as_str().to_owned()).chain(closing.touched.iter().cloned()).collect();
-            paths.sort();
-            paths.dedup();
-            paths.truncate(5);
+            let memory = draft.changed().map(|p| p.as_str().to_owned()).chain(closing.touched.iter().cloned());
+            let mut paths: Vec<String> = closing.captured.changed.iter().cloned().chain(memory).collect();
+            let mut seen = std::collections::BTreeSet::new();
+            paths.retain(|path| seen.insert(path.clone()));
+            paths.truncate(PATHS_NAMED);
             let told = format!("{} {}", if zh { "改动了" } else { "changed" }, paths.join(", "));
             said(if zh { "完成" } else { "Done" }, vec![told.clone()], vec![format!("--did \"{told}\"")])
         }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::check::{Missing, Outcome, check, may_write_form};
 use super::{CLOSERS, Closing, Closure, Material};
-use crate::capture::load_captured_of;
+use crate::capture::{load_captured, load_captured_of};
 use crate::conversation::{Caller, find_session};
 use crate::draft::{Draft, Made, Terms, revise};
 use crate::project::Project;
@@ -56,8 +56,11 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
     let mut asked = asked.clone();
     asked.takes_over.append(&mut asked.material.takes_over);
     asked.abandon = asked.abandon.or(asked.material.abandon.take());
-    let asked = &asked;
     let sessions = project.store.sessions()?;
+    for id in asked.takes_over.iter_mut().chain(&mut asked.session) {
+        *id = whole_session_id(&sessions, id);
+    }
+    let asked = &asked;
     let session = resolve_session(project, &sessions, actor, asked)?;
     for id in &asked.takes_over {
         let Some(theirs) = sessions.iter().find(|s| s.id == *id) else {
@@ -136,7 +139,8 @@ fn close_left_behind(
 /// Drafts what was said, and returns what is missing. `touched` are the files that the session changed.
 fn compose(draft: &mut Draft<'_>, asked: &Finish, session: Option<&OpenSession>, touched: Vec<String>) -> Result<Vec<Missing>, WorkError> {
     let contract = std::sync::Arc::clone(&draft.project.contract);
-    let closing = Closing { material: &asked.material, abandoned: asked.abandon.clone(), session, touched };
+    let captured = session.map(|s| load_captured(draft.project, s)).transpose()?.unwrap_or_default();
+    let closing = Closing { material: &asked.material, abandoned: asked.abandon.clone(), session, touched, captured };
     let mut outcome = Outcome::default();
     for closer in CLOSERS {
         let form = closer.forms[0];
@@ -167,6 +171,19 @@ fn compose(draft: &mut Draft<'_>, asked: &Finish, session: Option<&OpenSession>,
     }
     // Whoever gives up says so in the state and the todos; more cannot be asked.
     Ok(if asked.abandon.is_some() { Vec::new() } else { missing })
+}
+
+/// The id of the one open session that is meant by its beginning or its ending; else what was said.
+fn whole_session_id(sessions: &[OpenSession], asked: &str) -> String {
+    /// Fewer letters would hit a wrong session too easily.
+    const LEAST: usize = 4;
+    let is_meant = |session: &&OpenSession| {
+        let bare = session.id.strip_prefix("s-").unwrap_or(&session.id);
+        let asked = asked.strip_prefix("s-").unwrap_or(asked);
+        asked.len() >= LEAST && (bare.starts_with(asked) || bare.ends_with(asked))
+    };
+    let mut meant = sessions.iter().filter(is_meant);
+    meant.next().filter(|_| meant.next().is_none()).map_or_else(|| asked.to_owned(), |session| session.id.clone())
 }
 
 fn resolve_session<'s>(

@@ -17,6 +17,7 @@ pub use close::{Closed, Finish, finish};
 pub use material::{Material, parse_material};
 pub use text::{FinishText, finish_template, parse_finish_text};
 
+use crate::capture::Captured;
 use crate::draft::Draft;
 use crate::experience::{Lack, TASK_KEYS, WORLD_KEYS};
 use crate::work::WorkError;
@@ -30,6 +31,8 @@ pub struct Closing<'c> {
     pub session: Option<&'c OpenSession>,
     /// Paths that this actor, or a hand outside Quipu, changed since the session began.
     pub(crate) touched: Vec<String>,
+    /// What the host's hooks recorded of the session.
+    pub(crate) captured: Captured,
 }
 
 impl Closing<'_> {

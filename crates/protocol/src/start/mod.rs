@@ -1,16 +1,19 @@
 //! The cold start: one bounded text that tells an agent without memory where things stand.
 //!
-//! A scene of the contract says what is shown, most important first. Each paragraph has a provider that
-//! reads only the files it shows. What the budget leaves no room for is named with the command that
-//! shows it.
+//! A scene of the contract says what is shown, and in which order. Each paragraph has a provider that reads only the files it
+//! shows; a file that cannot be read costs its own paragraph and no other. What the budget leaves no room for is named with the
+//! command that shows it (`fit.rs`).
 
 mod around;
 mod experience;
 mod fit;
+mod gather;
 mod lay;
 mod news;
+mod now;
 mod others;
 mod relay;
+mod state;
 mod wake;
 
 use std::cell::OnceCell;
@@ -50,7 +53,11 @@ pub struct Waking<'w> {
 impl Waking<'_> {
     /// The text in the project's language.
     pub fn say<'t>(&self, en: &'t str, zh: &'t str) -> &'t str {
-        match self.language {
+        Waking::said(self.language, en, zh)
+    }
+
+    fn said<'t>(language: Language, en: &'t str, zh: &'t str) -> &'t str {
+        match language {
             Language::En => en,
             Language::Zh => zh,
         }
@@ -79,16 +86,36 @@ pub struct Block {
     pub name: &'static str,
     pub title: String,
     pub entries: Vec<String>,
+    /// A shorter form of each entry, for a small budget; empty where there is none.
+    #[serde(skip)]
+    pub short: Vec<String>,
     /// The command that shows all of it.
     pub more: String,
     pub data: Value,
-    /// How many entries are shown.
+    /// How many entries are shown, and whether in their short form.
     pub shown: usize,
+    #[serde(skip)]
+    pub is_short: bool,
 }
 
 impl Block {
     pub fn new(paragraph: Paragraph, title: impl Into<String>, more: impl Into<String>) -> Block {
-        Block { name: paragraph.as_str(), title: title.into(), entries: Vec::new(), more: more.into(), data: Value::Null, shown: 0 }
+        Block {
+            name: paragraph.as_str(),
+            title: title.into(),
+            entries: Vec::new(),
+            short: Vec::new(),
+            more: more.into(),
+            data: Value::Null,
+            shown: 0,
+            is_short: false,
+        }
+    }
+
+    /// Adds an entry with a shorter form of it.
+    pub fn push(&mut self, entry: String, short: String) {
+        self.entries.push(entry);
+        self.short.push(short);
     }
 }
 
@@ -98,11 +125,13 @@ pub(crate) type Provider = fn(&Waking<'_>) -> Result<Option<Block>, WorkError>;
 /// Every provider.
 pub(crate) const PROVIDERS: &[(Paragraph, Provider)] = &[
     (Paragraph::Identity, relay::identity),
-    (Paragraph::State, relay::state),
+    (Paragraph::State, state::state),
     (Paragraph::Unfinished, others::unfinished),
     (Paragraph::Others, others::others),
     (Paragraph::Todos, relay::todos),
     (Paragraph::Decisions, relay::decisions),
+    (Paragraph::Facts, state::facts),
+    (Paragraph::Notes, state::notes),
     (Paragraph::Delegations, relay::delegations),
     (Paragraph::Delegation, relay::delegation),
     (Paragraph::World, experience::world),

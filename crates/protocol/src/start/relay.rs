@@ -1,50 +1,71 @@
-//! Paragraphs about identity, state, todos, decisions and delegations.
+//! Paragraphs about identity, todos, decisions and delegations.
 
-use quipu_contract::{Actor, Form, Paragraph, in_one_line};
+use std::collections::BTreeSet;
+
+use quipu_contract::{Actor, Form, Paragraph, ProjectPath, in_one_line};
 use quipu_text::Document;
 use quipu_text::json::parse_json;
 use serde_json::{Value, json};
 
 use super::{Block, Waking};
 use crate::brief::fence;
-use crate::decisions::load_decisions;
+use crate::decisions::{Decision, load_decisions};
 use crate::delegation::{Progress, load_delegation, names_a_file, pointer_of, survey_delegations};
 use crate::draft::Draft;
-use crate::forms::resolve_unit_form;
+use crate::forms::{resolve_unit_form, template_of};
 use crate::moment::parse_moment;
-use crate::quoting::{as_entry_value, below, headline, quoted, unquoted};
+use crate::naming::short_name;
+use crate::quoting::{below, headline, unquoted};
 use crate::reading::{ReadError, read_pointer};
-use crate::state::check_state;
-use crate::todos::{Todo, is_review_due, load_todos};
+use crate::todos::{LATER, Status, Todo, Todos, is_review_due, load_todos};
 use crate::work::WorkError;
 
-/// So many decisions are told, and so many completed steps.
-const DECISIONS_TOLD: usize = 7;
-const COMPLETED_TOLD: usize = 5;
-
-/// Who we are, section by section; the stand-ins of a template are left out.
+/// Who we are, section by section, without what the template put there.
 pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(path) = waking.readable(Form::Identity) else { return Ok(None) };
     let text = Draft::new(waking.project, waking.actor).text(&path)?;
     let document = Document::parse(&text);
     let title = document.sections().iter().find(|s| s.level == 1).map_or_else(|| path.to_string(), |s| s.title.clone());
-    let mut block = Block::new(
-        Paragraph::Identity,
-        format!("{}{}", waking.say("Who we are: ", "我是谁："), in_one_line(&title)),
-        format!("quipu read {path}"),
-    );
+    let heading = format!("{}{}", waking.say("About ", "关于 "), in_one_line(&title));
+    let mut block = Block::new(Paragraph::Identity, heading, format!("quipu read {path}"));
+    let boilerplate = boilerplate(waking, &path);
     for section in document.sections() {
         let body = plain(document.slice(&section.body));
-        if !body.is_empty() {
-            block.entries.push(below(if section.level > 1 { &section.title } else { "" }, &body));
+        let own = body.lines().filter(|line| line.trim().is_empty() || !boilerplate.contains(line.trim())).collect::<Vec<_>>().join("\n");
+        let own = own.trim_end().trim_start_matches('\n');
+        if !own.trim().is_empty() {
+            block.entries.push(below(if section.level > 1 { &section.title } else { "" }, own));
         }
     }
     if block.entries.is_empty() {
-        let said = waking.say("Nothing is filled in yet: a person should edit it.", "尚未填写：请由人来编辑。");
-        block.entries.push(format!("{said} ({path})"));
+        let said = waking.say("is not filled in yet; a person does that.", "尚未填写；由人来填。");
+        block.entries.push(format!("{path} {said}"));
     }
     block.data = json!({"path": path, "title": title, "text": text});
     Ok(Some(block))
+}
+
+/// Lines that the template of a file puts there, and those that templates of earlier releases put there.
+fn boilerplate(waking: &Waking<'_>, path: &ProjectPath) -> BTreeSet<String> {
+    const EARLIER: [&str; 14] = [
+        "/src        source code",
+        "/docs       documentation",
+        "/tests      tests",
+        "- Why things are as they are: [decisions.md](decisions.md) (append-only)",
+        "- Where things stand: [state.json](state.json)",
+        "- What is open: [todos.json](todos.json)",
+        "- What children were asked: `delegations/`",
+        "/src        源码",
+        "/docs       文档",
+        "/tests      测试",
+        "- 为何如此：[decisions.md](decisions.md)（只追加）",
+        "- 当前状态：[state.json](state.json)",
+        "- 待办事项：[todos.json](todos.json)",
+        "- 委派出去的任务：`delegations/`",
+    ];
+    // A template that cannot be rendered is someone else's fault: the start goes on.
+    let now = template_of(waking.project, path).unwrap_or_default();
+    now.lines().map(|line| line.trim().to_owned()).chain(EARLIER.map(str::to_owned)).filter(|line| !line.is_empty()).collect()
 }
 
 /// The text without remarks in italics, comments and items that were never filled in.
@@ -63,149 +84,62 @@ pub(super) fn plain(text: &str) -> String {
     kept.collect::<Vec<_>>().join("\n").trim_end().trim_start_matches('\n').to_owned()
 }
 
-/// Where things stand.
-pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    let Some(path) = waking.readable(Form::State) else { return Ok(None) };
-    let mut block = Block::new(Paragraph::State, waking.say("Where things stand", "当前状态"), "quipu state get");
-    let text = match Draft::new(waking.project, waking.actor).text(&path) {
-        Err(error @ WorkError::Malformed { .. }) => {
-            block.entries.push(warning(waking, &error));
-            let last = waking.project.store.read(&path)?.map(|(bytes, _)| bytes).unwrap_or_default();
-            String::from_utf8_lossy(&last).into_owned()
-        }
-        other => other?,
-    };
-    if text.trim().is_empty() {
-        return Ok(None);
-    }
-    // A state that a hand has broken is told as such: waking up must not fail because of it.
-    if let Err(error) = check_state(&waking.project.contract, &path, &text) {
-        block.entries.push(warning(waking, &error));
-    }
-    let Ok(root) = parse_json(&text) else {
-        block.entries.push(quoted(&text));
-        return Ok(Some(block));
-    };
-    let value = root.to_value();
-    block.entries.extend(state_lines(waking, &value));
-    block.data = value;
-    Ok(Some(block))
-}
-
-/// A file that a hand has broken, told without failing.
-fn warning(waking: &Waking<'_>, error: &WorkError) -> String {
-    let allowed = match error {
-        WorkError::Malformed { allowed, .. } if !allowed.is_empty() => format!(" ({} {allowed})", waking.say("allowed:", "允许：")),
-        _ => String::new(),
-    };
-    format!("⚠ {error}{allowed}")
-}
-
-fn state_lines(waking: &Waking<'_>, value: &Value) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut put = |key: &str, value: &Value| {
-        let text = told(value);
-        if !text.is_empty() {
-            lines.push(format!("- {}: {text}", in_one_line(key)));
-        }
-    };
-    let progress = &value["progress"];
-    put("phase", &value["phase"]);
-    put("current_task", &value["current_task"]);
-    put("in_progress", &progress["in_progress"]);
-    for block in progress["blocked"].as_array().into_iter().flatten() {
-        put("blocked", &json!(blocked(block)));
-    }
-    for step in progress["next_steps"].as_array().into_iter().flatten() {
-        put("next", step);
-    }
-    put("notes", &value["notes"]);
-    let done = progress["completed"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let earlier = done.len().saturating_sub(COMPLETED_TOLD);
-    let newest = done[earlier..].iter().map(told).collect::<Vec<_>>().join("; ");
-    if !done.is_empty() {
-        let before = if earlier > 0 { format!(" (+{earlier} {})", waking.say("earlier", "项更早")) } else { String::new() };
-        put("completed", &json!(format!("{newest}{before}")));
-    }
-    put("last_update", &value["last_update"]);
-    const KNOWN: [&str; 8] = ["phase", "current_task", "progress", "notes", "last_update", "last_session", "session_id", "delegations"];
-    for (key, other) in value.as_object().into_iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str())) {
-        put(key, other);
-    }
-    lines
-}
-
-fn blocked(block: &Value) -> String {
-    match block {
-        Value::String(text) => text.clone(),
-        block => {
-            let part = |key: &str| block[key].as_str().unwrap_or_default();
-            let since = part("since").get(..10).unwrap_or_default();
-            format!("{} ({}{}{since})", part("item"), part("reason"), if since.is_empty() { "" } else { ", " })
-        }
-    }
-}
-
-fn told(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => as_entry_value(text.trim()),
-        Value::Array(items) if items.is_empty() => String::new(),
-        Value::Object(keys) if keys.is_empty() => String::new(),
-        Value::Array(items) if items.iter().all(Value::is_string) => items.iter().map(told).collect::<Vec<_>>().join("; "),
-        other => other.to_string(),
-    }
-}
-
-/// Open todos, and whether they are due for a review.
+/// Open todos, what matters most first.
 pub(super) fn todos(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     if waking.readable(Form::Todos).is_none() {
         return Ok(None);
     }
     let mut block = Block::new(Paragraph::Todos, waking.say("Open todos", "未完成的待办"), "quipu todo list");
-    let list = match load_todos(waking.project, waking.actor) {
-        Ok(list) => list,
-        Err(error @ WorkError::Malformed { .. }) => {
-            block.entries.push(warning(waking, &error));
-            return Ok(Some(block));
-        }
-        Err(other) => return Err(other),
-    };
+    let list = load_todos(waking.project, waking.actor)?;
     let open = list.open();
     if open.is_empty() {
         return Ok(None);
     }
-    if let Some(hours) = is_review_due(waking.project, &list, waking.now) {
-        let since = match (list.last_review.is_some(), waking.say("en", "zh")) {
-            (true, "zh") => format!("距上次检视已 {hours} 小时"),
-            (true, _) => format!("last review {hours} h ago"),
-            (false, "zh") => "从未检视".into(),
-            (false, _) => "never reviewed".into(),
-        };
-        block.entries.push(format!("{}{since}{}quipu todo review", waking.say("Review due: ", "应当检视："), waking.say(". ", "。")));
+    for todo in &open {
+        let line = todo_line(waking, &list, todo);
+        let detail = todo_detail(waking, todo, list.standing(todo).0);
+        block.push(format!("{line}{detail}"), line);
     }
-    block.entries.extend(open.iter().map(|t| todo_line(waking, t)));
-    block.data = json!({"open": open, "last_review": list.last_review});
+    block.data = json!({"open": open, "last_review": list.last_review, "review_due": is_review_due(waking.project, &list, waking.now)});
     Ok(Some(block))
 }
 
-fn todo_line(waking: &Waking<'_>, todo: &Todo) -> String {
-    let mut marks = vec![todo.priority.as_str().to_owned(), todo.status.as_str().to_owned()];
+/// `- k7q2m [high, in progress, @main, due 2026-12-12] title`.
+fn todo_line(waking: &Waking<'_>, list: &Todos, todo: &Todo) -> String {
+    let ids = || list.todos.iter().map(|t| t.id.as_str());
+    let (status, by) = list.standing(todo);
+    let is_later = todo.tags.iter().any(|tag| tag == LATER);
+    let priority = if is_later { waking.say("later", "以后") } else { todo.priority.as_str() };
+    let mut marks = vec![priority.to_owned()];
+    match status {
+        Status::Pending => {}
+        Status::Blocked if !by.is_empty() => {
+            let by: Vec<&str> = by.iter().map(|id| short_name(ids(), id)).collect();
+            marks.push(format!("{} {}", waking.say("blocked by", "受阻于"), by.join(" ")));
+        }
+        status => marks.push(status.as_str().replace('_', " ")),
+    }
     marks.extend(todo.assignee.as_ref().filter(|a| !a.is_empty()).map(|a| format!("@{a}")));
     if let Some(due) = &todo.due {
         let late = parse_moment(due).is_some_and(|d| d < waking.now);
         let word = if late { waking.say("overdue since", "已逾期，应于") } else { waking.say("due", "期限") };
         marks.push(format!("{word} {due}"));
     }
-    let by = if todo.blocked_by.is_empty() { String::new() } else { format!(" ← {}", todo.blocked_by.join(", ")) };
-    let note = todo
-        .notes
-        .as_ref()
-        .and_then(|n| n.lines().rfind(|l| !l.trim().is_empty()))
-        .map(|n| format!(" — {}", in_one_line(n)))
-        .unwrap_or_default();
-    let (id, marks) = (in_one_line(&todo.id), marks.join(", "));
-    format!("- {id} [{}] {}{}{note}", in_one_line(&marks), in_one_line(&todo.title), in_one_line(&by))
+    let (id, marks) = (short_name(ids(), &todo.id), marks.join(", "));
+    format!("- {} [{}] {}", in_one_line(id), in_one_line(&marks), in_one_line(&todo.title))
+}
+
+/// A description of this length is shown with its todo.
+const SHORT_DESCRIPTION: usize = 160;
+
+/// The description where it is short, and the newest note.
+fn todo_detail(waking: &Waking<'_>, todo: &Todo, status: Status) -> String {
+    let said = todo.description.as_ref().filter(|d| !d.trim().is_empty() && d.chars().count() <= SHORT_DESCRIPTION);
+    let said = said.map(|d| format!("{}{}", waking.say(": ", "："), in_one_line(&d.trim().replace('\n', " ")))).unwrap_or_default();
+    // Why it was blocked is news only while it is.
+    let is_news = |line: &&str| !line.trim().is_empty() && (status == Status::Blocked || !line.contains(" blocked: "));
+    let note = todo.notes.as_ref().and_then(|n| n.lines().rfind(|line| !line.trim().is_empty())).filter(is_news);
+    format!("{said}{}", note.map(|n| format!(" — {}", in_one_line(n))).unwrap_or_default())
 }
 
 /// Decisions that hold, the newest first.
@@ -214,24 +148,46 @@ pub(super) fn decisions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError>
         return Ok(None);
     }
     let all = load_decisions(waking.project, waking.actor)?;
-    let mut standing: Vec<_> = all.into_iter().filter(|d| d.superseded_by.is_none()).collect();
+    let ids: Vec<&str> = all.iter().map(|d| d.id.as_str()).collect();
+    let standing: Vec<&Decision> = all.iter().rev().filter(|d| d.superseded_by.is_none()).collect();
     if standing.is_empty() {
         return Ok(None);
     }
-    standing.reverse();
-    standing.truncate(DECISIONS_TOLD);
-    let mut block = Block::new(Paragraph::Decisions, waking.say("Recent decisions", "最近的决策"), "quipu decisions");
+    let mut block = Block::new(Paragraph::Decisions, waking.say("Decisions that hold", "有效的决策"), "quipu decisions");
     for decision in &standing {
-        let chosen = decision.decision.as_ref().map(|d| format!(": {}", in_one_line(&d.replace('\n', " ")))).unwrap_or_default();
-        let old = if decision.supersedes.is_empty() {
-            String::new()
-        } else {
-            format!(" ({} {})", waking.say("supersedes", "取代"), decision.supersedes.join(", "))
-        };
-        block.entries.push(format!("- {} {}{old}{chosen}", in_one_line(&decision.id), in_one_line(&decision.title)));
+        let (line, detail) = decision_line(waking, &ids, decision);
+        block.push(format!("{line}{detail}"), line);
     }
     block.data = json!(standing);
     Ok(Some(block))
+}
+
+/// `- k7q2m title (proposed)`, and behind it who decided, when, and why.
+fn decision_line(waking: &Waking<'_>, ids: &[&str], decision: &Decision) -> (String, String) {
+    let one_line = |text: &String| in_one_line(&text.trim().replace('\n', " ")).into_owned();
+    let accepted = |status: &&String| !matches!(status.trim().to_lowercase().as_str(), "" | "accepted" | "已采纳" | "采纳");
+    let status = decision.status.as_ref().filter(accepted).map(|s| format!(" ({})", one_line(s).to_lowercase())).unwrap_or_default();
+    let title = if decision.title == decision.id { String::new() } else { format!(" {}", in_one_line(&decision.title)) };
+    let line = format!("- {}{title}{status}", in_one_line(short_name(ids.iter().copied(), &decision.id)));
+    let mut about: Vec<String> = decision.date.iter().map(one_line).collect();
+    about.extend(decision.by.iter().map(|by| format!("{} {}", waking.say("by", "决定者"), one_line(by))));
+    if !decision.supersedes.is_empty() {
+        let old: Vec<&str> = decision.supersedes.iter().map(|id| short_name(ids.iter().copied(), id)).collect();
+        about.push(format!("{} {}", waking.say("supersedes", "取代"), in_one_line(&old.join(" "))));
+    }
+    let mut detail = if about.is_empty() { String::new() } else { format!(" [{}]", about.join(", ")) };
+    let fields = [
+        ("", "", &decision.decision),
+        ("why: ", "理由：", &decision.why),
+        ("context: ", "背景：", &decision.context),
+        ("rejected: ", "否决：", &decision.alternatives),
+    ];
+    let said = fields.into_iter().filter_map(|(en, zh, text)| Some(format!("{}{}", waking.say(en, zh), one_line(text.as_ref()?))));
+    let said: Vec<String> = said.collect();
+    if !said.is_empty() {
+        detail.push_str(&format!("{}{}", waking.say(": ", "："), said.join(waking.say("; ", "；"))));
+    }
+    (line, detail)
 }
 
 /// What was handed out and has not been settled.
@@ -265,7 +221,8 @@ pub(super) fn delegations(waking: &Waking<'_>) -> Result<Option<Block>, WorkErro
 /// Orders whose report the state has noted already.
 fn settled_in_state(waking: &Waking<'_>) -> Result<Vec<(String, String)>, WorkError> {
     let Some(path) = waking.readable(Form::State) else { return Ok(Vec::new()) };
-    let text = Draft::new(waking.project, waking.actor).text(&path)?;
+    // A state that cannot be read is reported by its own paragraph.
+    let text = Draft::new(waking.project, waking.actor).text(&path).unwrap_or_default();
     let entries = parse_json(&text).map(|root| root.to_value()["delegations"].clone()).unwrap_or_default();
     let told = |e: &Value| Some((e["id"].as_str()?.to_owned(), e["status"].as_str()?.to_owned()));
     let is_report = |(_, status): &(String, String)| status.starts_with("reported");

@@ -2,24 +2,27 @@
 
 use std::cell::OnceCell;
 
-use quipu_contract::{Actor, ActorName, Next, Paragraph, Scene, Tokens};
+use quipu_contract::{Actor, ActorName, Paragraph, Scene, Tokens};
 use quipu_store::{OpenSession, Who};
 use quipu_text::Counter;
 use serde::Serialize;
 use serde_json::json;
 
 use super::fit::render_blocks;
+use super::gather::gather;
 use super::lay::lay_missing;
 use super::news::tell_news;
-use super::{Block, PROVIDERS, Waking};
+use super::now::{opening, render_next};
+use super::{Block, Waking};
 use crate::capture::{load_captured, record_note};
 use crate::conversation::{Caller, begin_or_continue, find_session};
 use crate::delegation::child_of;
 use crate::moment::now;
 use crate::project::Project;
-use crate::template::{render_template, template_values};
 use crate::work::WorkError;
 
+/// With fewer tokens than this, the steps at the end take their short form: memory matters more than how to save it.
+const SMALL_BUDGET: u64 = 800;
 /// So many records of the journal are looked through for what others did.
 const LOOK_BACK: usize = 400;
 
@@ -115,13 +118,9 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         }
         return Ok(Awake { created, actor, ..news });
     }
-    let mut blocks = Vec::new();
-    for paragraph in &scene.show {
-        if let Some((_, tell)) = PROVIDERS.iter().find(|(name, _)| name == paragraph) {
-            blocks.extend(tell(&waking)?);
-        }
-    }
-    let next = render_next(project, &actor, &scene, delegation.as_deref())?;
+    let mut blocks = gather(&waking, &scene)?;
+    let is_short = request.budget.0 < SMALL_BUDGET;
+    let next = render_next(project, &actor, &scene, delegation.as_deref(), &blocks, is_short)?;
     // The order of a child must be there before a trace says that it is at work on it.
     let continues = current.is_some();
     let session = match is_looking {
@@ -138,9 +137,10 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
     let counter = Counter::O200k;
     let ending = format!("## {}\n\n{}\n", waking.say("Now", "接下来"), next.trim_end());
     let Tokens(budget) = request.budget;
-    let mut room = budget.saturating_sub(counter.count(&ending).0);
+    let opening = opening(project);
+    let mut room = budget.saturating_sub(counter.count(&ending).0 + counter.count(&opening).0);
     let (text, tokens) = loop {
-        let text = render_blocks(&mut blocks, Tokens(room), counter, language) + &ending;
+        let text = format!("{opening}{}{ending}", render_blocks(&mut blocks, Tokens(room), counter, language));
         let tokens = counter.count(&text).0;
         // Joined, texts may cost a token more. What to do next is told in any case, so this ends with that alone.
         if tokens <= budget || room == 0 {
@@ -178,25 +178,4 @@ fn choose_scene(project: &Project, actor: &Actor, request: &StartRequest) -> Res
         next: Vec::new(),
         place: quipu_contract::Place { file: "quipu.toml".into(), line: 1 },
     }))
-}
-
-fn render_next(project: &Project, actor: &Actor, scene: &Scene, delegation: Option<&str>) -> Result<String, WorkError> {
-    let mut values = template_values(&project.contract.binding(), now(&project.store));
-    values.insert("delegation".into(), delegation.unwrap_or_default().to_owned());
-    let mut next = Vec::new();
-    // Where two profiles wake in one scene, each says what its own role can do.
-    let roles = &project.contract.roles;
-    let is_one = |role: &str, name: &str| role == name || roles.get(role).is_some_and(|r| r.also.iter().any(|a| a == name));
-    let is_for = |next: &&Next| match (actor.role(), &next.role) {
-        (Some(role), Some(name)) if roles.contains_key(name) && scene.next.len() > 1 => is_one(role.as_str(), name),
-        _ => true,
-    };
-    for said in scene.next.iter().filter(is_for) {
-        let text = said.text.in_language(project.contract.language);
-        next.push(render_template(&scene.place.file, text, &values)?.trim().to_owned());
-    }
-    if next.is_empty() {
-        next.push("quipu finish --did \"…\" --next \"…\"".into());
-    }
-    Ok(next.join("\n\n"))
 }

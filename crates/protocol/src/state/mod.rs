@@ -7,6 +7,7 @@ mod value;
 
 pub use closing::Blocked;
 pub(crate) use closing::close_state;
+pub(crate) use lists::read_list;
 pub use lists::{List, change_list};
 pub(crate) use schema::{check_state, phases};
 pub use value::{get_state, merge_state, set_state};

@@ -23,7 +23,7 @@ pub(crate) fn check_state(contract: &Contract, path: &ProjectPath, text: &str) -
     if let Some(node) = root.get("phase") {
         match as_text(node) {
             Some(phase) if phases.is_empty() || phase.is_empty() || phases.iter().any(|p| p == phase) => {}
-            Some(phase) => return fault(node, format!("`{}` is not a phase", in_one_line(phase)), &phases.join(", ")),
+            Some(phase) => return fault(node, format!("unknown phase `{}`", in_one_line(phase)), &phases.join(", ")),
             None => return fault(node, "`phase` is not a text".into(), &phases.join(", ")),
         }
     }
@@ -37,7 +37,7 @@ pub(crate) fn check_state(contract: &Contract, path: &ProjectPath, text: &str) -
     if let Some(node) = root.get("last_update")
         && !is_moment_or_null(node)
     {
-        return fault(node, "`last_update` is no moment".into(), "2026-01-31T12:00:00Z, or null");
+        return fault(node, "`last_update` is not a date or a time".into(), "2026-01-31T12:00:00Z, or null");
     }
     if let Some(progress) = root.get("progress") {
         check_progress(progress).or_else(|(node, what, allowed)| fault(node, what, allowed))?;
@@ -76,7 +76,7 @@ fn check_progress(progress: &Node) -> Result<(), Fault<'_>> {
     }
     for item in progress.get("blocked").map(Node::items).unwrap_or_default() {
         if as_text(item).is_none() && item.get("item").and_then(as_text).is_none() {
-            return Err((item, "a block says neither its `item` nor is it a text".into(), "{\"item\": …, \"reason\": …, \"since\": …}"));
+            return Err((item, "a block is neither a text nor has an `item`".into(), "{\"item\": …, \"reason\": …, \"since\": …}"));
         }
     }
     Ok(())

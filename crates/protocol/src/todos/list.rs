@@ -142,7 +142,27 @@ impl Todos {
     pub fn find(&self, asked: &str) -> Result<&Todo, WorkError> {
         let ids = self.todos.iter().map(|t| t.id.as_str());
         let found = find_name(ids, asked).and_then(|id| self.todos.iter().find(|t| t.id == id));
+        // The title of one open item means it as well.
+        let mut titled = self.todos.iter().filter(|t| t.status.is_open() && t.title.trim().eq_ignore_ascii_case(asked.trim()));
+        let only = titled.next().filter(|_| titled.next().is_none());
+        let found = found.or(only);
         found.ok_or_else(|| WorkError::not_found(format!("no todo `{asked}`"), "quipu todo list --all"))
+    }
+
+    /// The status of an item as it is in truth, and the unfinished items that block it: what waits only for work that is done, waits
+    /// no longer.
+    pub fn standing<'t>(&self, todo: &'t Todo) -> (Status, Vec<&'t str>) {
+        let is_over = |id: &str| {
+            find_name(self.todos.iter().map(|t| t.id.as_str()), id)
+                .is_some_and(|name| self.todos.iter().any(|t| t.id == name && !t.status.is_open()))
+        };
+        let by: Vec<&str> = todo.blocked_by.iter().map(String::as_str).filter(|id| !is_over(id)).collect();
+        let status = match todo.status {
+            Status::Blocked if by.is_empty() && !todo.blocked_by.is_empty() => Status::Pending,
+            Status::Pending if !by.is_empty() => Status::Blocked,
+            status => status,
+        };
+        (status, by)
     }
 
     /// Open items: what matters most first, of equals the oldest.
@@ -190,7 +210,11 @@ pub fn parse_todos(path: &ProjectPath, text: &str) -> Result<Todos, WorkError> {
     for (index, node) in list.items().iter().enumerate() {
         let todo = reader.todo(node, index)?;
         if let Some(first) = lines_by_id.insert(todo.id.clone(), todo.line) {
-            return Err(reader.fault(node, &format!("`{}` is there twice, first on line {first}", todo.id), "an id of its own for each"));
+            return Err(reader.fault(
+                node,
+                &format!("the id `{}` appears twice, first on line {first}", todo.id),
+                "an id of its own for each",
+            ));
         }
         todos.push(todo);
     }
@@ -289,7 +313,7 @@ impl Reader<'_> {
         let Some(text) = self.text(todo, key)? else { return Ok(None) };
         match parse(&text) {
             Some(word) => Ok(Some(word)),
-            None => Err(self.fault(todo.get(key).unwrap_or(todo), &format!("`{text}` is no {key}"), &known.join(", "))),
+            None => Err(self.fault(todo.get(key).unwrap_or(todo), &format!("unknown {key} `{text}`"), &known.join(", "))),
         }
     }
 
@@ -302,7 +326,7 @@ impl Reader<'_> {
             Value::Null => Ok(None),
             Value::String(text) if text.is_empty() => Ok(None),
             Value::String(text) if parse_moment(&text).is_some() => Ok(Some(text)),
-            _ => Err(self.fault(node, &format!("`{key}` is no moment"), "2026-01-31T12:00:00Z, a date, or null")),
+            _ => Err(self.fault(node, &format!("`{key}` is not a date or a time"), "2026-01-31T12:00:00Z, a date, or null")),
         }
     }
 }
@@ -327,6 +351,6 @@ mod tests {
     fn an_id_is_there_once() {
         let path = ProjectPath::parse("todos.json").unwrap();
         let error = parse_todos(&path, &list(3).replace("T-2", "T-0")).unwrap_err();
-        assert!(error.to_string().contains("`T-0` is there twice, first on line 2"), "{error}");
+        assert!(error.to_string().contains("`T-0` appears twice, first on line 2"), "{error}");
     }
 }

@@ -71,7 +71,7 @@ fn check_move(todo: &Todo, step: &Move) -> Result<(), WorkError> {
     if allowed.contains(&step.verb()) || (*step == Move::Leave && todo.status == Status::InProgress) {
         return Ok(());
     }
-    let what = format!("`{}` is {}: `{}` is not a step from there", todo.id, todo.status.as_str(), step.verb());
+    let what = format!("cannot `{}` todo `{}`: it is {}", step.verb(), todo.id, todo.status.as_str());
     let command = |verb: &&str| {
         let reason = if *verb == "block" { " --reason \"…\"" } else { "" };
         format!("quipu todo {verb} {}{reason}", todo.id)
@@ -125,10 +125,10 @@ pub(super) fn draft_new(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewTodo
     let is_taken = |name: &str| list.todos.iter().any(|t| t.id == name);
     let id = match &new.id {
         Some(id) if is_taken(id) => {
-            return Err(WorkError::refused(format!("there is a todo `{id}` already"), format!("quipu todo show {id}")));
+            return Err(WorkError::refused(format!("todo `{id}` exists already"), format!("quipu todo show {id}")));
         }
         Some(id) if id.trim().is_empty() || id.chars().any(char::is_whitespace) => {
-            return Err(WorkError::usage(format!("`{id}` is no id"), "--id TODO-7     (one word)"));
+            return Err(WorkError::usage(format!("`{id}` is not an id"), "--id TODO-7     (one word)"));
         }
         Some(id) => id.clone(),
         None => fresh_name("TODO", moment, is_taken),
@@ -144,7 +144,7 @@ pub(super) fn draft_new(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewTodo
             .map_err(|error| WorkError::usage(error.to_string(), "quipu todo add \"…\"     (more lines: --notes \"…\")"))?;
     }
     if let Some(due) = new.due.as_ref().filter(|d| parse_moment(d).is_none()) {
-        return Err(WorkError::usage(format!("`{due}` is no moment"), "--due 2026-01-31 or 2026-01-31T12:00:00Z"));
+        return Err(WorkError::usage(format!("`{due}` is not a date or a time"), "--due 2026-01-31 or 2026-01-31T12:00:00Z"));
     }
     let mut item = Map::new();
     let mut put = |key: &str, value: Value| drop(item.insert(key.into(), value));

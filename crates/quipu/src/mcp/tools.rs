@@ -239,6 +239,10 @@ fn perform(tool: &Tool, given: &mut Map<String, Value>, session: &Session) -> Re
     if let Some(missing) = tool.must.iter().find(|m| !given.get(**m).is_some_and(Value::is_string)) {
         return Err(usage(format!("`{missing}` is missing")));
     }
+    // Where a command would read its text from stdin, a call without one has said nothing: stdin is the protocol's.
+    if tool.name == "finish" && !given.get("text").is_some_and(Value::is_string) {
+        given.insert("text".into(), json!(""));
+    }
     let words = words(operation, given, tool.left_out).map_err(usage)?;
     let matches = matches(operation, &words).map_err(usage)?;
     // Each call is a caller of its own: nothing is kept between two of them.
@@ -298,6 +302,16 @@ mod tests {
                 assert!(property["description"].as_str().is_some_and(|d| !d.contains("stdin")), "{}: {name}", tool["name"]);
             }
         }
+    }
+
+    #[test]
+    fn a_finish_without_text_does_not_read_stdin() {
+        let folder = quipu_testkit::temp_folder();
+        let session = Session { folder: folder.path().to_owned(), ..session() };
+        let (tool, mut given) = (TOOLS.iter().find(|tool| tool.name == "finish").unwrap(), Map::new());
+        // There is no project: what matters is what the operation is given.
+        assert!(perform(tool, &mut given, &session).is_err());
+        assert_eq!(given.get("text"), Some(&json!("")));
     }
 
     #[test]

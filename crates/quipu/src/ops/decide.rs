@@ -1,7 +1,7 @@
 //! `decide` and `decisions`.
 
 use clap::Args;
-use quipu_protocol::{Decision, NewDecision, decide, load_decisions};
+use quipu_protocol::{Decision, NewDecision, decide, load_decisions, short_name};
 use serde_json::json;
 
 use super::receipt;
@@ -61,7 +61,9 @@ impl Operate for Decide {
             by: self.by,
         };
         let (id, receipt) = decide(&project, &session.actor, session.lease.as_ref(), &new)?;
-        Ok(receipt::with(&receipt, json!({"id": id}), id))
+        let all = load_decisions(&project, &session.actor)?;
+        let short = short_name(all.iter().map(|d| d.id.as_str()), &id).to_owned();
+        Ok(receipt::with(&receipt, json!({"id": id, "short": short}), short))
     }
 }
 
@@ -79,18 +81,22 @@ impl Operate for Decisions {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let mut all = load_decisions(&project, &session.actor)?;
+        let ids: Vec<String> = all.iter().map(|d| d.id.clone()).collect();
         all.retain(|d| !self.standing || d.superseded_by.is_none());
-        let text = all.iter().map(line).collect::<String>();
+        let text = all.iter().map(|decision| line(&ids, decision)).collect::<String>();
         let answer = Answer::new(json!({"decisions": all}), text);
         Ok(if all.is_empty() { answer.say("no decision yet") } else { answer })
     }
 }
 
-fn line(decision: &Decision) -> String {
+fn line(ids: &[String], decision: &Decision) -> String {
+    let short = |id: &str| short_name(ids.iter().map(String::as_str), id).to_owned();
     let date = decision.date.as_deref().unwrap_or("          ");
     let status = decision.status.as_deref().map(|s| format!("  [{s}]")).unwrap_or_default();
-    let older = if decision.supersedes.is_empty() { String::new() } else { format!("  ⟵ {}", decision.supersedes.join(", ")) };
-    let newer = decision.superseded_by.as_ref().map(|id| format!("  ⟶ {id}")).unwrap_or_default();
+    let by = decision.by.as_deref().map(|by| format!("  ({by})")).unwrap_or_default();
+    let older: Vec<String> = decision.supersedes.iter().map(|id| short(id)).collect();
+    let older = if older.is_empty() { String::new() } else { format!("  ⟵ {}", older.join(", ")) };
+    let newer = decision.superseded_by.as_ref().map(|id| format!("  ⟶ {}", short(id))).unwrap_or_default();
     let title = if decision.title == decision.id { "" } else { &decision.title };
-    format!("{}  {date}  {title}{status}{older}{newer}\n", decision.id)
+    format!("{}  {date}  {title}{status}{by}{older}{newer}\n", short(&decision.id))
 }

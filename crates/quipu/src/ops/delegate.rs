@@ -1,7 +1,7 @@
 //! `delegate`, `report` and `collect`.
 
 use clap::Args;
-use quipu_protocol::{Again, NewDelegation, collect, delegate, delegate_again, headline, report};
+use quipu_protocol::{Again, NewDelegation, collect, delegate, delegate_again, find_delegation, headline, report};
 use serde_json::json;
 
 use super::receipt;
@@ -43,6 +43,7 @@ impl Operate for Delegate {
         let lease = session.lease.as_ref();
         let (id, receipt) = match self.again {
             Some(id) => {
+                let id = find_delegation(&project, &session.actor, &id);
                 let again = Again { id: id.clone(), why: self.why, deadline: self.deadline };
                 (id, delegate_again(&project, &session.actor, lease, &again)?)
             }
@@ -91,7 +92,8 @@ impl Operate for Report {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let unit = session.actor.unit().map(ToString::to_string);
-        let Some(id) = self.delegation.or(unit) else {
+        let named = self.delegation.map(|id| find_delegation(&project, &session.actor, &id));
+        let Some(id) = named.or(unit) else {
             return Err(Failure::usage("a report on which order?", "quipu report --delegation ID …"));
         };
         let said = quipu_protocol::Report {
@@ -124,7 +126,8 @@ impl Operate for Collect {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let collected = collect(&project, &session.actor, session.lease.as_ref(), self.id.as_deref())?;
+        let only = self.id.map(|id| find_delegation(&project, &session.actor, &id));
+        let collected = collect(&project, &session.actor, session.lease.as_ref(), only.as_deref())?;
         let mut text = String::new();
         for order in &collected.delegations {
             let until = order.deadline.as_ref().map(|d| format!("  until {d}")).unwrap_or_default();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use quipu_contract::{Form, Language};
 use quipu_protocol::{Blocked, Closed, FinishText, Made, Material, Missing, NewDecision, NewTodo, Project, TodoMoves, finish};
-use quipu_protocol::{Setting, is_trusted, parse_finish_text};
+use quipu_protocol::{Setting, is_trusted, parse_finish_text, short_name};
 use quipu_store::{OpenSession, Receipt};
 use serde_json::{Map, Value, json};
 
@@ -267,7 +267,8 @@ impl Summary<'_> {
         }
         let mut text = format!("{}{}\n", if zh { "已保存：" } else { "Saved: " }, parts.join(if zh { "、" } else { ", " }));
         for made in self.made {
-            text.push_str(&format!("  {}  {}\n", made.id, quipu_contract::in_one_line(&made.title)));
+            let short = short_name(self.made.iter().map(|m| m.id.as_str()), &made.id);
+            text.push_str(&format!("  {short}  {}\n", quipu_contract::in_one_line(&made.title)));
         }
         text
     }

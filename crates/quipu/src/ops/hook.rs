@@ -18,7 +18,7 @@ pub struct Hook {
     /// What is about to happen; the host's JSON comes on stdin
     event: Event,
     /// Tokens that the text of a session start may take
-    #[arg(long, value_name = "N", value_parser = parse_tokens, default_value = "2000")]
+    #[arg(long, value_name = "N", value_parser = parse_tokens, default_value = "1200")]
     budget: u64,
     /// Answer in fields of one JSON object, denials too, as Cursor reads them
     #[arg(long)]

@@ -34,6 +34,7 @@ pub mod mcp;
 pub mod memory_tool;
 pub mod metrics;
 pub mod move_file;
+pub mod note;
 pub mod profile;
 pub mod publish;
 pub mod read;

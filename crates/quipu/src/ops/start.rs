@@ -2,7 +2,7 @@
 
 use clap::Args;
 use quipu_contract::Tokens;
-use quipu_protocol::{Library, StartRequest, Surroundings, look_around, start};
+use quipu_protocol::{Library, StartRequest, Surroundings, find_delegation, look_around, start};
 use serde_json::json;
 
 use super::asked::parse_tokens;
@@ -13,7 +13,7 @@ use crate::table::Operate;
 #[derive(Debug, Args)]
 pub struct Start {
     /// Tokens that the text may take
-    #[arg(long, value_name = "N", value_parser = parse_tokens, default_value = "8000")]
+    #[arg(long, value_name = "N", value_parser = parse_tokens, default_value = "1200")]
     budget: u64,
     /// Wake for this order, as its child
     #[arg(long, value_name = "ID")]
@@ -42,10 +42,11 @@ impl Operate for Start {
             Err(around) => return Ok(offer(&around)),
         };
         let (project, behind) = session.newest_project(&root)?;
+        let delegation = self.delegation.map(|id| find_delegation(&project, &session.actor, &id));
         let request = StartRequest {
             budget: Tokens(self.budget),
             scene: self.scene,
-            delegation: self.delegation,
+            delegation,
             task: self.task,
             peek: self.peek,
             full: self.full,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use quipu_contract::in_one_line;
-use quipu_protocol::{Move, NewTodo, Priority, Status, Todo, add_todo, load_todos, move_todo, review_todos};
+use quipu_protocol::{LATER, Move, NewTodo, Priority, Status, Todo, Todos, add_todo, load_todos, move_todo, review_todos, short_name};
 use serde_json::json;
 
 use super::receipt;
@@ -14,8 +14,8 @@ use crate::table::Operate;
 pub struct TodoAdd {
     /// What is to be done, one line
     title: String,
-    /// critical, high, medium or low
-    #[arg(long, value_name = "P", default_value = "medium", value_parser = ["critical", "high", "medium", "low"])]
+    /// critical, high, medium, low, or later for what is not for now
+    #[arg(long, value_name = "P", default_value = "medium", value_parser = ["critical", "high", "medium", "low", "later"])]
     priority: String,
     /// What a stranger needs to know to do it
     #[arg(long, value_name = "TEXT")]
@@ -49,27 +49,33 @@ impl Operate for TodoAdd {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
+        let is_later = self.priority == LATER;
+        let priority = if is_later { Priority::Low } else { Priority::parse(&self.priority).unwrap_or_default() };
+        let later = is_later.then(|| LATER.to_owned());
         let new = NewTodo {
             title: self.title,
             id: self.id,
             description: self.description,
-            priority: Priority::parse(&self.priority).unwrap_or_default(),
+            priority,
             category: self.category,
-            tags: self.tag,
+            tags: self.tag.into_iter().chain(later).collect(),
             due: self.due,
             assignee: self.assignee,
             blocked_by: self.after,
             notes: self.notes,
         };
         let (id, receipt) = add_todo(&project, &session.actor, session.lease.as_ref(), &new)?;
-        Ok(receipt::with(&receipt, json!({"id": id}), id))
+        let list = load_todos(&project, &session.actor)?;
+        let short = short_name(list.todos.iter().map(|t| t.id.as_str()), &id).to_owned();
+        Ok(receipt::with(&receipt, json!({"id": id, "short": short}), short))
     }
 }
 
 fn moved(session: &Session, id: &str, step: &Move) -> Result<Answer, Failure> {
     let project = session.project()?;
     let (todo, receipt) = move_todo(&project, &session.actor, session.lease.as_ref(), id, step)?;
-    Ok(receipt::with(&receipt, json!({"todo": todo}), line(&todo)))
+    let list = load_todos(&project, &session.actor)?;
+    Ok(receipt::with(&receipt, json!({"todo": todo}), line(&list, &todo)))
 }
 
 #[derive(Debug, Args)]
@@ -134,7 +140,7 @@ pub struct TodoDone {
 
 impl Operate for TodoDone {
     const NAME: &'static str = "todo done";
-    const ABOUT: &'static str = "Complete a todo that is in progress";
+    const ABOUT: &'static str = "Complete a todo";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         moved(session, &self.id, &Move::Done { note: self.note })
@@ -189,7 +195,7 @@ impl Operate for TodoList {
         if let Some(tag) = &self.tag {
             shown.retain(|t| t.tags.contains(tag));
         }
-        let text = shown.iter().map(|t| line(t) + "\n").collect::<String>();
+        let text = shown.iter().map(|t| line(&list, t) + "\n").collect::<String>();
         let json = json!({
             "todos": shown,
             "last_review": list.last_review,
@@ -216,7 +222,7 @@ impl Operate for TodoShow {
         let list = load_todos(&project, &session.actor)?;
         let todo = list.find(&self.id)?;
         let value = json!(todo);
-        let mut text = line(todo) + "\n";
+        let mut text = line(&list, todo) + "\n";
         for (key, value) in value.as_object().into_iter().flatten() {
             let told = match value {
                 serde_json::Value::String(text) => text.replace('\n', "\n               "),
@@ -244,16 +250,18 @@ impl Operate for TodoReview {
         let project = session.project()?;
         let receipt = review_todos(&project, &session.actor, session.lease.as_ref())?;
         let list = load_todos(&project, &session.actor)?;
-        let text = list.open().iter().map(|t| line(t) + "\n").collect::<String>();
+        let text = list.open().iter().map(|t| line(&list, t) + "\n").collect::<String>();
         Ok(receipt::with(&receipt, json!({"open": list.open(), "last_review": list.last_review}), text))
     }
 }
 
 /// One todo on one line.
-fn line(todo: &Todo) -> String {
+fn line(list: &Todos, todo: &Todo) -> String {
+    let id = short_name(list.todos.iter().map(|t| t.id.as_str()), &todo.id);
+    let (status, _) = list.standing(todo);
     let who = todo.assignee.as_ref().filter(|a| !a.is_empty()).map(|a| format!(" @{a}")).unwrap_or_default();
     let due = todo.due.as_ref().map(|d| format!("  due {d}")).unwrap_or_default();
     let tags = todo.tags.iter().map(|t| format!(" #{t}")).collect::<String>();
-    let line = format!("{}  {:<8}  {:<11}  {}{who}{tags}{due}", todo.id, todo.priority.as_str(), todo.status.as_str(), todo.title);
+    let line = format!("{id}  {:<8}  {:<11}  {}{who}{tags}{due}", todo.priority.as_str(), status.as_str(), todo.title);
     in_one_line(&line).into_owned()
 }

@@ -1,0 +1,61 @@
+//! `note` and `fact`: texts that every start shows until they are removed.
+
+use clap::Args;
+use quipu_contract::in_one_line;
+use quipu_protocol::{List, change_list};
+use serde_json::json;
+
+use super::receipt;
+use crate::answer::{Answer, Failure};
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct Note {
+    #[command(flatten)]
+    entries: Entries,
+}
+
+#[derive(Debug, Args)]
+pub struct Fact {
+    #[command(flatten)]
+    entries: Entries,
+}
+
+#[derive(Debug, Args)]
+struct Entries {
+    /// What to keep
+    #[arg(required_unless_present = "remove", allow_hyphen_values = true)]
+    text: Option<String>,
+    /// Remove an entry, by its number or by words of it; may be given several times
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    remove: Vec<String>,
+}
+
+impl Entries {
+    fn change(self, session: &Session, list: List) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let added: Vec<String> = self.text.into_iter().collect();
+        let (entries, receipt) = change_list(&project, &session.actor, session.lease.as_ref(), list, &self.remove, &added)?;
+        let text = (1..).zip(&entries).map(|(number, entry)| format!("{number}. {}\n", in_one_line(entry))).collect::<String>();
+        Ok(receipt::with(&receipt, json!({list.key(): entries}), text))
+    }
+}
+
+impl Operate for Note {
+    const NAME: &'static str = "note";
+    const ABOUT: &'static str = "Keep a note for later sessions, or remove one";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        self.entries.change(session, List::Notes)
+    }
+}
+
+impl Operate for Fact {
+    const NAME: &'static str = "fact";
+    const ABOUT: &'static str = "Keep a fact about people, outside systems or dates, or remove one";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        self.entries.change(session, List::Facts)
+    }
+}
