@@ -17,8 +17,6 @@ pub struct Session {
     /// The folder the command was called in, or `-C`.
     pub folder: PathBuf,
     pub actor: Actor,
-    /// The agent as the caller wrote it: `claude`, `command:my-agent {{brief}}`.
-    pub agent: Option<String>,
     pub lease: Option<LeaseToken>,
     /// What is watched of an agent's calls, once its project is known.
     pub watched: OnceLock<Watched>,
@@ -58,7 +56,7 @@ impl Session {
             Actor::Agent {
                 role: role.as_deref().map(ActorName::parse).transpose().map_err(bad)?,
                 unit: unit.as_deref().map(UnitId::parse).transpose().map_err(bad)?,
-                agent: agent.as_deref().map(plain_name).map(ActorName::parse).transpose().map_err(bad)?,
+                agent: agent.as_deref().map(ActorName::parse).transpose().map_err(bad)?,
             }
         };
         let lease = match flags.lease.or(environment.lease) {
@@ -71,7 +69,6 @@ impl Session {
         Ok(Session {
             folder,
             actor,
-            agent,
             lease,
             watched: OnceLock::new(),
             aside: OnceLock::new(),
@@ -166,11 +163,6 @@ impl Session {
     pub fn load_stdin(&self) -> Result<Vec<u8>, Failure> {
         Ok(Sources::of(&self.actor, &self.folder).read_stdin()?)
     }
-}
-
-/// An agent that is described rather than named goes by the name of its kind.
-fn plain_name(agent: &str) -> &str {
-    agent.split_once(':').map_or(agent, |(kind, _)| kind)
 }
 
 fn agree(flag: &str, variable: &str, said: Option<String>, given: Option<String>) -> Result<Option<String>, Failure> {
