@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use quipu_contract::{Actor, Form, ProjectPath};
+use quipu_contract::{Actor, Form, ProjectPath, did_you_mean};
 use quipu_text::LineIndex;
 use quipu_text::json::{Node, Shape, parse_json};
 use serde::{Deserialize, Serialize};
@@ -140,13 +140,13 @@ pub struct Todos {
 
 impl Todos {
     pub fn find(&self, asked: &str) -> Result<&Todo, WorkError> {
-        let ids = self.todos.iter().map(|t| t.id.as_str());
-        let found = find_name(ids, asked).and_then(|id| self.todos.iter().find(|t| t.id == id));
+        let ids = || self.todos.iter().map(|t| t.id.as_str());
+        let found = find_name(ids(), asked).and_then(|id| self.todos.iter().find(|t| t.id == id));
         // The title of one open item means it as well.
         let mut titled = self.todos.iter().filter(|t| t.status.is_open() && t.title.trim().eq_ignore_ascii_case(asked.trim()));
         let only = titled.next().filter(|_| titled.next().is_none());
-        let found = found.or(only);
-        found.ok_or_else(|| WorkError::not_found(format!("no todo `{asked}`"), "quipu todo list --all"))
+        let missing = || WorkError::not_found(format!("no todo `{asked}`{}", did_you_mean(asked, ids())), "quipu todo list --all");
+        found.or(only).ok_or_else(missing)
     }
 
     /// The status of an item as it is in truth, and the unfinished items that block it: what waits only for work that is done, waits

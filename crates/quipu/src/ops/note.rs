@@ -27,7 +27,7 @@ struct Entries {
     /// What to keep
     #[arg(required_unless_present = "remove", allow_hyphen_values = true)]
     text: Option<String>,
-    /// Remove an entry, by its number or by words of it; may be given several times
+    /// Remove an entry, by its number or by words of it; repeatable
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     remove: Vec<String>,
 }
