@@ -203,10 +203,9 @@ impl Operate for Finish {
             }
             Closed::Done { receipt, session: ended, paths, made, closed } => {
                 let summary = Summary { project: &project, material: &asked.material, receipt: &receipt, made: &made };
-                let mut answer = summary.answer(ended.as_deref(), &paths, &closed);
+                let answer = summary.answer(ended.as_deref(), &paths, &closed);
                 let why = asked.material.did.first().map_or("quipu finish", String::as_str);
-                answer = self.tell_head(&project, answer, &paths, why);
-                answer
+                self.tell_head(&project, answer, &paths, why)
             }
         };
         if !told.is_empty() {

@@ -148,10 +148,10 @@ fn find_step(reader: &Reader<'_>, text: &str) -> Option<(Option<Verb>, Vec<Strin
     let rest = skip_marks(&rest);
     let title = reader.todos.iter().find(|t| t.id == ids[0]).map_or("", |t| t.title.trim());
     let rest = rest.get(..title.len()).filter(|head| head.eq_ignore_ascii_case(title)).map_or(rest, |head| trim_mark(&rest[head.len()..]));
-    for (verb, note) in leading_verbs(rest) {
-        return Some((Some(verb), ids, trim_mark(note).to_owned()));
+    match leading_verbs(rest).next() {
+        Some((verb, note)) => Some((Some(verb), ids, trim_mark(note).to_owned())),
+        None => Some((None, ids, String::new())),
     }
-    Some((None, ids, String::new()))
 }
 
 /// Every verb that a text begins with, with what stands behind it.
