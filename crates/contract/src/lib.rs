@@ -27,6 +27,7 @@ mod manifest;
 mod merge;
 mod misread;
 mod naming;
+mod near_name;
 mod order;
 mod outside;
 mod path;
@@ -60,7 +61,7 @@ pub use finish::{Condition, FinishItem, Occasion};
 pub use flow::{
     Builtin, Each, Merge, MergePart, Objection, Price, Remember, RememberItem, RememberKind, RowCheck, RunsKept, Shape, Step, When,
 };
-pub use form::Form;
+pub use form::{Form, bad_line};
 pub use guard::{Finding, GuardRules, find_shrink, says_nothing};
 pub use hooks::Fail;
 pub use ignore::CACHE_MARKS;
