@@ -48,6 +48,16 @@ pub struct FileRule {
     pub place: Place,
 }
 
+/// Endings of files that are text where no form says what they are.
+const TEXT_ENDINGS: [&str; 5] = [".md", ".markdown", ".json", ".toml", ".txt"];
+
+impl FileRule {
+    /// Whether a file under this rule is text, and so UTF-8.
+    pub fn is_text(&self, path: &ProjectPath) -> bool {
+        self.form.map_or_else(|| TEXT_ENDINGS.iter().any(|ending| path.as_str().ends_with(ending)), Form::is_text)
+    }
+}
+
 /// A profile that the contract takes.
 #[derive(Debug, Clone, Serialize)]
 pub struct Profile {
@@ -185,6 +195,25 @@ impl Contract {
             None => kind.is_none_or(|kind| kind.accepts(&unit.id)),
         };
         self.units.iter().filter(belongs).collect()
+    }
+
+    /// The role in which a session of an agent works, if the profiles give it one.
+    pub fn session_role(&self) -> Option<&str> {
+        self.scenes.get("main")?.role.as_deref()
+    }
+
+    /// Whether a write pointer of any role names a path, for whatever unit and agent.
+    pub fn has_writer(&self, path: &ProjectPath) -> bool {
+        self.roles.values().flat_map(|role| &role.writes).any(|write| write.path.matches(path.as_str()).is_some())
+    }
+
+    /// Whether neither a profile nor a role names a path: it is free, or the project gave it a class itself.
+    pub fn is_projects_own(&self, path: &ProjectPath) -> bool {
+        let pointed_at = |role: &Role| {
+            let reads = role.reads.iter().map(|read| &read.path).chain(role.denies.iter().map(|deny| &deny.path));
+            reads.chain(role.writes.iter().map(|write| &write.path)).any(|pattern| pattern.matches(path.as_str()).is_some())
+        };
+        self.rule(path).is_none_or(|rule| rule.profile.is_none() && !rule.people_only) && !self.roles.values().any(pointed_at)
     }
 
     pub fn step(&self, name: &str) -> Option<&Step> {

@@ -29,6 +29,7 @@ mod merge;
 mod misread;
 mod naming;
 mod nearest;
+mod near_name;
 mod order;
 mod outside;
 mod path;
@@ -63,7 +64,7 @@ pub use finish::{Condition, FinishItem, Occasion};
 pub use flow::{
     Builtin, Each, Merge, MergePart, Objection, Price, Remember, RememberItem, RememberKind, RowCheck, RunsKept, Shape, Step, When,
 };
-pub use form::Form;
+pub use form::{Form, bad_line};
 pub use guard::{Finding, GuardRules, find_shrink, says_nothing};
 pub use hooks::Fail;
 pub use ignore::CACHE_MARKS;

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use quipu_contract::{Actor, Form, ProjectPath, in_one_line};
 use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError, Version};
-use quipu_text::json::{JsonError, parse_json};
 
 use crate::difference::render_difference;
 use crate::forms::{resolve_form, template_of};
@@ -55,14 +54,8 @@ impl<'p> Draft<'p> {
             let old = match self.project.store.read(path)? {
                 None => None,
                 Some((bytes, version)) => {
-                    refuse_broken_json(self.project, path, &bytes)?;
-                    let text = String::from_utf8(bytes).map_err(|_| WorkError::Malformed {
-                        path: path.clone(),
-                        line: 1,
-                        what: "this is not text".into(),
-                        allowed: "UTF-8".into(),
-                        newest: true,
-                    })?;
+                    // A byte that is not UTF-8 hides nothing else. What is added at the end leaves it as it is.
+                    let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                     Some((text, version))
                 }
             };
@@ -136,26 +129,26 @@ impl<'p> Draft<'p> {
         change
     }
 
+    /// Where nothing would change because a file is not read as it stands on disk, that must be put right first. Where something
+    /// changes, the store says so.
+    fn refuse_flagged(&self) -> Result<(), WorkError> {
+        if self.changed().next().is_some() {
+            return Ok(());
+        }
+        for path in self.files.keys() {
+            if let Some(file) = self.project.store.flagged(path)?
+                && let Some(flag) = &file.flag
+            {
+                let line = flag.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+                return Err(WorkError::refused(format!("`{path}` {}{line}", flag.what), file.mend()));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a refusal only means that another has made a file meanwhile.
     fn was_overtaken(&self) -> bool {
         self.files.iter().any(|(path, f)| f.old.is_none() && f.is_changed() && matches!(self.project.store.read(path), Ok(Some(_))))
-    }
-}
-
-/// What a hand left there and the contract does not allow is not read; if it is broken JSON, the line
-/// that breaks it is what the caller must know.
-fn refuse_broken_json(project: &Project, path: &ProjectPath, allowed: &[u8]) -> Result<(), WorkError> {
-    if !path.as_str().ends_with(".json") {
-        return Ok(());
-    }
-    match project.store.on_disk(path)? {
-        Some(found) if found != allowed => match parse_json(&String::from_utf8_lossy(&found)) {
-            Ok(_) => Ok(()),
-            Err(JsonError { line, what }) => {
-                Err(WorkError::Malformed { path: path.clone(), line, what, allowed: String::new(), newest: false })
-            }
-        },
-        _ => Ok(()),
     }
 }
 
@@ -174,6 +167,7 @@ pub fn revise<T>(
     for attempt in 0..ATTEMPTS {
         let mut draft = Draft::new(project, actor);
         let (outcome, terms) = compose(&mut draft)?;
+        draft.refuse_flagged()?;
         let published = project.judge(draft.change(&terms)).and_then(|judged| judged.publish());
         match published {
             Ok(receipt) => return Ok((outcome, receipt)),

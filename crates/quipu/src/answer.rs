@@ -355,16 +355,12 @@ impl From<WorkError> for Failure {
             WorkError::Task(error) => error.into(),
             WorkError::Keyed(error) => error.into(),
             WorkError::Splice(error) => error.into(),
-            WorkError::Malformed { path, allowed, newest, .. } => {
+            WorkError::Malformed { path, allowed, .. } => {
                 let allowed = if allowed.is_empty() { String::new() } else { format!("allowed: {allowed}; ") };
-                let back = if newest {
-                    format!("quipu restore {path} --at ~1 brings the version before it back")
-                } else {
-                    format!("quipu restore {path} brings the last sound version back")
-                };
-                let mend =
-                    format!("{allowed}mend `{path}` in an editor: nothing was changed; {back}, quipu log {path} tells the earlier ones");
-                Failure::usage(what, mend)
+                let mend = format!(
+                    "{allowed}correct `{path}` in an editor; quipu status     (says whether an earlier version can be brought back)"
+                );
+                Failure::new(exit::NO, what, mend)
             }
             WorkError::Refused { mend, .. } => Failure::new(exit::REFUSED, what, mend),
             WorkError::NotFound { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),

@@ -30,6 +30,7 @@ impl Operate for Status {
         let project = session.project()?;
         session.actor.may(Privilege::SeeAll)?;
         let mut survey = project.store.survey()?;
+        project.store.flag_invalid(&mut survey)?;
         let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
         let names = project.contract.profiles.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
         let about: Vec<&str> = [names.as_str(), project.contract.language.as_str()].into_iter().filter(|n| !n.is_empty()).collect();
