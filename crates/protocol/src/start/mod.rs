@@ -9,6 +9,7 @@ mod experience;
 mod fit;
 mod flow;
 mod lay;
+mod news;
 mod others;
 mod relay;
 mod story;

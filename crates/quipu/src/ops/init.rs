@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quipu_contract::{Actor, Contract, Language, Privilege, ProjectPath, Tokens};
-use quipu_protocol::{InitError, Laid, Layout, Project, Repository, StartRequest, lay_out, start};
+use quipu_protocol::{Caller, InitError, Laid, Layout, Project, Repository, StartRequest, lay_out, start};
 use quipu_store::Options;
 use serde_json::json;
 
@@ -224,7 +224,8 @@ fn ask(language: Language, found: &[Host]) -> bool {
 /// How many tokens an agent is given at the start of a session.
 fn count_start(root: &Path) -> Option<u64> {
     let project = Project::open(root, Options::default()).ok()?;
-    let request = StartRequest { budget: START_BUDGET, scene: None, delegation: None, task: None, peek: true };
+    let request =
+        StartRequest { budget: START_BUDGET, scene: None, delegation: None, task: None, peek: true, full: true, caller: Caller::default() };
     start(&project, &Actor::Person, &request).ok().map(|awake| awake.tokens)
 }
 
