@@ -7,6 +7,7 @@
 
 mod access;
 mod actor;
+mod below_dir;
 mod budget;
 mod capture;
 mod characters;

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process"
 export const Quipu = async ({ client, directory }) => {
   const hook = (event, said) => {
     const input = JSON.stringify({ cwd: directory, ...said })
-    return spawnSync("quipu", ["hook", event, "--agent", "{host}"], { input, encoding: "utf8", cwd: directory })
+    return spawnSync("quipu", ["hook", event, {as-words}"--agent", "{host}"], { input, encoding: "utf8", cwd: directory })
   }
   // What each session was told first: the same text with every request, so that it stays at hand. A session that
   // another one started works for that one, and is told nothing.

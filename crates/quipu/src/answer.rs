@@ -220,6 +220,7 @@ impl From<InitError> for Failure {
             InitError::Removed => {
                 Failure::new(exit::REFUSED, what, "quipu restore quipu.toml; or, to begin with another: quipu init --profile NAME --force")
             }
+            InitError::Foreign(_) => Failure::new(exit::REFUSED, what, "quipu init --dir memory"),
             InitError::UnknownProfile(_) => Failure::new(exit::NOT_FOUND, what, "quipu profile list"),
             InitError::NoProfile => Failure::usage(what, "quipu profile list"),
             InitError::Project(error) => error.into(),

@@ -1,7 +1,7 @@
 //! A flow as people read it: counts by step, what needs someone, and the command that comes next.
 
 use quipu_contract::Builtin;
-use quipu_protocol::flow::{Estimate, Flow, State, Usage};
+use quipu_protocol::flow::{Estimate, Flow, State, Usage, next_command};
 
 /// So many turns of one kind are named before the rest is only counted.
 const NAMED: usize = 8;
@@ -56,26 +56,6 @@ pub fn render_flow(flow: &Flow<'_>) -> String {
         text.push_str(&format!("next: {next}\n"));
     }
     text
-}
-
-fn next_command(flow: &Flow<'_>) -> Option<String> {
-    let first = |state: State| flow.standings.iter().find(|s| s.state == state);
-    if first(State::Ready).is_some() {
-        return Some("quipu run --by NAME     (--dry-run: what it costs)".into());
-    }
-    if let Some(gate) = first(State::Waiting) {
-        return gate.why.first().cloned();
-    }
-    if first(State::Stale).is_some() {
-        return Some("quipu run --stale --by NAME".into());
-    }
-    first(State::Failed).map(|s| {
-        let unit = s.turn.unit.as_ref().map(|u| format!(" --unit {u}")).unwrap_or_default();
-        if s.objects {
-            return format!("mend it and run it again, or overrule it: quipu approve {}{unit}", s.turn.step);
-        }
-        format!("quipu run --step {}{unit} --by NAME     (after looking into it)", s.turn.step)
-    })
 }
 
 /// Tokens and what they cost.

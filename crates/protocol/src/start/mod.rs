@@ -7,10 +7,12 @@
 mod around;
 mod experience;
 mod fit;
+mod flow;
 mod lay;
 mod news;
 mod others;
 mod relay;
+mod story;
 mod wake;
 
 use std::cell::OnceCell;
@@ -110,4 +112,8 @@ pub(crate) const PROVIDERS: &[(Paragraph, Provider)] = &[
     (Paragraph::Task, experience::task),
     (Paragraph::Matches, experience::matches),
     (Paragraph::Sessions, experience::sessions),
+    (Paragraph::Flow, flow::flow),
+    (Paragraph::Threads, story::threads),
+    (Paragraph::Index, story::index),
+    (Paragraph::Finished, story::finished),
 ];

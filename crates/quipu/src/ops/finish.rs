@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
+use quipu_contract::Language;
 use quipu_protocol::{Blocked, Closed, Material, Missing, NewDecision, NewTodo, TodoMoves, finish, parse_material};
-use quipu_protocol::{Setting, is_trusted};
+use quipu_protocol::{Setting, is_in_journal_only, is_trusted};
 use serde_json::{Map, Value, json};
 
 use super::receipt;
@@ -182,6 +183,14 @@ impl Operate for Finish {
                 let mut answer = receipt::with(&receipt, json!({"session": ended, "closed": closed, "paths": paths}), told.text);
                 if let Some(id) = &ended {
                     answer = answer.say(format!("session {id} ended"));
+                }
+                if is_in_journal_only(&project.contract, &asked.material) {
+                    answer = answer.say(match project.contract.language {
+                        Language::En => {
+                            "no file of this project keeps what was said: it is in the journal, and the next `quipu start` shows it"
+                        }
+                        Language::Zh => "本项目没有存放这些内容的文件：已记入日志，下一次 `quipu start` 会显示",
+                    });
                 }
                 for old in &closed {
                     let since = old.since.get(..19).unwrap_or(&old.since);

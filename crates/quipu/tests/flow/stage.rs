@@ -96,7 +96,7 @@ impl Stage {
     }
 
     fn lay(root: &Path, profile: &str, vars: BTreeMap<String, String>) {
-        let layout = Layout { profiles: vec![profile.into()], language: Language::En, vars, force: false };
+        let layout = Layout { profiles: vec![profile.into()], vars, ..Layout::default() };
         lay_out(root, &layout, Options::default()).unwrap();
     }
 
