@@ -130,6 +130,7 @@ pub const TABLE: &[Operation] = &[
     row::<ops::head::KeyShow>(),
     row::<ops::doctor::Doctor>(),
     row::<ops::history::HistoryPrune>(),
+    row::<ops::capture::CaptureCommand>(),
     row::<ops::contract::ContractShow>(),
     row::<ops::contract::ContractSchema>(),
     row::<ops::profile::ProfileList>(),

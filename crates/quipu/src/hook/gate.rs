@@ -21,7 +21,7 @@ use crate::session::Session;
 /// So often an agent is held before it is let go.
 const MOST_REFUSALS: u32 = 2;
 /// How far back the journal is searched for what the agent committed.
-const LOOK_BACK: usize = 400;
+const LOOK_BACK: usize = 2_000;
 /// How the gate's message begins. A host may hand it on as if the user had asked for it.
 const ASKS: [&str; 2] = [
     "This session changed something and is not finished. Before you stop: quipu finish, with what is missing:",

@@ -194,7 +194,7 @@ impl Operate for Finish {
                 }
                 for old in &closed {
                     let since = old.since.get(..19).unwrap_or(&old.since);
-                    answer = answer.say(format!("also closed session {} of {}, begun at {since} and never finished", old.id, old.who));
+                    answer = answer.say(format!("also closed session {} of {}, begun at {since}", old.id, old.who));
                 }
                 // The session is over whether or not its head can be told.
                 let head = project.store.journal_head().ok().flatten();
