@@ -131,19 +131,18 @@ impl Call {
             return Vec::new();
         }
         let input = &self.input;
-        let paths: BTreeSet<&str> = PATHS.iter().filter_map(|n| input.get(*n)?.as_str()).collect();
         // Where a file is named, its text may well quote a patch.
-        let is_quoted = |name: &str| !paths.is_empty() && TEXTS.contains(&name);
+        let is_quoted = |name: &str| !paths_in(input).is_empty() && TEXTS.contains(&name);
         let fields = input.as_object().into_iter().flatten().filter(|(name, _)| !is_quoted(name));
         let mut deeds: Vec<Deed> = fields.flat_map(|(_, value)| patches(value)).flat_map(patch::deeds).collect();
-        deeds.extend(paths.iter().flat_map(|path| self.file_deeds(Path::new(path))));
-        for command in COMMANDS.iter().filter_map(|n| input.get(*n)) {
-            match command {
-                Value::String(command) => deeds.extend(shell::deeds(command)),
-                Value::Array(words) => {
-                    let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-                    deeds.extend(shell::deeds_of_words(&words));
-                }
+        // A tool may take several files or commands at once, in a list of such inputs.
+        let mut inputs = vec![input];
+        while let Some(input) = inputs.pop() {
+            deeds.extend(paths_in(input).into_iter().flat_map(|path| self.file_deeds(Path::new(path), input)));
+            deeds.extend(commands_in(input));
+            match input {
+                Value::Object(fields) => inputs.extend(fields.values().rev().filter(|value| value.is_object() || value.is_array())),
+                Value::Array(items) => inputs.extend(items.iter().rev().filter(|value| value.is_object() || value.is_array())),
                 _ => {}
             }
         }
@@ -152,8 +151,7 @@ impl Call {
 
     /// What the fields would do to this file. A host reads some of them and ignores the others, and nobody here knows which: an agent
     /// may add fields that look harmless. So each way to read them is a deed, and each is judged.
-    fn file_deeds(&self, path: &Path) -> Vec<Deed> {
-        let input = &self.input;
+    fn file_deeds(&self, path: &Path, input: &Value) -> Vec<Deed> {
         let texts = |names: &[&str]| names.iter().filter_map(|n| input.get(*n)?.as_str()).map(str::to_owned).collect::<Vec<_>>();
         let path = || path.to_owned();
         let mut deeds = Vec::new();
@@ -174,6 +172,24 @@ impl Call {
         }
         deeds
     }
+}
+
+/// The files that the fields of a value name.
+fn paths_in(input: &Value) -> BTreeSet<&str> {
+    PATHS.iter().filter_map(|name| input.get(*name)?.as_str()).collect()
+}
+
+/// What the commands in the fields of a value would do.
+fn commands_in(input: &Value) -> Vec<Deed> {
+    let deeds = |command: &Value| match command {
+        Value::String(command) => shell::deeds(command),
+        Value::Array(words) => {
+            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            shell::deeds_of_words(&words)
+        }
+        _ => Vec::new(),
+    };
+    COMMANDS.iter().filter_map(|name| input.get(*name)).flat_map(deeds).collect()
 }
 
 /// Whether a tool is one that Quipu itself offers, as hosts name it: `mcp__quipu__write`, `quipu_write`, `quipu.write`.
@@ -261,6 +277,9 @@ mod tests {
             (r#""filePath":"a.md","oldString":"x","newString":"y","old_string":"zzz","content":"as it is""#, &edit),
             (r#""path":"a.md","edits":[{"oldText":"x","newText":"y","old_string":"zzz"}],"old_str":"zzz""#, &edit),
             (r#""cmd":"rm a.md","command":"ls""#, &Deed::Remove { path: "a.md".into() }),
+            (r#""files":[{"path":"b.md"},{"path":"a.md","content":"gone"}]"#, &put),
+            (r#""path":"b.md","args":{"steps":[[{"path":"a.md","old_text":"x","new_text":"y"}]]}"#, &edit),
+            (r#""commands":[{"command":["rm","a.md"]}]"#, &Deed::Remove { path: "a.md".into() }),
         ] {
             let json = format!(r#"{{"tool_name":"write","tool_input":{{{more}}}}}"#);
             assert!(deeds(&json).contains(wanted), "{json}: {:?}", deeds(&json));
