@@ -79,9 +79,10 @@ pub fn decide_gate(project: &Project, actor: &Actor, turn: &Turn, ruling: Ruling
     }
     let made = ops.iter().map(|op| op.path().to_string()).collect();
     let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };
+    let stale = if ruling == Ruling::Approved { stale_before(&flow, index) } else { Vec::new() };
+    note.despite = stale.iter().map(ToString::to_string).collect();
     let told = Some(why.map_or_else(|| format!("{verb} {}", render_turn(turn)), str::to_owned));
     let wanted = Wanted { actor: Actor::Person, note, lease: None, ops, files: &[], audits: Vec::new(), why: told };
-    let stale = if ruling == Ruling::Approved { stale_before(&flow, index) } else { Vec::new() };
     Ok(Decided { receipt: commit(project, &memory, &wanted)?.receipt, made, stale })
 }
 
