@@ -71,8 +71,8 @@ fn unfenced(text: &str) -> &str {
     inner.filter(|t| !t.contains("\n```")).map_or(text, str::trim)
 }
 
-/// Everything wrong with what was collected. `before` is the text that was sent back, if any was.
-pub fn find_faults(contract: &Contract, turn: &Planned<'_>, collected: &Collected, before: Option<&[u8]>) -> Vec<String> {
+/// Everything wrong with what was collected. `before` has the texts that were sent back, if any were.
+pub fn find_faults(contract: &Contract, turn: &Planned<'_>, collected: &Collected, before: &[(String, Vec<u8>)]) -> Vec<String> {
     let mut faults = collected.faults.clone();
     for output in turn.required() {
         if !collected.files.iter().any(|(o, _)| o.path == output.path) {
@@ -99,10 +99,6 @@ pub fn find_faults(contract: &Contract, turn: &Planned<'_>, collected: &Collecte
             let instead = found.as_ref().map(|m| format!(" but with <!-- {m} -->")).unwrap_or_default();
             faults.push(format!("`{path}` does not end with {wanted}{instead}: it must be the very last line"));
         }
-        let body = |bytes: &[u8]| unmarked(path, &String::from_utf8_lossy(bytes)).trim_end().to_owned();
-        if before.is_some_and(|before| body(before) == body(bytes)) && !output.optional {
-            faults.push(format!("`{path}` is as it was, although it was sent back"));
-        }
         if let Some(finding) = find_placeholder(text) {
             faults.push(format!("`{path}` line {}: {}; the file must hold the whole text", finding.line, finding.what));
         }
@@ -116,6 +112,13 @@ pub fn find_faults(contract: &Contract, turn: &Planned<'_>, collected: &Collecte
             }
         }
         faults.extend(find_missing_items(contract, turn, path, text));
+    }
+    let body = |path: &str, bytes: &[u8]| unmarked(path, &String::from_utf8_lossy(bytes)).trim_end().to_owned();
+    let is_same = |(path, old): &(String, Vec<u8>)| {
+        collected.files.iter().any(|(o, bytes)| o.path.as_str() == path && body(path, bytes) == body(path, old))
+    };
+    if let Some((path, _)) = before.first().filter(|_| before.iter().all(is_same)) {
+        faults.push(format!("`{path}` is as it was, although it was sent back"));
     }
     faults
 }

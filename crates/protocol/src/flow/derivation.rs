@@ -127,6 +127,11 @@ impl<'a, 'c> Derivation<'a, 'c> {
         open
     }
 
+    /// Whether nothing is open before a job but what is stale.
+    fn is_only_stale_before(&self, index: usize) -> bool {
+        self.turns[index].without.is_empty() && self.open_before(index).iter().all(|i| self.state(*i) == State::Stale)
+    }
+
     /// Whether a person passed a gate although a job before it was stale.
     fn was_approved_despite(&self, gate: usize, stale: usize) -> bool {
         let Some(approved) = self.known[gate].approved.map(|fact| &self.facts[fact]) else { return false };
@@ -233,7 +238,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
         if turn.is_builtin(Builtin::Derive) {
             // It leaves no trace of its own: it is done when it could be done and its files are there.
             let begun = self.begin(index, standing);
-            return if begun.state == State::Ready { Standing { state: State::Done, why: Vec::new(), ..begun } } else { begun };
+            let done = begun.state == State::Ready || begun.state == State::Pending && self.is_only_stale_before(index);
+            return if done { Standing { state: State::Done, why: Vec::new(), through: Vec::new(), ..begun } } else { begun };
         }
         let changed = known.accepted.map(|fact| self.changed(index, fact)).unwrap_or_default();
         if let Some(mut sent_back) = self.sent_back_to(index) {
@@ -267,11 +273,9 @@ impl<'a, 'c> Derivation<'a, 'c> {
             return Standing { state: State::Failed, why: vec![format!("{} failures in a row: {why}", known.failures)], ..standing };
         }
         if let Some(step) = turn.without.first() {
-            return Standing {
-                state: State::Pending,
-                why: vec![format!("waits for {step}, which has no unit yet: [units.ID] in quipu.toml")],
-                ..standing
-            };
+            let gate = self.contract.steps.iter().find(|gate| gate.declare.is_some());
+            let how = gate.map_or_else(|| "[units.ID] in quipu.toml".to_owned(), |gate| format!("approving {} declares them", gate.name));
+            return Standing { state: State::Pending, why: vec![format!("waits for {step}, which has no unit yet: {how}")], ..standing };
         }
         let (stopped, open): (Vec<usize>, Vec<usize>) =
             self.open_before(index).iter().partition(|i| matches!(self.state(**i), State::Failed | State::Blocked));
@@ -315,8 +319,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
         let why = std::mem::take(&mut standing.why);
         let begun = self.begin(index, standing);
         // A person may pass over reviews that are stale, and is told of them.
-        let passable = begun.state == State::Pending && self.open_before(index).iter().all(|i| self.state(*i) == State::Stale);
-        if begun.state != State::Ready && !(passable && turn.without.is_empty()) {
+        let passable = begun.state == State::Pending && self.is_only_stale_before(index);
+        if begun.state != State::Ready && !passable {
             return begun;
         }
         let rejected = known.rejected.filter(|_| self.seq(known.rejected) > self.seq(known.approved));
@@ -401,8 +405,13 @@ impl<'a, 'c> Derivation<'a, 'c> {
         marked || !self.own_objections(index).is_empty()
     }
 
-    /// To whom the objection of a turn goes: the first step whose role it names, else the first.
+    /// To whom the objection of a turn goes: the first step whose role it names, else the first. What Quipu does itself comes out the same
+    /// again, so a person has to look.
     fn target(&self, index: usize) -> Option<usize> {
+        self.addressee(index).filter(|target| self.turns[*target].role.is_some())
+    }
+
+    fn addressee(&self, index: usize) -> Option<usize> {
         let turn = &self.turns[index];
         let objection = turn.step.objection.as_ref()?;
         let candidates: Vec<usize> = turn.step.back.iter().filter_map(|step| self.turn_of(step, index)).collect();

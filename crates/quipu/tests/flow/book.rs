@@ -294,9 +294,33 @@ fn the_panel_reads_only_the_chapters_it_is_given() {
     }
 }
 
+/// A typesetter who is an agent.
+const TYPESETTER: &str = "\n[[steps]]\nname = \"typeset\"\nrole = \"typesetter\"\neach = \"unit\"\nafter = [\"audit\"]\n";
+
+#[test]
+fn an_agent_s_stylesheet_stays_its_own() {
+    let stage = Stage::book(1, TYPESETTER);
+    stage.script.put("publish/style.css", "p { color: #123 }\n");
+    stage.play_all();
+    assert_eq!(stage.text("publish/style.css"), "p { color: #123 }\n");
+    assert_eq!(stage.state("publish", None).0, State::Done);
+    let built_in = Stage::book(1, "");
+    built_in.play_all();
+    assert!(built_in.text("publish/style.css").contains("HTML_COMPLETE"), "the press of these tests writes nothing else");
+}
+
+#[test]
+fn what_quipu_set_itself_is_not_set_again_for_an_inspector() {
+    let stage = Stage::book(1, "");
+    stage.script.put("qa/ch01-qa.md", "# QA\n\n- the page has no title: typesetter\n\n<!-- QA_FAILED -->\n");
+    let played = stage.play_all();
+    assert_eq!(played.accepted().iter().filter(|job| *job == "typeset/ch01").count(), 1, "{:#?}", played.events);
+    assert_eq!(stage.state("inspect", Some("ch01")).0, State::Failed);
+}
+
 #[test]
 fn a_failed_inspection_goes_back_to_whom_it_names() {
-    let stage = Stage::book(1, "");
+    let stage = Stage::book(1, TYPESETTER);
     stage.script.put("qa/ch01-qa.md", "# QA\n\n- the page has no title: typesetter\n\n<!-- QA_FAILED -->\n");
     stage.script.put("publish/ch01.html.round1", "<!DOCTYPE html>\n<title>A title</title>\n<!-- HTML_COMPLETE -->\n");
     stage.script.put("qa/ch01-qa.md.acts", "");
