@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::budget::Budgets;
+use crate::capture::Capture;
 use crate::class::Class;
 use crate::fault::Place;
 use crate::finish::FinishItem;
@@ -85,6 +86,8 @@ pub struct Contract {
     pub scenes: BTreeMap<String, Scene>,
     /// Whether a finish makes a git commit of the memory files.
     pub git_at_finish: bool,
+    /// What the journal records of a host's conversations.
+    pub capture: Capture,
     /// What happens to a host's edit that cannot be judged.
     pub hook_fail: Fail,
     pub budgets: Budgets,

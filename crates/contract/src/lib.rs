@@ -8,6 +8,7 @@
 mod access;
 mod actor;
 mod budget;
+mod capture;
 mod characters;
 mod class;
 mod contract;
@@ -51,6 +52,7 @@ mod unit;
 pub use access::{Denial, Grant, Privilege, Readable, Withheld};
 pub use actor::{Actor, ActorName, BadName};
 pub use budget::{Budget, Budgets};
+pub use capture::Capture;
 pub use characters::{NotOneLine, check_one_line, in_one_line, is_invisible, is_line_break, printable, quotable};
 pub use class::{Act, Class, Refusal};
 pub use contract::{Contract, FileRule, Profile, Var};

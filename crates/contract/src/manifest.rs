@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::capture::Capture;
 use crate::finish::Occasion;
 use crate::flow::{Builtin, Declare, Each, Merge, Objection, Price, Remember, RunsKept, When};
 use crate::form::Form;
@@ -66,6 +67,10 @@ pub struct Manifest {
     /// What Quipu does with git, beside merging.
     #[serde(default)]
     pub git: GitTable,
+    /// What the journal records of an agent host's conversations: `off`, `requests` (what the user asked), or `full` (also the names of
+    /// changed files and the agent's last message). Default full.
+    #[serde(default)]
+    pub capture: Capture,
     /// What the hooks of agent hosts do.
     #[serde(default)]
     pub hooks: HooksTable,

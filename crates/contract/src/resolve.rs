@@ -158,6 +158,7 @@ impl Resolver {
             finish: Vec::new(),
             scenes: BTreeMap::new(),
             git_at_finish: parsed.git.finish,
+            capture: parsed.capture,
             hook_fail: parsed.hooks.fail,
             budgets: Budgets::default(),
             prices: BTreeMap::new(),

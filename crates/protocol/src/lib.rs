@@ -5,8 +5,10 @@
 mod asked;
 mod asking;
 mod brief;
+mod capture;
 mod change_file;
 mod checking;
+mod conversation;
 mod decisions;
 mod delegation;
 mod difference;
@@ -49,11 +51,13 @@ mod work;
 pub use asked::{AskedCounts, asked_counts, note_asked};
 pub use asking::{AskError, Asking, MOST_ANSWER_CHARS, Reader, ask_leaf};
 pub use brief::{Brief, BriefError, BriefOptions, make_brief, render_brief};
+pub use capture::{Captured, Request, load_captured, record_changed, record_gate, record_last_message, record_request};
 pub use change_file::{ChangeFileError, parse_change};
 pub use checking::{
     Blocking, CheckError, CheckRequest, Checking, ClaimJudge, Draft, Ruling, Unwaived, check_draft, find_blocking, last_chapter,
     revoke_waiver, waive, waivers,
 };
+pub use conversation::{Caller, HostProcess, begin_or_continue, find_session};
 pub use decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
 pub use delegation::{Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate, delegate_again, report};
 pub use difference::render_difference;

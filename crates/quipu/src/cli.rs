@@ -143,7 +143,7 @@ fn session(matches: &ArgMatches) -> Result<Session, Failure> {
     if !folder.is_dir() {
         return Err(Failure::new(exit::NOT_FOUND, format!("there is no folder `{}`", folder.display()), ""));
     }
-    let flags = Names { role: flag("as"), unit: flag("unit"), agent: flag("agent"), lease: flag("lease") };
+    let flags = Names { role: flag("as"), unit: flag("unit"), agent: flag("agent"), lease: flag("lease"), session: None };
     // A name that cannot be read is still one: whoever has it is not a person.
     let variable = |name: &str| match std::env::var(name) {
         Err(VarError::NotUnicode(_)) => Err(Failure::usage(format!("{name} is not UTF-8"), format!("set {name} to a name, or unset it"))),
@@ -154,6 +154,7 @@ fn session(matches: &ArgMatches) -> Result<Session, Failure> {
         unit: variable("QUIPU_UNIT")?,
         agent: variable("QUIPU_AGENT")?,
         lease: variable("QUIPU_LEASE")?,
+        session: variable("QUIPU_SESSION")?,
     };
     Session::new(folder, flags, environment)
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use quipu_testkit::{Playground, mutated};
 
-use crate::hook::{Event, hear};
+use crate::hook::{Asked, Event, hear};
 use crate::mcp::Door;
 use crate::session::{Names, Session};
 
@@ -21,11 +21,13 @@ const CALLS: &[&str] = &[
     r#"{"tool_name":"Edit","tool_input":{"file_path":"outline.md","old_string":"a","new_string":"b","replace_all":true}}"#,
     r#"{"tool_name":"Bash","tool_input":{"command":"cd meta && cat > glossary.md <<'EOF'\nx\nEOF\nrm -rf \"$HOME\" | sed -i s/a/b/ 状态.json"}}"#,
     r#"{"tool_name":"apply_patch","tool_input":{"input":"*** Begin Patch\n*** Update File: meta/glossary.md\n@@\n-a\n+b\n*** End Patch"}}"#,
-    r#"{"hook_event_name":"Stop","stop_hook_active":false,"session_id":"s"}"#,
+    r#"{"hook_event_name":"Stop","stop_hook_active":false,"session_id":"s","last_assistant_message":"x","transcript_path":"outline.md"}"#,
+    r#"{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"the key is sk-ant-a1B2c3D4e5F6g7H8i9J0k1L2"}"#,
 ];
 
 fn session(play: &Playground) -> Session {
-    Session::new(play.root().to_owned(), Names::default(), Names::default()).unwrap()
+    let agent = Names { agent: Some("ada".into()), ..Names::default() };
+    Session::new(play.root().to_owned(), agent, Names::default()).unwrap()
 }
 
 proptest! {
@@ -45,8 +47,9 @@ proptest! {
     fn a_mutated_hook_call_ends_with_a_code_that_hosts_know(text in mutated(CALLS), in_fields in any::<bool>()) {
         let play = Playground::local();
         let session = session(&play);
-        for event in [Event::PreTool, Event::PreCompact, Event::Stop, Event::SessionStart] {
-            let answer = hear(event, Ok(text.clone()), 1_000, in_fields, &session);
+        for event in [Event::PreTool, Event::PreCompact, Event::Stop, Event::SessionStart, Event::Prompt] {
+            let asked = Asked { budget: 1_000, in_fields, is_unheard: false };
+            let answer = hear(event, Ok(text.clone()), asked, &session);
             prop_assert!(answer.exit <= 2, "{:?} ended with {}", event, answer.exit);
         }
     }

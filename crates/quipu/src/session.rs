@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use quipu_contract::{Actor, ActorName, ProjectPath, UnitId};
-use quipu_protocol::{Project, ProjectError, Sources, Terms};
+use quipu_protocol::{Caller, Project, ProjectError, Sources, Terms};
 use quipu_store::{LeaseToken, Options, StoreError};
 
 use crate::answer::{Failure, exit};
@@ -20,6 +20,8 @@ pub struct Session {
     /// The agent as the caller wrote it: `claude`, `command:my-agent {{brief}}`.
     pub agent: Option<String>,
     pub lease: Option<LeaseToken>,
+    /// The session of Quipu that the caller says it is in: `QUIPU_SESSION`.
+    pub conversation: Option<String>,
     /// What is watched of an agent's calls, once its project is known.
     pub watched: OnceLock<Watched>,
     /// The caller named nothing but a unit, with `--unit`: then it may say what is meant, and not who asks.
@@ -41,6 +43,7 @@ pub struct Names {
     pub unit: Option<String>,
     pub agent: Option<String>,
     pub lease: Option<String>,
+    pub session: Option<String>,
 }
 
 impl Session {
@@ -73,6 +76,7 @@ impl Session {
             actor,
             agent,
             lease,
+            conversation: environment.session.filter(|id| !id.is_empty()),
             watched: OnceLock::new(),
             aside: OnceLock::new(),
             offline: OnceLock::new(),
@@ -140,6 +144,11 @@ impl Session {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Where a call comes from that is no hook's.
+    pub fn caller(&self) -> Caller {
+        Caller { session: self.conversation.clone(), ..Caller::default() }
     }
 
     /// Who decides at a gate: with `--unit` alone a person says which one is meant.

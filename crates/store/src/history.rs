@@ -16,7 +16,7 @@ use crate::store::Store;
 use crate::version::Version;
 
 /// How much of the journal a look back reads.
-const RECENT_BYTES: u64 = 512 << 10;
+pub(crate) const RECENT_BYTES: u64 = 512 << 10;
 
 /// How many commits one search looks at before it asks whether to go on.
 const LOOKED: usize = 20_000;
@@ -101,7 +101,7 @@ pub struct NotedFile {
 
 impl From<&Record> for LogEntry {
     fn from(record: &Record) -> LogEntry {
-        let mut paths: Vec<String> = record.ops.iter().map(|o| o.path.clone()).collect();
+        let mut paths: Vec<String> = record.ops.iter().filter(|o| o.path != crate::capture::PLACE).map(|o| o.path.clone()).collect();
         if let Some(event) = &record.lease {
             if event.paths.is_empty() {
                 paths.push(format!("session {} {}", event.id, if event.act == "release" { "ends" } else { "begins" }));
@@ -208,6 +208,26 @@ impl Store {
             until.offset = from.offset + end as u64;
         }
         Ok(entries)
+    }
+
+    /// Visits the last lines of the journal, newest first, as far as so many bytes reach. Returns whether `visit` had enough.
+    pub(crate) fn each_last_line(&self, window: u64, visit: &mut dyn FnMut(&[u8]) -> bool) -> Result<bool> {
+        let bound = self.bound()?;
+        let from = Position { segment: bound.segment, offset: bound.offset.saturating_sub(window) };
+        let bytes = self.journal.read_between(from, bound)?;
+        let mut end = bytes.len();
+        while end > 0 {
+            let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
+            // A line that begins before the window is only half there.
+            if start == 0 && from.offset > 0 {
+                break;
+            }
+            if start < end && !visit(&bytes[start..end]) {
+                return Ok(true);
+            }
+            end = start.saturating_sub(1);
+        }
+        Ok(false)
     }
 
     /// The number of the newest commit.
@@ -338,7 +358,7 @@ impl Store {
 }
 
 /// The number of a record, from its first bytes: cheaper than reading it.
-fn seq_of(line: &[u8]) -> Option<u64> {
+pub(crate) fn seq_of(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"{\"v\":2,\"seq\":")?;
     let digits = rest.iter().position(|b| !b.is_ascii_digit())?;
     std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()

@@ -212,14 +212,15 @@ impl Store {
     }
 
     pub(crate) fn lease_event(&self, actor: &Actor, decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>) -> Result<Lease> {
-        self.lease_event_of(actor, Vec::new(), decide)
+        self.lease_event_of(actor, Vec::new(), None, decide)
     }
 
-    /// The same where other leases would do as well: only a shared order looks at them.
+    /// The same with a note in the record, and where other leases would do as well: only a shared order looks at them.
     pub(crate) fn lease_event_of(
         &self,
         actor: &Actor,
         instead: Vec<(String, Vec<String>)>,
+        note: Option<&serde_json::Value>,
         decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>,
     ) -> Result<Lease> {
         guard_actor(&self.contract.guards, actor)?;
@@ -247,6 +248,7 @@ impl Store {
             };
             let mut record = look.next_record(self, Kind::Lease, Who::from(actor));
             record.lease = Some(event.clone());
+            record.note = note.cloned();
             let Some(order) = &self.order else {
                 // The record gets this number when it is written, under the lock that is held.
                 let lease = Lease { seq: look.tail.seq + 1, ..Lease::apply(&record, &event) };

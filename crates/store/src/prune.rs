@@ -47,7 +47,7 @@ pub struct PrunedFile {
 }
 
 /// The bodies to drop: of each record, by its place, the numbers of the operations.
-type Bodies = BTreeMap<Position, BTreeSet<usize>>;
+pub(crate) type Bodies = BTreeMap<Position, BTreeSet<usize>>;
 
 /// One state of a file, or one conflict copy, as the journal stores it.
 struct Stored {
@@ -68,22 +68,29 @@ impl Store {
     pub fn prunable(&self, actor: &Actor, keep: Keep) -> Result<Pruned> {
         self.check_may_prune(actor)?;
         self.settle()?;
+        self.check_undamaged()?;
         Ok(self.plan_prune(keep)?.0)
     }
 
     /// Drops the texts that need not be kept, and journals that it did.
     pub fn prune(&self, actor: &Actor, keep: Keep) -> Result<Pruned> {
+        self.drop_bodies(actor, &format!("retention: keep {keep}"), || self.plan_prune(keep))
+    }
+
+    /// Drops the bodies that a plan names.
+    pub(crate) fn drop_bodies(&self, actor: &Actor, why: &str, plan: impl Fn() -> Result<(Pruned, Bodies)>) -> Result<Pruned> {
         self.check_may_prune(actor)?;
         self.settle()?;
         let held = self.append_lock.acquire()?;
         let look = self.look()?;
         self.sync_to(look.tail.at)?;
-        let (pruned, bodies) = self.plan_prune(keep)?;
+        self.check_undamaged()?;
+        let (pruned, bodies) = plan()?;
         if bodies.is_empty() {
             return Ok(pruned);
         }
         let mut record = look.next_record(self, Kind::Note, Who::from(actor));
-        record.why = Some(format!("retention: keep {keep}"));
+        record.why = Some(why.to_owned());
         let up_to: BTreeMap<&String, u64> = pruned.files.iter().map(|(path, file)| (path, file.up_to)).collect();
         record.note = Some(json!({ PRUNED: up_to }));
         match self.publish_records(held, look.in_new_segment(), vec![record])? {
@@ -104,12 +111,18 @@ impl Store {
         if self.order.is_some() { Err(refused_when_shared()) } else { Ok(()) }
     }
 
+    fn check_undamaged(&self) -> Result<()> {
+        match self.unhealed(self.bound()?)?.first() {
+            Some(damage) => {
+                let what = format!("nothing is dropped while the journal is damaged: segment {}: {}", damage.at.segment, damage.what);
+                Err(StoreError::refused(what, "quipu doctor"))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn plan_prune(&self, keep: Keep) -> Result<(Pruned, Bodies)> {
         let end = self.bound()?;
-        if let Some(damage) = self.unhealed(end)?.first() {
-            let what = format!("nothing is dropped while the journal is damaged: segment {}: {}", damage.at.segment, damage.what);
-            return Err(StoreError::refused(what, "quipu doctor"));
-        }
         let mut files: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
         // Damage that doctor has noted must stay as it was noted, so such a segment is not rewritten.
         let mut unreadable = BTreeSet::new();

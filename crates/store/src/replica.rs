@@ -199,7 +199,7 @@ impl Store {
             named.push((crate::ident::short_id(), crate::lease::spelled(&patterns)));
         }
         let Some(((id, paths), others)) = named.split_first() else { return Ok(None) };
-        let taken = self.lease_event_of(actor, others.to_vec(), |_, fence, now, boot| {
+        let taken = self.lease_event_of(actor, others.to_vec(), None, |_, fence, now, boot| {
             Ok(crate::lease::event("take", id, paths, fence + 1, seconds, now, boot))
         });
         match taken {

@@ -23,12 +23,32 @@ pub struct OpenSession {
     pub over: bool,
 }
 
+/// The id of the session that a conversation of a host is: the same for every call from it.
+pub fn session_id(who: &Who, conversation: &str) -> String {
+    let named = [&who.role, &who.unit, &who.agent].map(|name| name.as_deref().unwrap_or_default());
+    let told = [&named[..], &[conversation]].concat().join("\0");
+    format!("s-{}", &blake3::hash(told.as_bytes()).to_hex()[..12])
+}
+
 impl Store {
     /// Notes that someone begins to work.
     pub fn begin_session(&self, actor: &Actor, seconds: u64) -> Result<OpenSession> {
-        let id = format!("s-{}", crate::ident::short_id());
-        let lease = self.lease_event(actor, |_, fence, now, boot| Ok(event("take", &id, &[], fence, seconds, now, boot)))?;
-        Ok(OpenSession { id: lease.id, who: lease.holder, since: lease.since, seq: lease.seq, over: false })
+        self.begin_session_as(actor, &format!("s-{}", crate::ident::short_id()), seconds, None)
+    }
+
+    /// The same under an id that the caller has, with a note. A session of that id that is open already goes on as it is.
+    pub fn begin_session_as(&self, actor: &Actor, id: &str, seconds: u64, note: Option<&serde_json::Value>) -> Result<OpenSession> {
+        let begun = self.lease_event_of(actor, Vec::new(), note, |leases, fence, now, boot| match leases.iter().find(|l| l.id == id) {
+            Some(_) => Err(StoreError::LeaseLost { what: format!("session `{id}` is open already") }),
+            None => Ok(event("take", id, &[], fence, seconds, now, boot)),
+        });
+        match begun {
+            Ok(lease) => Ok(OpenSession { id: lease.id, who: lease.holder, since: lease.since, seq: lease.seq, over: false }),
+            Err(error) => match self.sessions()?.into_iter().find(|s| s.id == id && !s.over) {
+                Some(open) => Ok(open),
+                None => Err(error),
+            },
+        }
     }
 
     /// The sessions that have not ended, oldest first.

@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use super::check::{Missing, Outcome, check, may_write_form};
 use super::{CLOSERS, Closing, Closure, Material};
+use crate::capture::load_captured_of;
+use crate::conversation::{Caller, find_session};
 use crate::draft::{Draft, Terms, revise};
 use crate::project::Project;
 use crate::work::WorkError;
@@ -20,8 +22,10 @@ pub struct Finish {
     /// The task is given up, for this reason.
     pub abandon: Option<String>,
     pub dry_run: bool,
-    /// The session to end; without it the actor's newest.
+    /// The session to end; without it the one that the caller belongs to.
     pub session: Option<String>,
+    /// Where the call comes from.
+    pub caller: Caller,
     /// Unfinished sessions of others whose work was taken over.
     pub takes_over: Vec<String>,
     pub lease: Option<LeaseToken>,
@@ -34,6 +38,8 @@ pub enum Closed {
     Done {
         receipt: Receipt,
         session: Option<String>,
+        /// Unfinished sessions that this finish closed besides.
+        closed: Vec<OpenSession>,
         /// The memory files of this session, those of earlier commits included.
         paths: Vec<String>,
     },
@@ -46,7 +52,7 @@ pub enum Closed {
 /// Ends a session: one commit of everything that was said, or a list of what is missing.
 pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed, WorkError> {
     let sessions = project.store.sessions()?;
-    let session = find_session(&sessions, actor, asked)?;
+    let session = resolve_session(project, &sessions, actor, asked)?;
     for id in &asked.takes_over {
         let Some(theirs) = sessions.iter().find(|s| s.id == *id) else {
             return Err(WorkError::not_found(format!("no session `{id}` is open"), "quipu start     (shows unfinished work)"));
@@ -94,16 +100,31 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         Err(WorkError::Unfinished(missing)) => return Ok(Closed::Missing(missing)),
         other => other?,
     };
-    // What this actor began earlier and never finished is finished by this; so is what it took over.
+    let closed = close_left_behind(project, actor, asked, session, &sessions)?;
+    Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), closed, paths })
+}
+
+/// Ends what this actor began earlier and never finished, and what it took over. A conversation whose host still runs goes on.
+fn close_left_behind(
+    project: &Project,
+    actor: &Actor,
+    asked: &Finish,
+    session: Option<&OpenSession>,
+    sessions: &[OpenSession],
+) -> Result<Vec<OpenSession>, WorkError> {
     let mine = Who::from(actor);
-    for old in &sessions {
-        let earlier = session.is_some_and(|s| old.seq < s.seq && old.who == mine);
-        if earlier || asked.takes_over.contains(&old.id) {
-            // The finish is durable: if this fails, the next start merely shows the old session again.
-            let _ = project.store.end_session(actor, &old.id);
+    let is_earlier = |old: &OpenSession| session.is_some_and(|s| old.seq < s.seq && old.who == mine);
+    let open: Vec<OpenSession> = sessions.iter().filter(|old| is_earlier(old) || asked.takes_over.contains(&old.id)).cloned().collect();
+    let captured = load_captured_of(project, &open)?;
+    let mut closed = Vec::new();
+    for (old, captured) in open.into_iter().zip(captured) {
+        let is_left = captured.is_alive() != Some(true) || asked.takes_over.contains(&old.id);
+        // The finish is durable: if this fails, the next start merely shows the old session again.
+        if is_left && project.store.end_session(actor, &old.id).is_ok() {
+            closed.push(old);
         }
     }
-    Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), paths })
+    Ok(closed)
 }
 
 /// Drafts what was said, and returns what is missing. `touched` are the files that the session changed.
@@ -142,13 +163,24 @@ fn compose(draft: &mut Draft<'_>, asked: &Finish, session: Option<&OpenSession>,
     Ok(if asked.abandon.is_some() { Vec::new() } else { missing })
 }
 
-fn find_session<'s>(sessions: &'s [OpenSession], actor: &Actor, asked: &Finish) -> Result<Option<&'s OpenSession>, WorkError> {
-    let mine = Who::from(actor);
-    let Some(id) = &asked.session else { return Ok(sessions.iter().rfind(|s| s.who == mine)) };
-    match sessions.iter().find(|s| s.id == *id) {
-        Some(session) => Ok(Some(session)),
-        None => Err(WorkError::not_found(format!("no session `{id}` is open: it was finished, or never begun"), "quipu log")),
+fn resolve_session<'s>(
+    project: &Project,
+    sessions: &'s [OpenSession],
+    actor: &Actor,
+    asked: &Finish,
+) -> Result<Option<&'s OpenSession>, WorkError> {
+    let open = |id: &String| sessions.iter().find(|s| s.id == *id);
+    if let Some(id) = &asked.session {
+        let missing = || WorkError::not_found(format!("no session `{id}` is open: it was finished, or never begun"), "quipu log");
+        return open(id).map(Some).ok_or_else(missing);
     }
+    let mine = Who::from(actor);
+    Ok(match find_session(project, actor, &asked.caller)? {
+        Some(found) => open(&found.id),
+        // A conversation that was finished and has not gone on ends no other.
+        None if asked.caller.session.is_some() => None,
+        None => sessions.iter().rfind(|s| s.who == mine),
+    })
 }
 
 /// What this actor, or a hand outside Quipu, changed since a session began.

@@ -8,6 +8,7 @@ mod around;
 mod experience;
 mod fit;
 mod lay;
+mod news;
 mod others;
 mod relay;
 mod wake;

@@ -6,18 +6,20 @@ use quipu_contract::{Actor, ActorName, Next, Paragraph, Scene, Tokens};
 use quipu_store::{OpenSession, Who};
 use quipu_text::Counter;
 use serde::Serialize;
+use serde_json::json;
 
 use super::fit::render_blocks;
 use super::lay::lay_missing;
+use super::news::tell_news;
 use super::{Block, PROVIDERS, Waking};
+use crate::capture::{load_captured, record_note};
+use crate::conversation::{Caller, begin_or_continue, find_session};
 use crate::delegation::child_of;
 use crate::moment::now;
 use crate::project::Project;
 use crate::template::{render_template, template_values};
 use crate::work::WorkError;
 
-/// After so long a session is taken for dead.
-const LONGEST_SESSION_SECONDS: u64 = 12 * 60 * 60;
 /// So many records of the journal are looked through for what others did.
 const LOOK_BACK: usize = 400;
 
@@ -29,8 +31,12 @@ pub struct StartRequest {
     pub delegation: Option<String>,
     /// What the caller came for: patterns and past sessions are matched against it.
     pub task: Option<String>,
-    /// Only look: leave no trace.
+    /// Only look: leave no trace. A person always only looks.
     pub peek: bool,
+    /// Tell everything, also to an agent that was told before.
+    pub full: bool,
+    /// Where the call comes from.
+    pub caller: Caller,
 }
 
 /// A start, told.
@@ -38,6 +44,8 @@ pub struct StartRequest {
 pub struct Awake {
     pub scene: String,
     pub session: Option<OpenSession>,
+    /// The session was open already and goes on.
+    pub continues: bool,
     /// Files that were missing and were made.
     pub created: Vec<String>,
     pub blocks: Vec<Block>,
@@ -65,9 +73,15 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
     if shows_one_order(&scene) && delegation.is_none() {
         return Err(WorkError::usage("a child wakes for one order", "quipu start --delegation ID"));
     }
+    let is_looking = request.peek || actor == Actor::Person || project.store.is_read_only();
     let created = if request.peek { Vec::new() } else { lay_missing(project)? };
-    let sessions = project.store.sessions()?;
     let mine = Who::from(&actor);
+    // A child that was handed an order begins a session of its own.
+    let caller = if request.delegation.is_some() { Caller::default() } else { request.caller.clone() };
+    let current = find_session(project, &actor, &caller)?;
+    let own = current.as_ref().map(|session| load_captured(project, session)).transpose()?;
+    let mut sessions = project.store.sessions()?;
+    sessions.retain(|session| current.as_ref().is_none_or(|current| current.id != session.id));
     // Back to when this actor was last here, and to the beginning of whatever is not finished.
     let oldest = sessions.iter().map(|session| session.seq).min().unwrap_or(u64::MAX);
     let mut was_here = false;
@@ -83,11 +97,24 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         now: now(&project.store),
         sessions: &sessions,
         recent: &recent,
-        last_here: recent.iter().find(|e| e.who == mine).map(|e| e.seq),
+        last_here: own.as_ref().and_then(|own| own.told).or_else(|| recent.iter().find(|e| e.who == mine).map(|e| e.seq)),
         delegation: delegation.as_deref(),
         task: request.task.as_deref(),
         near: OnceCell::new(),
     };
+    if let (Some(session), Some(own)) = (&current, &own)
+        && own.told.is_some()
+        && !(request.full || caller.has_forgotten)
+    {
+        let news = tell_news(&waking, &scene, session, request.budget)?;
+        if !is_looking {
+            let session = begin_or_continue(project, &actor, &caller, Some(session.clone()))?;
+            if !news.blocks.is_empty() {
+                record_note(project, &actor, &session, "told what is new", json!({"told": true}))?;
+            }
+        }
+        return Ok(Awake { created, actor, ..news });
+    }
     let mut blocks = Vec::new();
     for paragraph in &scene.show {
         if let Some((_, tell)) = PROVIDERS.iter().find(|(name, _)| name == paragraph) {
@@ -96,14 +123,18 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
     }
     let next = render_next(project, &actor, &scene, delegation.as_deref())?;
     // The order of a child must be there before a trace says that it is at work on it.
-    let session = match request.peek || project.store.is_read_only() {
-        true => None,
-        false => match project.store.begin_session(&actor, LONGEST_SESSION_SECONDS) {
+    let continues = current.is_some();
+    let session = match is_looking {
+        true => current,
+        false => match begin_or_continue(project, &actor, &caller, current) {
             // A disk that takes nothing keeps nobody from reading.
-            Err(error) if error.is_full_disk() => None,
+            Err(WorkError::Store(error)) if error.is_full_disk() => None,
             begun => Some(begun?),
         },
     };
+    if let (Some(session), true, true) = (&session, continues && !is_looking, own.is_some_and(|own| own.is_hosted)) {
+        record_note(project, &actor, session, "told where things stand", json!({"told": true}))?;
+    }
     let counter = Counter::O200k;
     let ending = format!("## {}\n\n{}\n", waking.say("Now", "接下来"), next.trim_end());
     let Tokens(budget) = request.budget;
@@ -118,7 +149,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         room = room.saturating_sub(tokens - budget);
     };
     let least = (tokens > budget).then_some(tokens);
-    Ok(Awake { scene: scene.name, session, created, blocks, next, tokens, least, text, actor })
+    Ok(Awake { scene: scene.name, session, continues, created, blocks, next, tokens, least, text, actor })
 }
 
 fn shows_one_order(scene: &Scene) -> bool {

@@ -44,6 +44,16 @@ pub struct Call {
     pub cwd: Option<PathBuf>,
     /// Whether a stop was held already; none where the host does not say.
     pub again: Option<bool>,
+    /// The user broke the agent off.
+    pub is_broken_off: bool,
+    /// The host's own id of the conversation.
+    pub conversation: Option<String>,
+    /// What the user asked.
+    pub prompt: Option<String>,
+    /// What the agent said last.
+    pub last_message: Option<String>,
+    /// The host's record of the conversation.
+    pub transcript: Option<PathBuf>,
     tool: String,
     input: Value,
 }
@@ -96,6 +106,11 @@ impl Call {
             source: text(&["source", "trigger"]),
             cwd: text(&["cwd", "directory", "workspace"]).or_else(root).map(PathBuf::from),
             again: ["stop_hook_active", "stopHookActive"].iter().find_map(|n| value.get(*n)?.as_bool()).or_else(|| held_before(&value)),
+            is_broken_off: is_broken_off(&value),
+            conversation: text(&["session_id", "sessionId", "sessionID", "conversation_id", "conversationId", "thread_id"]),
+            prompt: text(&["prompt", "user_prompt", "userPrompt"]),
+            last_message: text(&["last_assistant_message", "lastAssistantMessage", "prompt_response", "response"]),
+            transcript: text(&["transcript_path", "transcriptPath"]).map(PathBuf::from),
             tool: text(&["tool_name", "toolName", "tool"]).unwrap_or_default(),
             // Some hosts put a shell command beside the event itself.
             input: input.map_or_else(|| value.clone(), unwrapped),
@@ -178,9 +193,11 @@ fn unwrapped(input: &Value) -> Value {
 
 /// Some hosts count how often a stop was answered with more work. An agent that was broken off is not sent on either.
 fn held_before(value: &Value) -> Option<bool> {
-    let held = value.get("loop_count")?.as_u64()? > 0;
-    let broken_off = value.get("status").and_then(Value::as_str).is_some_and(|status| status != "completed");
-    Some(held || broken_off)
+    Some(value.get("loop_count")?.as_u64()? > 0 || is_broken_off(value))
+}
+
+fn is_broken_off(value: &Value) -> bool {
+    value.get("loop_count").is_some() && value.get("status").and_then(Value::as_str).is_some_and(|status| status != "completed")
 }
 
 fn replacement(value: &Value) -> Option<Replacement> {

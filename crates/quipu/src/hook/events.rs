@@ -1,13 +1,13 @@
-//! The four events: a session starts, a tool is about to act, a context is about to be compacted, an agent stops.
+//! The events: a session starts, the user asks, a tool is about to act, a context is about to be compacted, an agent stops.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use quipu_contract::{Actor, Fail, Form, Language, Tokens, in_one_line};
+use quipu_contract::{Actor, Fail, Form, Language, Tokens};
 use quipu_protocol::experience::read_task;
-use quipu_protocol::{Closed, Finish, Project, StartRequest, finish, load_formed, quoted, read_manifest, resolve_form, start};
-use quipu_store::{Change, OpenSession, Options, Who};
+use quipu_protocol::{Caller, Project, StartRequest, load_formed, quoted, read_manifest, resolve_form, start};
+use quipu_store::{Change, Options};
 use quipu_text::Counter;
 use serde_json::json;
 
@@ -15,33 +15,47 @@ use super::UNJUDGED;
 use super::call::Call;
 use super::manner::Manner;
 use super::verdict::Judge;
+use super::{capture, gate};
 use crate::answer::{Answer, Failure};
-use crate::ops::finish::listed;
 use crate::session::Session;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Event {
     /// Tell the agent where things stand
     SessionStart,
-    /// Deny an edit that the contract forbids
+    /// Record what the user asks
+    Prompt,
+    /// Deny an edit that the contract forbids, record what is changed
     PreTool,
     /// Keep what stands on disk, before a context is compacted
     PreCompact,
-    /// Hold an agent that has not finished, once
+    /// Record what was said last, hold an agent that changed something and has not finished
     Stop,
 }
 
+/// How the host wants to be answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// Tokens that the text of a start may take.
+    pub budget: u64,
+    /// Answers come in fields of one JSON object.
+    pub in_fields: bool,
+    /// The host does not show its model what a start prints.
+    pub is_unheard: bool,
+}
+
 /// Hears an event. What goes wrong here is never a denial, unless the contract says so for edits.
-pub fn hear(event: Event, said: Result<String, String>, budget: u64, in_fields: bool, session: &Session) -> Answer {
+pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &Session) -> Answer {
     let call = said.and_then(|text| Call::parse(&text));
     let cwd = call.as_ref().ok().and_then(|c| c.cwd.clone()).filter(|c| c.is_dir()).unwrap_or_else(|| session.folder.clone());
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
-    let manner = Manner::of(in_fields, call.as_ref().ok().and_then(|call| call.event.as_deref()));
+    let manner = Manner::of(asked.in_fields, call.as_ref().ok().and_then(|call| call.event.as_deref()));
     let heard = call.map_err(|what| Failure::usage(what, "")).and_then(|call| match event {
-        Event::SessionStart => session_start(&call, manner, &cwd, budget, session),
+        Event::SessionStart => session_start(&call, manner, &cwd, asked, session),
+        Event::Prompt => capture::prompt(&call, manner, &cwd, session),
         Event::PreTool => pre_tool(&call, manner, &cwd, session),
         Event::PreCompact => pre_compact(&call, manner, &cwd, session),
-        Event::Stop => stop(&call, manner, &cwd, session),
+        Event::Stop => gate::stop(&call, manner, &cwd, session),
     });
     heard.unwrap_or_else(|failure| {
         if event == Event::PreTool && fail_of(&cwd) == Fail::Closed {
@@ -64,15 +78,15 @@ fn fail_of(cwd: &Path) -> Fail {
 
 /// The project that a session works in; none is no fault: the hooks may be set up for every folder. A host waits for its hooks, so
 /// a shared store is never contacted: a working copy is judged by what it knows.
-fn project_at(cwd: &Path) -> Result<Option<Project>, Failure> {
-    match Project::find_root(cwd) {
+pub(super) fn project_at(cwd: &Path, session: &Session) -> Result<Option<Project>, Failure> {
+    match Project::find_root(cwd).or_else(|_| Project::find_root(&session.folder)) {
         Ok(root) => Ok(Some(Project::open(&root, Options { offline: true, ..Options::default() })?)),
         Err(_) => Ok(None),
     }
 }
 
 /// Whether this is a working copy, in which a hook can commit nothing.
-fn is_offline(project: &Project) -> bool {
+pub(super) fn is_offline(project: &Project) -> bool {
     project.store.order().is_some_and(|order| order.offline().is_some())
 }
 
@@ -85,23 +99,31 @@ fn begin_yourself(project: &Project) -> String {
     }
 }
 
-fn newest_session(project: &Project, actor: &Actor) -> Result<Option<OpenSession>, Failure> {
-    let mine = Who::from(actor);
-    Ok(project.store.sessions()?.into_iter().rfind(|s| s.who == mine && !s.over))
-}
-
-fn session_start(call: &Call, manner: Manner, cwd: &Path, budget: u64, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd)? else { return Ok(manner.nothing()) };
+fn session_start(call: &Call, manner: Manner, cwd: &Path, asked: Asked, session: &Session) -> Result<Answer, Failure> {
+    let Some(project) = project_at(cwd, session)? else { return Ok(manner.nothing()) };
     let actor = &session.actor;
-    // After a compaction the same session goes on; it is told again, not begun again.
-    let goes_on = call.source.as_deref().is_some_and(|source| source != "startup");
-    let peek = is_offline(&project) || goes_on && newest_session(&project, actor)?.is_some();
+    let source = call.source.as_deref().unwrap_or("startup");
+    let caller = Caller {
+        is_startup: source == "startup",
+        has_forgotten: matches!(source, "compact" | "clear"),
+        replaces: source == "clear",
+        is_heard: !asked.is_unheard,
+        ..Caller::hook(actor, call.conversation.as_deref())
+    };
     let counter = Counter::O200k;
-    let task = task_at_hand(&project, actor, budget / 2, counter);
-    let left = budget.saturating_sub(counter.count(&task).0);
-    let awake = start(&project, actor, &StartRequest { budget: Tokens(left), scene: None, delegation: None, task: None, peek })?;
-    let text = task + &awake.text + &begin_yourself(&project) + &calling(&project, actor);
-    remember_name(actor);
+    let task = task_at_hand(&project, actor, asked.budget / 2, counter);
+    let budget = Tokens(asked.budget.saturating_sub(counter.count(&task).0));
+    let peek = is_offline(&project);
+    let named = caller.session.clone();
+    let awake = start(&project, actor, &StartRequest { budget, scene: None, delegation: None, task: None, peek, full: false, caller })?;
+    remember_name(actor, awake.session.as_ref().map(|begun| begun.id.clone()).or(named).filter(|_| *actor != Actor::Person));
+    if asked.is_unheard {
+        return Ok(manner.nothing());
+    }
+    let text = match awake.continues && source != "compact" && source != "clear" {
+        true => awake.text,
+        false => task + &awake.text + &begin_yourself(&project) + &calling(&project, actor),
+    };
     Ok(manner.told(call.event.as_deref(), text))
 }
 
@@ -123,7 +145,7 @@ fn task_at_hand(project: &Project, actor: &Actor, room: u64, counter: Counter) -
 }
 
 /// How the agent names itself when it calls, so that its calls and this session are one.
-fn calling(project: &Project, actor: &Actor) -> String {
+pub(super) fn calling(project: &Project, actor: &Actor) -> String {
     let flags = [
         ("--as", actor.role().map(ToString::to_string)),
         ("--unit", actor.unit().map(ToString::to_string)),
@@ -137,13 +159,14 @@ fn calling(project: &Project, actor: &Actor) -> String {
     }
 }
 
-/// A host that keeps variables for its shell is given the agent's name. Without them the text still says it.
-fn remember_name(actor: &Actor) {
+/// A host that keeps variables for its shell is given the agent's name and its session. Without them the text still says the name.
+fn remember_name(actor: &Actor, session: Option<String>) {
     let Some(file) = std::env::var_os("CLAUDE_ENV_FILE").map(PathBuf::from) else { return };
     let names = [
         ("QUIPU_ROLE", actor.role().map(ToString::to_string)),
         ("QUIPU_UNIT", actor.unit().map(ToString::to_string)),
         ("QUIPU_AGENT", actor.agent().map(ToString::to_string)),
+        ("QUIPU_SESSION", session),
     ];
     let known = std::fs::read_to_string(&file).unwrap_or_default();
     let lines = names.into_iter().filter_map(|(variable, name)| Some(format!("export {variable}={}\n", name?)));
@@ -155,11 +178,14 @@ fn remember_name(actor: &Actor) {
 
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     let mut judge = Judge::new(session);
-    for deed in call.deeds() {
-        if let Some(refusal) = judge.refusal(cwd, &deed)? {
+    let deeds = call.deeds();
+    for deed in &deeds {
+        if let Some(refusal) = judge.refusal(cwd, deed)? {
             return Ok(manner.denied(&refusal));
         }
     }
+    // An edit that is allowed is never denied because it could not be recorded.
+    let _ = capture::changed(call, &deeds, cwd, session);
     Ok(manner.nothing())
 }
 
@@ -167,7 +193,7 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
 const TRIGGERS: [&str; 2] = ["auto", "manual"];
 
 fn pre_compact(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd)? else { return Ok(manner.nothing()) };
+    let Some(project) = project_at(cwd, session)? else { return Ok(manner.nothing()) };
     if project.store.is_read_only() || is_offline(&project) {
         return Ok(manner.nothing());
     }
@@ -183,45 +209,4 @@ fn pre_compact(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Re
         answer = answer.say(format!("flagged: {}; quipu status", file.path));
     }
     Ok(answer)
-}
-
-fn stop(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd)? else { return Ok(manner.nothing()) };
-    let actor = &session.actor;
-    let Some(open) = newest_session(&project, actor)? else { return Ok(manner.nothing()) };
-    let asked = Finish { dry_run: true, session: Some(open.id.clone()), ..Finish::default() };
-    let (names, missing, lacks): (Vec<String>, _, _) = match finish(&project, actor, &asked) {
-        Ok(Closed::Would { missing, .. } | Closed::Missing(missing)) => {
-            (missing.iter().map(|m| m.name.clone()).collect(), json!(missing), listed(&missing))
-        }
-        Ok(Closed::Done { .. }) => return Ok(manner.nothing()),
-        // What keeps a finish from being looked at keeps it from being made: that is for the agent to mend.
-        Err(error) => {
-            let failure = Failure::from(error);
-            (vec![failure.what.clone()], json!([failure.json()]), format!("{}\n", failure.render()))
-        }
-    };
-    let is_let_go = |note: &serde_json::Value| note["hook"] == "stop" && note["session"] == json!(open.id);
-    if names.is_empty() || project.store.noted(open.seq)?.iter().any(|n| is_let_go(&n.note)) {
-        return Ok(manner.nothing());
-    }
-    // Without a commit nothing would remember that this agent was held: it is held only if its host remembers it.
-    if is_offline(&project) && call.again != Some(false) {
-        return Ok(manner.nothing());
-    }
-    // An agent that was held once is let go, and so is one whose host does not say whether it was.
-    if call.again != Some(false) {
-        let why = format!("stopped without a finish: {} missing", in_one_line(&names.join(", ")));
-        let note = json!({"hook": "stop", "session": open.id, "missing": names});
-        project.judge(Change::by(actor).why(why).note(note))?.publish()?;
-    }
-    if call.again == Some(true) {
-        return Ok(manner.nothing().say(format!("let go without a finish; missing: {}", names.join(", "))));
-    }
-    let asks = match project.contract.language {
-        Language::En => "This session is not finished. Before you stop: quipu finish, with what is missing:",
-        Language::Zh => "本次会话尚未收尾。停下之前请执行 quipu finish，并补上：",
-    };
-    let told = format!("{asks}\n{lacks}{}", calling(&project, actor).trim_start());
-    Ok(manner.held(missing, told.trim_end()))
 }

@@ -5,14 +5,16 @@
 //! denials from fields of JSON (`manner.rs`) gets them there.
 
 mod call;
+mod capture;
 mod edit;
 mod events;
+mod gate;
 mod manner;
 mod patch;
 mod shell;
 mod verdict;
 
-pub use events::{Event, hear};
+pub use events::{Asked, Event, hear};
 
 /// What hosts read as a denial.
 pub const DENIED: u8 = 2;

@@ -123,7 +123,7 @@ impl<'s> Judge<'s> {
 }
 
 impl Deed {
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         match self {
             Deed::Put { path, .. }
             | Deed::Edit { path, .. }
@@ -136,7 +136,7 @@ impl Deed {
 }
 
 /// Where a path leads: `..` and links resolved as far as there is something.
-fn resolve(path: &Path) -> PathBuf {
+pub(super) fn resolve(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

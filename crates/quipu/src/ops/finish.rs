@@ -85,8 +85,8 @@ pub struct Finish {
     /// Make a git commit of the memory files afterwards, whatever the contract says
     #[arg(long)]
     git: bool,
-    /// End this session; without it the caller's newest
-    #[arg(long, value_name = "ID", env = "QUIPU_SESSION")]
+    /// End this session; without it the caller's own [env: QUIPU_SESSION]
+    #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// End this unfinished session of another as well: its work was taken over
     #[arg(long, value_name = "ID")]
@@ -159,6 +159,7 @@ impl Operate for Finish {
             abandon: self.why.clone().filter(|_| self.abandon),
             dry_run: self.dry_run,
             session: self.session.clone(),
+            caller: session.caller(),
             takes_over: self.takes_over.clone(),
             lease: session.lease.clone(),
         };
@@ -176,11 +177,15 @@ impl Operate for Finish {
                 }
                 Ok(answer.say("nothing was written: a dry run"))
             }
-            Closed::Done { receipt, session: ended, paths } => {
+            Closed::Done { receipt, session: ended, closed, paths } => {
                 let told = receipt::answer(&receipt);
-                let mut answer = receipt::with(&receipt, json!({"session": ended, "paths": paths}), told.text);
+                let mut answer = receipt::with(&receipt, json!({"session": ended, "closed": closed, "paths": paths}), told.text);
                 if let Some(id) = &ended {
                     answer = answer.say(format!("session {id} ended"));
+                }
+                for old in &closed {
+                    let since = old.since.get(..19).unwrap_or(&old.since);
+                    answer = answer.say(format!("also closed session {} of {}, begun at {since} and never finished", old.id, old.who));
                 }
                 // The session is over whether or not its head can be told.
                 let head = project.store.journal_head().ok().flatten();

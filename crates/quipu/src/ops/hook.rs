@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::asked::parse_tokens;
 use crate::answer::{Answer, Failure};
-use crate::hook::{Event, hear};
+use crate::hook::{Asked, Event, hear};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -23,6 +23,9 @@ pub struct Hook {
     /// Answer in fields of one JSON object, denials too, as Cursor reads them
     #[arg(long)]
     fields: bool,
+    /// Print nothing at a session's start: this host does not show it to its model
+    #[arg(long)]
+    unheard: bool,
 }
 
 impl Operate for Hook {
@@ -34,6 +37,6 @@ impl Operate for Hook {
         let read = std::io::stdin().lock().take(MOST_BYTES).read_to_end(&mut bytes);
         let said = read.map_err(|e| format!("cannot read stdin: {e}"));
         let said = said.and_then(|_| String::from_utf8(bytes).map_err(|_| "what the host sent is not text".to_owned()));
-        Ok(hear(self.event, said, self.budget, self.fields, session))
+        Ok(hear(self.event, said, Asked { budget: self.budget, in_fields: self.fields, is_unheard: self.unheard }, session))
     }
 }

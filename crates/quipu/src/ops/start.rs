@@ -27,6 +27,9 @@ pub struct Start {
     /// Only look: leave no trace that someone is at work
     #[arg(long)]
     peek: bool,
+    /// Tell everything, also in a session that was told before
+    #[arg(long)]
+    full: bool,
 }
 
 impl Operate for Start {
@@ -39,8 +42,15 @@ impl Operate for Start {
             Err(around) => return Ok(offer(&around)),
         };
         let (project, behind) = session.newest_project(&root)?;
-        let request =
-            StartRequest { budget: Tokens(self.budget), scene: self.scene, delegation: self.delegation, task: self.task, peek: self.peek };
+        let request = StartRequest {
+            budget: Tokens(self.budget),
+            scene: self.scene,
+            delegation: self.delegation,
+            task: self.task,
+            peek: self.peek,
+            full: self.full,
+            caller: session.caller(),
+        };
         let awake = start(&project, &session.actor, &request)?;
         let mut answer = Answer::new(json!(awake), awake.text.clone());
         if let Some(least) = awake.least {
@@ -52,7 +62,7 @@ impl Operate for Start {
         if let Some(behind) = behind {
             answer = answer.say(behind);
         }
-        if let Some(begun) = &awake.session {
+        if let Some(begun) = awake.session.as_ref().filter(|_| !awake.continues) {
             answer = answer.say(format!("session {} of {}", begun.id, begun.who));
         }
         Ok(answer)

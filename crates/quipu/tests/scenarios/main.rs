@@ -40,7 +40,7 @@ fn is_shared() -> bool {
 }
 
 /// What is another story on a shared store, and why.
-const OTHERWISE_SHARED: [(&str, &str); 20] = [
+const OTHERWISE_SHARED: [(&str, &str); 22] = [
     ("book/damaged-records", "throws the journal away, which comes back from the store"),
     ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
     ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
@@ -51,11 +51,13 @@ const OTHERWISE_SHARED: [(&str, &str); 20] = [
     ("own/links-lead-nowhere", "a refused `init` keeps `.quipu` with the tie to the store"),
     ("own/trust", "trusts one setting after another; the address of the store is one more"),
     ("relay/forged-lines", "hooks contact no shared store, so they journal nothing"),
+    ("relay/gate", "hooks contact no shared store, so they note no session and hold no stop"),
     ("relay/heads", "exchanges the journal, which comes back from the store"),
     ("relay/hooks", "hooks contact no shared store, so they note no session and hold no stop"),
     ("relay/hooks-fields", "hooks contact no shared store, so they note no session and hold no stop"),
     ("relay/hooks-zh", "hooks contact no shared store, so they note no session and hold no stop"),
     ("relay/import", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
+    ("relay/one-conversation-one-session", "hooks contact no shared store, so they note no session"),
     ("relay/state", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
     ("relay/whose-it-is", "hooks contact no shared store, so they note no session and hold no stop"),
     ("worldlog/finish", "edits the contract by hand, which is adopted before the next commit: numbers differ"),

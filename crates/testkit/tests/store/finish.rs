@@ -8,8 +8,8 @@ use std::sync::Arc;
 use quipu_contract::{Actor, ActorName, Form, Language, Tokens};
 use quipu_protocol::experience::{NewTask, start_task};
 use quipu_protocol::{
-    Closed, Finish, Layout, Material, NewDecision, NewTodo, Project, StartRequest, Terms, TodoMoves, WorkError, add_todo, change_formed,
-    finish, lay_out, move_todo, start,
+    Caller, Closed, Finish, Layout, Material, NewDecision, NewTodo, Project, StartRequest, Terms, TodoMoves, WorkError, add_todo,
+    change_formed, finish, lay_out, move_todo, start,
 };
 use quipu_store::{Clock, Instant, Options};
 use quipu_testkit::{FailingDisk, Failure, copy_folder, temp_folder};
@@ -30,7 +30,8 @@ fn stage() -> tempfile::TempDir {
     let layout = Layout { profiles: vec!["relay".into(), "worldlog".into()], language: Language::En, vars: BTreeMap::new(), force: false };
     lay_out(folder.path(), &layout, options()).unwrap();
     let project = Project::open(folder.path(), options()).unwrap();
-    let request = StartRequest { budget: Tokens(8000), scene: None, delegation: None, task: None, peek: false };
+    let caller = Caller::default();
+    let request = StartRequest { budget: Tokens(8000), scene: None, delegation: None, task: None, peek: false, full: false, caller };
     assert!(start(&project, &ada(), &request).unwrap().session.is_some());
     let new = NewTodo { title: "knots".into(), id: Some("TODO-1".into()), ..NewTodo::default() };
     add_todo(&project, &ada(), None, &new).unwrap();

@@ -1,0 +1,44 @@
+//! What an agent is told that was told where things stand before, in the same session: only what is new.
+
+use quipu_contract::{Actor, Paragraph, Scene, Tokens};
+use quipu_store::OpenSession;
+use quipu_text::Counter;
+
+use super::fit::render_blocks;
+use super::others::others;
+use super::{Awake, Block, Waking};
+use crate::work::WorkError;
+
+/// What others did since, or that there was nothing.
+pub(super) fn tell_news(waking: &Waking<'_>, scene: &Scene, session: &OpenSession, budget: Tokens) -> Result<Awake, WorkError> {
+    let mut blocks: Vec<Block> = Vec::new();
+    if scene.show.contains(&Paragraph::Others) {
+        blocks.extend(others(waking)?);
+    }
+    let since = session.since.get(..19).unwrap_or(&session.since);
+    let goes_on = match waking.say("en", "zh") {
+        "zh" => format!("你的会话 {}（始于 {since}）仍在继续。", session.id),
+        _ => format!("Your session {} (begun at {since}) goes on.", session.id),
+    };
+    let news = match blocks.is_empty() {
+        true => waking.say(" Nothing is new since you were told where things stand.", "上次告知之后没有新情况。"),
+        false => waking.say(" This is new:", "新情况如下："),
+    };
+    let next = waking.say("The whole text again: quipu start --full", "重看全文：quipu start --full").to_owned();
+    let told = render_blocks(&mut blocks, budget, Counter::O200k, waking.language);
+    let separator = if told.is_empty() { "" } else { "\n" };
+    let text = format!("{goes_on}{news}\n\n{told}{separator}{next}\n");
+    let tokens = Counter::O200k.count(&text).0;
+    Ok(Awake {
+        scene: scene.name.clone(),
+        session: Some(session.clone()),
+        continues: true,
+        created: Vec::new(),
+        blocks,
+        next,
+        tokens,
+        least: None,
+        text,
+        actor: Actor::Person,
+    })
+}

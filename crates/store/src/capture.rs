@@ -1,0 +1,149 @@
+//! Texts that the journal keeps beside the memory and can drop again: what a host's conversation said.
+//!
+//! Such a record is a note with one kept body. The chain covers the hash of the body and not the body, so a purge
+//! blanks it as `prune` does with old texts, and `verify` stays good. No file is ever made of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quipu_contract::{Actor, Privilege};
+use serde_json::Value;
+
+use crate::body::Body;
+use crate::error::{Result, StoreError};
+use crate::guarding::guard_actor;
+use crate::history::RECENT_BYTES;
+use crate::journal::{Line, Position};
+use crate::prune::{Bodies, Pruned, PrunedFile};
+use crate::record::{Kind, OpKind, Record, RecordOp, Who};
+use crate::store::Store;
+use crate::version::Version;
+
+/// Stands where an operation names its file. No path of a project ends in a dot.
+pub(crate) const PLACE: &str = "capture.";
+/// How many records one look back reads.
+const LOOK_BACK: usize = 20_000;
+
+/// A record about a session that is no change of a file.
+#[derive(Debug, Clone)]
+pub struct SessionNote {
+    pub seq: u64,
+    pub at: String,
+    pub who: Who,
+    pub note: Value,
+    /// The text that was captured; none if there was none, or if it was purged.
+    pub text: Option<String>,
+}
+
+impl Store {
+    /// Records a text of a conversation, or only the note if it has none. Returns the number of the record.
+    pub fn capture(&self, actor: &Actor, why: &str, note: Value, text: Option<&str>) -> Result<u64> {
+        if self.order.is_some() {
+            return Err(StoreError::refused("this is a working copy: a shared store captures nothing", "quipu capture show"));
+        }
+        guard_actor(&self.contract.guards, actor)?;
+        let held = self.append_lock.acquire()?;
+        let look = self.look()?;
+        let seq = look.tail.seq + 1;
+        let mut record = look.next_record(self, Kind::Note, Who::from(actor));
+        record.why = Some(why.to_owned());
+        record.note = Some(note);
+        // A body must be longer than the `null` that a purge leaves.
+        record.ops = text.map(|text| kept(format!("{text}\n"))).into_iter().collect();
+        let _ = self.publish_records(held, look, vec![record])?;
+        Ok(seq)
+    }
+
+    /// The notes about sessions from a record on, that one included, oldest first.
+    pub fn session_notes(&self, from: u64) -> Result<Vec<SessionNote>> {
+        self.settle()?;
+        let mut look = LookBack { from, left: LOOK_BACK, found: Vec::new() };
+        // Most looks back end within the last bytes of the journal.
+        if !self.each_last_line(RECENT_BYTES, &mut |line| look.visit(line))? {
+            look = LookBack { from, left: LOOK_BACK, found: Vec::new() };
+            self.each_place_newest_first(&mut |_, line| look.visit(line))?;
+        }
+        look.found.reverse();
+        Ok(look.found)
+    }
+
+    /// Drops every captured text from the journal, and journals that it did.
+    pub fn purge_captured(&self, actor: &Actor) -> Result<Pruned> {
+        actor.may(Privilege::DropHistory).map_err(|withheld| StoreError::refused(withheld.what, withheld.mend))?;
+        let pruned = self.drop_bodies(actor, "purge of captured texts", || self.plan_purge())?;
+        let (left, _) = self.plan_purge()?;
+        match left.texts {
+            0 => Ok(pruned),
+            texts => Err(StoreError::refused(format!("{texts} captured texts are in a damaged part of the journal"), "quipu doctor")),
+        }
+    }
+
+    fn plan_purge(&self) -> Result<(Pruned, Bodies)> {
+        let end = self.bound()?;
+        let (mut file, mut bodies) = (PrunedFile::default(), Bodies::new());
+        self.journal.scan(Position::START, Some(end), &mut |seen| {
+            let Line::Record(record) = seen.line else { return };
+            for (index, op) in record.ops.iter().enumerate().filter(|(_, op)| op.path == PLACE && has_text(&op.body)) {
+                file = PrunedFile { texts: file.texts + 1, bytes: file.bytes + op.body.size() as u64, up_to: record.seq };
+                bodies.entry(seen.at).or_insert_with(BTreeSet::new).insert(index);
+            }
+        })?;
+        let (texts, bytes) = (file.texts, file.bytes);
+        let files = if texts == 0 { BTreeMap::new() } else { BTreeMap::from([(PLACE.to_owned(), file)]) };
+        Ok((Pruned { texts, bytes, files }, bodies))
+    }
+}
+
+/// A look back through the lines of the journal, newest first.
+struct LookBack {
+    from: u64,
+    left: usize,
+    found: Vec<SessionNote>,
+}
+
+impl LookBack {
+    /// Returns whether to go on.
+    fn visit(&mut self, line: &[u8]) -> bool {
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 || crate::history::seq_of(line).is_some_and(|seq| seq < self.from) {
+            return false;
+        }
+        // A quote inside a JSON string is escaped, so this text can only be the field itself.
+        if memchr::memmem::find(line, b",\"note\":{").is_some()
+            && let Ok(record) = Record::decode(line)
+        {
+            self.found.extend(SessionNote::of(record));
+        }
+        true
+    }
+}
+
+impl SessionNote {
+    fn of(record: Record) -> Option<SessionNote> {
+        let note = record.note.filter(|note| note.get("session").is_some())?;
+        let body = record.ops.iter().find(|op| op.path == PLACE).map(|op| &op.body);
+        let text = match body {
+            Some(Body::Text(text)) => Some(text.strip_suffix('\n').unwrap_or(text).to_owned()),
+            _ => None,
+        };
+        Some(SessionNote { seq: record.seq, at: record.at, who: record.who, note, text })
+    }
+}
+
+fn has_text(body: &Body) -> bool {
+    !matches!(body, Body::None | Body::Dropped)
+}
+
+fn kept(text: String) -> RecordOp {
+    RecordOp {
+        op: OpKind::Keep,
+        path: PLACE.to_owned(),
+        class: "".into(),
+        base: None,
+        version: Version::of(text.as_bytes()),
+        len: text.len() as u64,
+        last: None,
+        deltas: 0,
+        hash: None,
+        body: Body::Text(text),
+    }
+}
