@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use crate::capture::Capture;
 use crate::finish::Occasion;
-use crate::flow::{Builtin, Each, Merge, Objection, Price, Remember, RunsKept, When};
+use crate::flow::{Builtin, Declare, Each, Merge, Objection, Price, Remember, RunsKept, When};
 use crate::form::Form;
 use crate::guard::Fraction;
 use crate::hooks::Fail;
@@ -461,6 +461,10 @@ pub struct StepTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Remember>"))]
     pub remember: Option<Spanned<Remember>>,
+    /// The units that a `gate` declares when it is approved.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<Declare>"))]
+    pub declare: Option<Spanned<Declare>>,
     /// Steps that judge one subject: scores two or more apart are a conflict.
     #[serde(default)]
     pub subjects: BTreeMap<String, Vec<String>>,
