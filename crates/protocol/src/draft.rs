@@ -27,6 +27,16 @@ pub struct Draft<'p> {
     files: BTreeMap<ProjectPath, Drafted>,
     /// What the journal keeps beside the files.
     pub(crate) note: Option<Value>,
+    /// Todos and decisions that it adds, for whoever reports them.
+    pub made: Vec<Made>,
+}
+
+/// An entry with an id of its own that a change adds.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Made {
+    pub form: Form,
+    pub id: String,
+    pub title: String,
 }
 
 #[derive(Debug, Clone)]
@@ -48,7 +58,7 @@ pub struct Terms {
 
 impl<'p> Draft<'p> {
     pub fn new(project: &'p Project, actor: &'p Actor) -> Draft<'p> {
-        Draft { project, actor, files: BTreeMap::new(), note: None }
+        Draft { project, actor, files: BTreeMap::new(), note: None, made: Vec::new() }
     }
 
     fn load(&mut self, path: &ProjectPath) -> Result<&mut Drafted, WorkError> {

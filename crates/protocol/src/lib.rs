@@ -63,9 +63,11 @@ pub use conversation::{Caller, HostProcess, begin_or_continue, find_session};
 pub use decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
 pub use delegation::{Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate, delegate_again, report};
 pub use difference::render_difference;
-pub use draft::{Formed, Terms, change_formed, load_formed};
+pub use draft::{Formed, Made, Terms, change_formed, load_formed};
 pub use eject::{EjectError, Ejected, eject_profile};
-pub use finish::{Closed, Finish, Material, Missing, finish, is_in_journal_only, parse_material};
+pub use finish::{
+    Closed, Finish, FinishText, Material, Missing, finish, finish_template, is_in_journal_only, parse_finish_text, parse_material,
+};
 pub use foreign::Foreign;
 pub use forms::resolve_form;
 pub use gather::{Gathered, gather};
@@ -89,10 +91,12 @@ pub use repository::Repository;
 pub use rules::is_of_faulty_rules;
 pub use source_file::{SourceError, Sources};
 pub use start::{Awake, Block, StartRequest, Surroundings, look_around, start};
-pub use state::{Blocked, get_state, merge_state, set_state};
+pub use state::{Blocked, List, change_list, get_state, merge_state, set_state};
 pub use state_folder::{make_state_folder, state_folder};
 pub use template::{TemplateError, render_template};
-pub use todos::{Move, NewTodo, Priority, Status, Todo, TodoMoves, Todos, add_todo, load_todos, move_todo, parse_todos, review_todos};
+pub use todos::{
+    LATER, Move, NewTodo, Priority, Status, Todo, TodoMoves, Todos, add_todo, load_todos, move_todo, parse_todos, review_todos,
+};
 pub use trust::{Power, Setting, TRUST_COMMAND, TrustError, is_trusted, revoke_trust, trust, trust_only};
 pub use view::{
     Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Repeated, Seen, ShownFile, StageView, Topic, Unreadable,

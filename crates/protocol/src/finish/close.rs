@@ -9,7 +9,7 @@ use super::check::{Missing, Outcome, check, may_write_form};
 use super::{CLOSERS, Closing, Closure, Material};
 use crate::capture::load_captured_of;
 use crate::conversation::{Caller, find_session};
-use crate::draft::{Draft, Terms, revise};
+use crate::draft::{Draft, Made, Terms, revise};
 use crate::project::Project;
 use crate::work::WorkError;
 
@@ -47,6 +47,8 @@ pub enum Closed {
         closed: Vec<OpenSession>,
         /// The memory files of this session, those of earlier commits included.
         paths: Vec<String>,
+        /// Todos and decisions that were added.
+        made: Vec<Made>,
     },
     /// Nothing was written.
     Missing(Vec<Missing>),
@@ -56,6 +58,10 @@ pub enum Closed {
 
 /// Ends a session: one commit of everything that was said, or a list of what is missing.
 pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed, WorkError> {
+    let mut asked = asked.clone();
+    asked.takes_over.append(&mut asked.material.takes_over);
+    asked.abandon = asked.abandon.or(asked.material.abandon.take());
+    let asked = &asked;
     let sessions = project.store.sessions()?;
     let session = resolve_session(project, &sessions, actor, asked)?;
     for id in &asked.takes_over {
@@ -100,14 +106,14 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         paths.extend(laid.filter(|p| project.store.root().join(p).is_file()).map(str::to_owned));
         paths.sort();
         paths.dedup();
-        Ok((paths, Terms { why, lease: asked.lease.clone(), ends: session.map(|s| s.id.clone()) }))
+        Ok(((paths, draft.made.clone()), Terms { why, lease: asked.lease.clone(), ends: session.map(|s| s.id.clone()) }))
     });
-    let (paths, receipt) = match outcome {
+    let ((paths, made), receipt) = match outcome {
         Err(WorkError::Unfinished(missing)) => return Ok(Closed::Missing(missing)),
         other => other?,
     };
     let closed = close_left_behind(project, actor, asked, session, &sessions)?;
-    Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), closed, paths })
+    Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), closed, paths, made })
 }
 
 /// Ends what this actor began earlier and never finished, and what it took over. A conversation whose host still runs goes on.
@@ -222,7 +228,7 @@ fn summary(material: &Material) -> String {
 /// What the journal says of it.
 fn headline(material: &Material) -> String {
     let told = |key: &str| material.rest.get(key).and_then(serde_json::Value::as_str);
-    let said = material.did.first().or(material.in_progress.as_ref()).or(material.notes.as_ref()).map(String::as_str);
+    let said = material.did.first().or(material.in_progress.as_ref()).or(material.notes.first()).map(String::as_str);
     let said = said.or_else(|| told("solution")).or_else(|| told("problem")).unwrap_or("session");
     crate::quoting::headline(said).into_owned()
 }

@@ -7,6 +7,7 @@
 mod check;
 mod close;
 mod material;
+mod text;
 
 use quipu_contract::{Form, ProjectPath};
 use quipu_store::{OpenSession, Who};
@@ -15,6 +16,7 @@ pub use check::Missing;
 pub(crate) use close::FINISH;
 pub use close::{Closed, Finish, finish, is_in_journal_only};
 pub use material::{Material, parse_material};
+pub use text::{FinishText, finish_template, parse_finish_text};
 
 use crate::draft::Draft;
 use crate::experience::{Lack, TASK_KEYS, WORLD_KEYS};
