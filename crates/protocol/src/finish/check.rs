@@ -1,8 +1,6 @@
 //! The contract's checklist, held against what the finish would leave.
 
-use quipu_contract::{
-    Actor, Condition, FinishItem, Form, Language, Occasion, ProjectPath, did_you_mean, in_one_line, says_nothing,
-};
+use quipu_contract::{Actor, Condition, FinishItem, Form, Language, Occasion, ProjectPath, did_you_mean, in_one_line, says_nothing};
 use quipu_text::Document;
 use quipu_text::json::{JsonPointer, parse_json};
 use serde::Serialize;
@@ -103,7 +101,7 @@ fn counts(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Re
         return Ok(false);
     }
     Ok(match item.when {
-        Occasion::Worked => !closing.touched.is_empty() || draft.changed().next().is_some(),
+        Occasion::Worked => closing.has_changed_files || !closing.touched.is_empty() || draft.changed().next().is_some(),
         Occasion::Exists => !list_form(draft.project, draft.actor, item.form).is_empty(),
         Occasion::Always | Occasion::Never => true,
     })
