@@ -1,6 +1,6 @@
 //! The contract's checklist, held against what the finish would leave.
 
-use quipu_contract::{Actor, Condition, FinishItem, Form, Language, Occasion, ProjectPath, did_you_mean, says_nothing};
+use quipu_contract::{Actor, Condition, FinishItem, Form, Language, Occasion, ProjectPath, did_you_mean, in_one_line, says_nothing};
 use quipu_text::Document;
 use quipu_text::json::{JsonPointer, parse_json};
 use serde::Serialize;
@@ -47,8 +47,7 @@ pub(super) fn check(draft: &mut Draft<'_>, closing: &Closing<'_>, outcome: &Outc
         let item = contract.finish.iter().find(|i| i.name == *name);
         if !item.is_some_and(|i| can_be_none(&i.need)) {
             let names: Vec<&str> = contract.finish.iter().filter(|i| can_be_none(&i.need)).map(|i| i.name.as_str()).collect();
-            let what =
-                format!("`--none {}` answers nothing{}", quipu_contract::in_one_line(name), did_you_mean(name, names.iter().copied()));
+            let what = format!("`--none {}` answers nothing{}", in_one_line(name), did_you_mean(name, names.iter().copied()));
             let takes = if names.is_empty() { "leave it out".to_owned() } else { format!("--none takes {}", names.join(", ")) };
             return Err(WorkError::usage(what, takes));
         }

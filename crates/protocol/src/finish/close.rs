@@ -1,8 +1,9 @@
 //! Finishing: compose, check, publish.
 
-use quipu_contract::{Actor, says_nothing};
+use quipu_contract::{Actor, Contract, Form, says_nothing};
 use quipu_store::{LeaseToken, LogEntry, OpenSession, Receipt, Who};
 use serde::Serialize;
+use serde_json::json;
 
 use super::check::{Missing, Outcome, check, may_write_form};
 use super::{CLOSERS, Closing, Closure, Material};
@@ -12,6 +13,10 @@ use crate::draft::{Draft, Made, Terms, revise};
 use crate::project::Project;
 use crate::work::WorkError;
 
+/// What was said for files of these forms is kept in the journal where a project has none.
+const IN_JOURNAL: [Form; 3] = [Form::Decisions, Form::Todos, Form::State];
+/// How the reason of a finish begins in the journal.
+pub(crate) const FINISH: &str = "finish: ";
 /// How far back the journal is searched for what this session touched.
 const LOOK_BACK: usize = 2_000;
 
@@ -95,7 +100,8 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         }
         let why = match &asked.abandon {
             Some(why) => format!("abandon: {why}"),
-            None => format!("finish: {}", headline(&asked.material)),
+            None if draft.note.is_some() => format!("{FINISH}{}", summary(&asked.material)),
+            None => format!("{FINISH}{}", headline(&asked.material)),
         };
         paths.extend(draft.changed().map(|p| p.as_str().to_owned()));
         // What a start laid out belongs to the session as well.
@@ -146,9 +152,12 @@ fn compose(draft: &mut Draft<'_>, asked: &Finish, session: Option<&OpenSession>,
         let form = closer.forms[0];
         let is_said = (closer.is_said)(&asked.material);
         if contract.of_form(form).next().is_none() {
-            if is_said {
+            if is_said && !IN_JOURNAL.contains(&form) {
                 let what = format!("something was said for a file of the form `{form}`, and this project has none");
                 return Err(WorkError::usage(what, "quipu contract show"));
+            }
+            if is_said {
+                draft.note = Some(json!({"finish": asked.material}));
             }
             continue;
         }
@@ -216,6 +225,21 @@ fn touched(project: &Project, actor: &Actor, session: &OpenSession) -> Result<Ve
     paths.sort();
     paths.dedup();
     Ok(paths)
+}
+
+/// Whether a project has no file for some of what was said, so that only the journal keeps it.
+pub fn is_in_journal_only(contract: &Contract, material: &Material) -> bool {
+    let has_none = |form: &Form| contract.of_form(*form).next().is_none();
+    CLOSERS.iter().any(|closer| IN_JOURNAL.contains(&closer.forms[0]) && has_none(&closer.forms[0]) && (closer.is_said)(material))
+}
+
+/// Everything that was said in words, for a project whose files have no place for it.
+fn summary(material: &Material) -> String {
+    let mut parts: Vec<String> = material.did.iter().chain(&material.in_progress).chain(material.notes.iter()).cloned().collect();
+    parts.extend(material.decisions.iter().map(|decision| format!("decided: {}", decision.title)));
+    parts.extend(material.todos.add.iter().map(|todo| format!("todo: {}", todo.title)));
+    parts.extend(material.next.iter().map(|next| format!("next: {next}")));
+    if parts.is_empty() { headline(material) } else { parts.join("; ") }
 }
 
 /// What the journal says of it.

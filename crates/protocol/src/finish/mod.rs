@@ -13,7 +13,8 @@ use quipu_contract::{Form, ProjectPath};
 use quipu_store::{OpenSession, Who};
 
 pub use check::Missing;
-pub use close::{Closed, Finish, finish};
+pub(crate) use close::FINISH;
+pub use close::{Closed, Finish, finish, is_in_journal_only};
 pub use material::{Material, parse_material};
 pub use text::{FinishText, finish_template, parse_finish_text};
 

@@ -42,10 +42,9 @@ fn title(waking: &Waking<'_>, paragraph: Paragraph) -> String {
 /// One line about a file that cannot be read, with the command that repairs it.
 pub(super) fn repair(waking: &Waking<'_>, error: &WorkError) -> String {
     let (repair, allowed) = match error {
-        WorkError::Malformed { path, newest, allowed, .. } => {
-            let at = if *newest { " --at ~1" } else { "" };
+        WorkError::Malformed { path, allowed, .. } => {
             let allowed = if allowed.is_empty() { String::new() } else { format!(" ({} {allowed})", waking.say("allowed:", "允许：")) };
-            (format!("{}quipu restore {path}{at}", waking.say("Repair: ", "修复：")), allowed)
+            (format!("{}quipu restore {path} --at ~1", waking.say("Repair: ", "修复：")), allowed)
         }
         _ => (waking.say("See: quipu status", "查看：quipu status").to_owned(), String::new()),
     };

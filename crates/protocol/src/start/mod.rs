@@ -7,13 +7,17 @@
 mod around;
 mod experience;
 mod fit;
+mod flow;
 mod gather;
+mod git;
 mod lay;
 mod news;
 mod now;
 mod others;
 mod relay;
 mod state;
+mod story;
+mod unfinished;
 mod wake;
 
 use std::cell::OnceCell;
@@ -26,6 +30,7 @@ use serde_json::Value;
 pub use around::{Surroundings, look_around};
 pub use wake::{Awake, StartRequest, start};
 
+use crate::capture::Captured;
 use crate::experience::PastSession;
 use crate::forms::resolve_form;
 use crate::project::Project;
@@ -39,6 +44,8 @@ pub struct Waking<'w> {
     pub now: jiff::Timestamp,
     /// Sessions that had not ended before this one began.
     pub sessions: &'w [OpenSession],
+    /// The caller's own session, if its agent has forgotten what it did in it.
+    pub forgotten: Option<(&'w OpenSession, &'w Captured)>,
     /// The newest records of the journal, newest first.
     pub recent: &'w [LogEntry],
     /// The record with which this agent was last here.
@@ -126,7 +133,7 @@ pub(crate) type Provider = fn(&Waking<'_>) -> Result<Option<Block>, WorkError>;
 pub(crate) const PROVIDERS: &[(Paragraph, Provider)] = &[
     (Paragraph::Identity, relay::identity),
     (Paragraph::State, state::state),
-    (Paragraph::Unfinished, others::unfinished),
+    (Paragraph::Unfinished, unfinished::unfinished),
     (Paragraph::Others, others::others),
     (Paragraph::Todos, relay::todos),
     (Paragraph::Decisions, relay::decisions),
@@ -139,4 +146,8 @@ pub(crate) const PROVIDERS: &[(Paragraph, Provider)] = &[
     (Paragraph::Task, experience::task),
     (Paragraph::Matches, experience::matches),
     (Paragraph::Sessions, experience::sessions),
+    (Paragraph::Flow, flow::flow),
+    (Paragraph::Threads, story::threads),
+    (Paragraph::Index, story::index),
+    (Paragraph::Finished, story::finished),
 ];

@@ -29,6 +29,7 @@ pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
     let heading = format!("{}{}", waking.say("About ", "关于 "), in_one_line(&title));
     let mut block = Block::new(Paragraph::Identity, heading, format!("quipu read {path}"));
     let boilerplate = boilerplate(waking, &path);
+    block.entries.extend(flagged_line(waking, &path)?);
     for section in document.sections() {
         let body = plain(document.slice(&section.body));
         let own = body.lines().filter(|line| line.trim().is_empty() || !boilerplate.contains(line.trim())).collect::<Vec<_>>().join("\n");
@@ -84,15 +85,29 @@ pub(super) fn plain(text: &str) -> String {
     kept.collect::<Vec<_>>().join("\n").trim_end().trim_start_matches('\n').to_owned()
 }
 
+/// What is wrong with a file and how it is repaired. Waking up does not fail because of it.
+pub(super) fn flagged_line(waking: &Waking<'_>, path: &ProjectPath) -> Result<Option<String>, WorkError> {
+    let Some(file) = waking.project.store.flagged(path)? else { return Ok(None) };
+    let (what, line) = file.flag.as_ref().map_or(("", None), |flag| (flag.what.as_str(), flag.line));
+    let line = line.map(|line| format!(", {} {line}", waking.say("line", "行"))).unwrap_or_default();
+    let shown = waking.say("the last committed version is shown", "以下是上次提交的版本");
+    Ok(Some(format!("⚠ {path} {what}{line}; {shown}. {}", file.mend())))
+}
+
 /// Open todos, what matters most first.
 pub(super) fn todos(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    if waking.readable(Form::Todos).is_none() {
-        return Ok(None);
-    }
+    let Some(path) = waking.readable(Form::Todos) else { return Ok(None) };
     let mut block = Block::new(Paragraph::Todos, waking.say("Open todos", "未完成的待办"), "quipu todo list");
-    let list = load_todos(waking.project, waking.actor)?;
+    let flagged = flagged_line(waking, &path)?;
+    let list = match load_todos(waking.project, waking.actor) {
+        // The line says it.
+        Err(WorkError::Malformed { .. }) if flagged.is_some() => Todos::default(),
+        other => other?,
+    };
+    block.entries.extend(flagged.clone());
+    block.short.extend(flagged);
     let open = list.open();
-    if open.is_empty() {
+    if open.is_empty() && block.entries.is_empty() {
         return Ok(None);
     }
     for todo in &open {
@@ -144,16 +159,17 @@ fn todo_detail(waking: &Waking<'_>, todo: &Todo, status: Status) -> String {
 
 /// Decisions that hold, the newest first.
 pub(super) fn decisions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    if waking.readable(Form::Decisions).is_none() {
-        return Ok(None);
-    }
+    let Some(path) = waking.readable(Form::Decisions) else { return Ok(None) };
+    let flagged = flagged_line(waking, &path)?;
     let all = load_decisions(waking.project, waking.actor)?;
     let ids: Vec<&str> = all.iter().map(|d| d.id.as_str()).collect();
     let standing: Vec<&Decision> = all.iter().rev().filter(|d| d.superseded_by.is_none()).collect();
-    if standing.is_empty() {
+    if standing.is_empty() && flagged.is_none() {
         return Ok(None);
     }
     let mut block = Block::new(Paragraph::Decisions, waking.say("Decisions that hold", "有效的决策"), "quipu decisions");
+    block.entries.extend(flagged.clone());
+    block.short.extend(flagged);
     for decision in &standing {
         let (line, detail) = decision_line(waking, &ids, decision);
         block.push(format!("{line}{detail}"), line);

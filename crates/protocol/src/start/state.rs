@@ -5,6 +5,7 @@ use quipu_text::json::parse_json;
 use serde_json::{Value, json};
 
 use super::gather::repair;
+use super::relay::flagged_line;
 use super::{Block, Waking};
 use crate::draft::Draft;
 use crate::forms::template_of;
@@ -34,11 +35,14 @@ fn load(waking: &Waking<'_>, path: &ProjectPath) -> Result<(String, Option<WorkE
 pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(path) = waking.readable(Form::State) else { return Ok(None) };
     let mut block = Block::new(Paragraph::State, waking.say("Where things stand", "当前状态"), "quipu state get");
+    let flagged = flagged_line(waking, &path)?;
     let (text, fault) = load(waking, &path)?;
-    if let Some(error) = &fault {
+    // What was flagged is not shown; a fault of the committed text is another matter.
+    if let Some(error) = fault.as_ref().filter(|_| flagged.is_none()) {
         block.entries.push(repair(waking, error));
     }
-    if text.trim().is_empty() && fault.is_none() {
+    block.entries.extend(flagged);
+    if text.trim().is_empty() && block.entries.is_empty() {
         return Ok(None);
     }
     let Ok(root) = parse_json(&text) else {

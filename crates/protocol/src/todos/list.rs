@@ -243,13 +243,7 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn fault(&self, node: &Node, what: &str, allowed: &str) -> WorkError {
-        WorkError::Malformed {
-            path: self.path.clone(),
-            line: node.line(self.text),
-            what: what.into(),
-            allowed: allowed.into(),
-            newest: true,
-        }
+        WorkError::Malformed { path: self.path.clone(), line: node.line(self.text), what: what.into(), allowed: allowed.into() }
     }
 
     fn todo(&self, node: &Node, index: usize) -> Result<Todo, WorkError> {

@@ -1,9 +1,11 @@
 //! `decide` and `decisions`.
 
 use clap::Args;
+use quipu_contract::Form;
 use quipu_protocol::{Decision, NewDecision, decide, load_decisions, short_name};
 use serde_json::json;
 
+use super::flagged::with_flag_of;
 use super::receipt;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
@@ -85,7 +87,8 @@ impl Operate for Decisions {
         all.retain(|d| !self.standing || d.superseded_by.is_none());
         let text = all.iter().map(|decision| line(&ids, decision)).collect::<String>();
         let answer = Answer::new(json!({"decisions": all}), text);
-        Ok(if all.is_empty() { answer.say("no decision yet") } else { answer })
+        let answer = if all.is_empty() { answer.say("no decision yet") } else { answer };
+        with_flag_of(answer, &project, &session.actor, Form::Decisions)
     }
 }
 

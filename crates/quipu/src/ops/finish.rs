@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use quipu_contract::{Form, Language};
 use quipu_protocol::{Blocked, Closed, FinishText, Made, Material, Missing, NewDecision, NewTodo, Project, TodoMoves, finish};
-use quipu_protocol::{Setting, is_trusted, parse_finish_text, short_name};
+use quipu_protocol::{Setting, is_in_journal_only, is_trusted, parse_finish_text, short_name};
 use quipu_store::{OpenSession, Receipt};
 use serde_json::{Map, Value, json};
 
@@ -232,6 +232,12 @@ impl Summary<'_> {
         if let Some(id) = ended {
             answer = answer.say(if zh { format!("会话 {id} 已结束") } else { format!("session {id} ended") });
         }
+        if is_in_journal_only(&self.project.contract, self.material) {
+            answer = answer.say(match zh {
+                true => "本项目没有存放这些内容的文件：已记入日志，下一次 `quipu start` 会显示",
+                false => "no file of this project keeps what was said: it is in the journal, and the next `quipu start` shows it",
+            });
+        }
         for old in closed {
             let (id, since) = (&old.id, old.since.get(..19).unwrap_or(&old.since));
             answer = answer.say(match zh {
@@ -418,11 +424,6 @@ pub(crate) fn to_add(missing: &[Missing], by_flags: bool) -> String {
         }
     }
     text
-}
-
-/// The same for the hook of a host.
-pub(crate) fn listed(missing: &[Missing]) -> String {
-    to_add(missing, false)
 }
 
 /// Commits exactly these files; what else is staged stays staged.

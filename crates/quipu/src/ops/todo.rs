@@ -1,10 +1,11 @@
 //! `todo`: adding, moving, listing and reviewing what is to be done.
 
 use clap::Args;
-use quipu_contract::in_one_line;
+use quipu_contract::{Form, in_one_line};
 use quipu_protocol::{LATER, Move, NewTodo, Priority, Status, Todo, Todos, add_todo, load_todos, move_todo, review_todos, short_name};
 use serde_json::json;
 
+use super::flagged::with_flag_of;
 use super::receipt;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
@@ -203,7 +204,8 @@ impl Operate for TodoList {
             "total_completed": list.total_completed,
         });
         let answer = Answer::new(json, text);
-        Ok(if shown.is_empty() { answer.say("no todo") } else { answer })
+        let answer = if shown.is_empty() { answer.say("no todo") } else { answer };
+        with_flag_of(answer, &project, &session.actor, Form::Todos)
     }
 }
 
