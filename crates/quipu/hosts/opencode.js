@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process"
 export const Quipu = async ({ client, directory }) => {
   const hook = (event, said) => {
     const input = JSON.stringify({ cwd: directory, ...said })
-    return spawnSync("quipu", ["hook", event, "--agent", "{host}"], { input, encoding: "utf8", cwd: directory })
+    return spawnSync("quipu", ["hook", event, {as-words}"--agent", "{host}"], { input, encoding: "utf8", cwd: directory })
   }
   // A session that another one started works for that one: it is told nothing, and what it changes is the other's.
   const parents = new Map()

@@ -7,11 +7,13 @@
 mod around;
 mod experience;
 mod fit;
+mod flow;
 mod git;
 mod lay;
 mod news;
 mod others;
 mod relay;
+mod story;
 mod unfinished;
 mod wake;
 
@@ -115,4 +117,8 @@ pub(crate) const PROVIDERS: &[(Paragraph, Provider)] = &[
     (Paragraph::Task, experience::task),
     (Paragraph::Matches, experience::matches),
     (Paragraph::Sessions, experience::sessions),
+    (Paragraph::Flow, flow::flow),
+    (Paragraph::Threads, story::threads),
+    (Paragraph::Index, story::index),
+    (Paragraph::Finished, story::finished),
 ];

@@ -16,6 +16,7 @@ pub mod demo;
 pub mod diff;
 pub mod doctor;
 pub mod finish;
+pub mod flagged;
 pub mod fleet;
 pub mod gate;
 pub mod git;

@@ -20,6 +20,7 @@ mod agents;
 mod guides;
 mod http;
 mod page;
+mod printed;
 mod redact;
 mod run;
 mod transcript;
