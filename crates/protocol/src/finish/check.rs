@@ -1,8 +1,6 @@
 //! The contract's checklist, held against what the finish would leave.
 
-use quipu_contract::{
-    Actor, Condition, FinishItem, Form, Language, Occasion, ProjectPath, did_you_mean, in_one_line, says_nothing,
-};
+use quipu_contract::{Actor, Condition, FinishItem, Form, Language, Occasion, ProjectPath, did_you_mean, in_one_line, says_nothing};
 use quipu_text::Document;
 use quipu_text::json::{JsonPointer, parse_json};
 use serde::Serialize;
