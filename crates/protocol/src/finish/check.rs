@@ -101,7 +101,7 @@ fn counts(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Re
         return Ok(false);
     }
     Ok(match item.when {
-        Occasion::Worked => !closing.touched.is_empty() || draft.changed().next().is_some(),
+        Occasion::Worked => closing.has_changed_files || !closing.touched.is_empty() || draft.changed().next().is_some(),
         Occasion::Exists => !list_form(draft.project, draft.actor, item.form).is_empty(),
         Occasion::Always | Occasion::Never => true,
     })

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::check::{Missing, Outcome, check, may_write_form};
 use super::{CLOSERS, Closing, Closure, Material};
-use crate::capture::load_captured_of;
+use crate::capture::{load_captured, load_captured_of};
 use crate::conversation::{Caller, find_session};
 use crate::draft::{Draft, Made, Terms, revise};
 use crate::project::Project;
@@ -142,7 +142,9 @@ fn close_left_behind(
 /// Drafts what was said, and returns what is missing. `touched` are the files that the session changed.
 fn compose(draft: &mut Draft<'_>, asked: &Finish, session: Option<&OpenSession>, touched: Vec<String>) -> Result<Vec<Missing>, WorkError> {
     let contract = std::sync::Arc::clone(&draft.project.contract);
-    let closing = Closing { material: &asked.material, abandoned: asked.abandon.clone(), session, touched };
+    let captured = session.map(|session| load_captured(draft.project, session)).transpose()?.unwrap_or_default();
+    let has_changed_files = captured.has_changed;
+    let closing = Closing { material: &asked.material, abandoned: asked.abandon.clone(), session, touched, has_changed_files };
     let mut outcome = Outcome::default();
     for closer in CLOSERS {
         let form = closer.forms[0];

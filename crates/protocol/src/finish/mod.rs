@@ -31,6 +31,8 @@ pub struct Closing<'c> {
     pub session: Option<&'c OpenSession>,
     /// Paths that this actor, or a hand outside Quipu, changed since the session began.
     pub(crate) touched: Vec<String>,
+    /// The session changed files of the project with its host's tools.
+    pub(crate) has_changed_files: bool,
 }
 
 impl Closing<'_> {

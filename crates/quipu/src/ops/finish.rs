@@ -429,11 +429,6 @@ pub(crate) fn to_add(missing: &[Missing], by_flags: bool) -> String {
     text
 }
 
-/// The same for the hook of a host.
-pub(crate) fn listed(missing: &[Missing]) -> String {
-    to_add(missing, false)
-}
-
 /// Commits exactly these files; what else is staged stays staged.
 fn commit_to_git(root: &Path, paths: &[String], why: &str, trailers: Option<&str>) -> Result<String, String> {
     let git = |arguments: &[&str]| {
