@@ -7,6 +7,7 @@ use quipu_contract::{Contract, Form};
 use quipu_protocol::Project;
 
 use crate::table::{GROUPS, TABLE};
+use crate::uses::has_what_it_needs;
 
 const TITLE: &str = "Quipu: memory for AI agents in plain files, with rules that are enforced";
 
@@ -87,24 +88,16 @@ fn load_contract(folder: &Path) -> Found {
 /// Whether a command, or a group of commands, has anything to do under this contract.
 pub fn is_used(command: &str, contract: &Contract) -> bool {
     let has = |form: Form| contract.of_form(form).next().is_some();
-    match command {
-        "todo" => has(Form::Todos),
-        "decide" | "decisions" => has(Form::Decisions),
-        "state" | "note" | "fact" => has(Form::State),
-        "delegate" | "report" | "collect" => has(Form::Delegation),
-        "task" => has(Form::Task),
-        "world" => has(Form::World),
-        "knowledge" => has(Form::Knowledge),
-        "sessions" | "metrics" => has(Form::Session),
-        "finish" => !contract.finish.is_empty() || has(Form::State) || has(Form::Session),
-        "run" | "worker" | "fleet" | "approve" | "reject" | "replay" => !contract.steps.is_empty(),
-        "review" => has(Form::Report),
-        "publish" => has(Form::Page) || has(Form::Ebook),
-        "view" | "brief" => contract.roles.values().any(|role| !role.reads.is_empty()) && !contract.steps.is_empty(),
-        "threads" | "tension" => has(Form::Threads),
-        "check" | "waive" | "learn" => has(Form::Waivers) || has(Form::Threads) || has(Form::Facts),
-        _ => true,
-    }
+    // Besides what is refused, the overview leaves out what works everywhere and is of use only here and there.
+    has_what_it_needs(contract, command)
+        && match command {
+            "metrics" => has(Form::Session),
+            "replay" => !contract.steps.is_empty(),
+            "view" | "brief" => contract.roles.values().any(|role| !role.reads.is_empty()) && !contract.steps.is_empty(),
+            "tension" => has(Form::Threads),
+            "check" | "waive" => has(Form::Waivers) || has(Form::Threads) || has(Form::Facts),
+            _ => true,
+        }
 }
 
 fn about(command: &str) -> &'static str {

@@ -19,6 +19,8 @@ enum Need {
 const NEEDS: [(&str, Need); 20] = [
     ("todo", Need::Form(Form::Todos)),
     ("state", Need::Form(Form::State)),
+    ("note", Need::Form(Form::State)),
+    ("fact", Need::Form(Form::State)),
     ("decide", Need::Form(Form::Decisions)),
     ("decisions", Need::Form(Form::Decisions)),
     ("delegate", Need::Form(Form::Delegation)),
@@ -50,26 +52,31 @@ pub struct Alternative {
     pub here: Option<String>,
 }
 
+fn need_of(operation: &str) -> Option<(&'static str, Need)> {
+    let first = operation.split(' ').next().unwrap_or_default();
+    NEEDS.into_iter().find(|(command, _)| *command == first)
+}
+
+/// Whether a contract has what an operation of the table works on.
+pub fn has_what_it_needs(contract: &Contract, operation: &str) -> bool {
+    match need_of(operation) {
+        Some((_, Need::Form(form))) => contract.of_form(form).next().is_some(),
+        Some((_, Need::Flow)) => !contract.steps.is_empty(),
+        None => true,
+    }
+}
+
 /// Whether a project uses an operation of the table; else what to use instead.
 pub fn is_used(contract: &Contract, operation: &str) -> Result<(), Alternative> {
-    let first = operation.split(' ').next().unwrap_or_default();
-    let Some((command, need)) = NEEDS.iter().find(|(command, _)| *command == first) else { return Ok(()) };
-    let has_it = match need {
-        Need::Form(form) => contract.of_form(*form).next().is_some(),
-        Need::Flow => !contract.steps.is_empty(),
-    };
-    if has_it {
-        return Ok(());
-    }
-    let here = contract.profiles.iter().find_map(|profile| profile.instead.get(*command).cloned());
-    Err(Alternative { command, profiles: profiles_with(*need), here })
+    let Some((command, need)) = need_of(operation).filter(|_| !has_what_it_needs(contract, operation)) else { return Ok(()) };
+    let here = contract.profiles.iter().find_map(|profile| profile.instead.get(command).cloned());
+    Err(Alternative { command, profiles: profiles_with(need), here })
 }
 
 /// Refuses an operation that the project of the call does not use. Without a project, or with a faulty contract, the operation
 /// itself says so.
 pub fn refuse_foreign(operation: &str, session: &Session) -> Result<(), Failure> {
-    let first = operation.split(' ').next().unwrap_or_default();
-    if !NEEDS.iter().any(|(command, _)| *command == first) {
+    if need_of(operation).is_none() {
         return Ok(());
     }
     let Ok(root) = Project::find_root(&session.folder) else { return Ok(()) };

@@ -235,7 +235,8 @@ pub fn is_in_journal_only(contract: &Contract, material: &Material) -> bool {
 
 /// Everything that was said in words, for a project whose files have no place for it.
 fn summary(material: &Material) -> String {
-    let mut parts: Vec<String> = material.did.iter().chain(&material.in_progress).chain(material.notes.iter()).cloned().collect();
+    let mut parts: Vec<String> =
+        material.did.iter().chain(&material.in_progress).chain(&material.notes).chain(&material.facts).cloned().collect();
     parts.extend(material.decisions.iter().map(|decision| format!("decided: {}", decision.title)));
     parts.extend(material.todos.add.iter().map(|todo| format!("todo: {}", todo.title)));
     parts.extend(material.next.iter().map(|next| format!("next: {next}")));

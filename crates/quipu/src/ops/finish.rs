@@ -250,6 +250,9 @@ impl Summary<'_> {
 
     /// `Saved: 2 done, 1 decision, …`, then the ids that were made.
     fn text(&self, zh: bool) -> String {
+        if self.receipt.versions.is_empty() && is_in_journal_only(&self.project.contract, self.material) {
+            return if zh { "已保存在日志里\n".into() } else { "Saved in the journal\n".into() };
+        }
         if self.receipt.unchanged || self.receipt.versions.is_empty() {
             return if zh { "没有需要保存的内容\n".into() } else { "Nothing to save\n".into() };
         }
