@@ -16,7 +16,7 @@ enum Need {
 }
 
 /// Commands by their first word; those that are not named here work in every project.
-const NEEDS: [(&str, Need); 20] = [
+const NEEDS: [(&str, Need); 22] = [
     ("todo", Need::Form(Form::Todos)),
     ("state", Need::Form(Form::State)),
     ("note", Need::Form(Form::State)),
