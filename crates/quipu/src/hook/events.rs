@@ -116,12 +116,13 @@ fn session_start(call: &Call, manner: Manner, cwd: &Path, asked: Asked, session:
     let peek = is_offline(&project);
     let named = caller.session.clone();
     let awake = start(&project, actor, &StartRequest { budget, scene: None, delegation: None, task: None, peek, full: false, caller })?;
-    remember_name(actor, awake.session.as_ref().map(|begun| begun.id.clone()).or(named).filter(|_| *actor != Actor::Person));
+    let is_remembered = remember_name(actor, awake.session.as_ref().map(|begun| begun.id.clone()).or(named).filter(|_| *actor != Actor::Person));
     if asked.is_unheard {
         return Ok(manner.nothing());
     }
     let text = match awake.continues && source != "compact" && source != "clear" {
         true => awake.text,
+        false if is_remembered => task + &awake.text + &begin_yourself(&project),
         false => task + &awake.text + &begin_yourself(&project) + &calling(&project, actor),
     };
     Ok(manner.told(call.event.as_deref(), text))
@@ -159,9 +160,10 @@ pub(super) fn calling(project: &Project, actor: &Actor) -> String {
     }
 }
 
-/// A host that keeps variables for its shell is given the agent's name and its session. Without them the text still says the name.
-fn remember_name(actor: &Actor, session: Option<String>) {
-    let Some(file) = std::env::var_os("CLAUDE_ENV_FILE").map(PathBuf::from) else { return };
+/// A host that keeps variables for its shell is given the agent's name and its session. Returns whether it is such a host: to any
+/// other the text says the name.
+fn remember_name(actor: &Actor, session: Option<String>) -> bool {
+    let Some(file) = std::env::var_os("CLAUDE_ENV_FILE").map(PathBuf::from) else { return false };
     let names = [
         ("QUIPU_ROLE", actor.role().map(ToString::to_string)),
         ("QUIPU_UNIT", actor.unit().map(ToString::to_string)),
@@ -171,9 +173,8 @@ fn remember_name(actor: &Actor, session: Option<String>) {
     let known = std::fs::read_to_string(&file).unwrap_or_default();
     let lines = names.into_iter().filter_map(|(variable, name)| Some(format!("export {variable}={}\n", name?)));
     let new: String = lines.filter(|line| !known.contains(line.as_str())).collect();
-    if let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(&file) {
-        let _ = file.write_all(new.as_bytes());
-    }
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(&file);
+    opened.is_ok_and(|mut file| file.write_all(new.as_bytes()).is_ok())
 }
 
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
