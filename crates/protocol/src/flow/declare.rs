@@ -76,9 +76,13 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
             let name = declare.title.get(nth).or(declare.title.first()).map_or("", String::as_str);
             plan.faults.push(format!("`{path}` line {}: section `{id}` has no line `- **{name}:** …`", section.line));
         }
-        let needs = find_line(body, &declare.needs).unwrap_or_default();
-        let words = needs.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
-        let needs = words.filter_map(|word| is_unit(contract, word)).collect();
+        let ids = |needs: String| -> Vec<UnitId> {
+            let words = needs.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
+            words.filter_map(|word| is_unit(contract, word)).collect()
+        };
+        // A plan that does not speak of needs leaves them as they are declared.
+        let declared = || contract.unit(&id).map(|unit| unit.needs.clone()).unwrap_or_default();
+        let needs = find_line(body, &declare.needs).map_or_else(declared, ids);
         lines.push(section.line);
         plan.units.push(PlannedUnit { title: title.unwrap_or_else(|| id.to_string()), id, needs });
     }

@@ -1,0 +1,81 @@
+//! What is current: the jobs that are open before a job, and the jobs behind a sealed file, whose work is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use quipu_contract::{Class, ProjectPath, UnitId};
+
+use super::super::state::State;
+use super::super::turn::{Planned, Wait};
+use super::Derivation;
+
+impl Derivation<'_, '_> {
+    /// The jobs that a job has to wait for, directly or through jobs that are done: it reads current texts only when there are none.
+    /// Each job is derived behind those that it waits for, so this never goes deep.
+    pub fn open_before(&self, index: usize) -> Arc<BTreeSet<usize>> {
+        if let Some(known) = &self.open.borrow()[index] {
+            return Arc::clone(known);
+        }
+        let mut open = BTreeSet::new();
+        for &(other, wait) in &self.turns[index].waits {
+            let given_up = |state: State| wait == Wait::Settled && matches!(state, State::Failed | State::Blocked);
+            match self.state(other) {
+                State::Done | State::Skipped => {
+                    let before = self.open_before(other);
+                    open.extend(before.iter().filter(|i| !given_up(self.state(**i)) && !self.was_approved_despite(other, **i)));
+                }
+                state if given_up(state) => {}
+                _ => {
+                    open.insert(other);
+                }
+            }
+        }
+        let open = Arc::new(open);
+        self.open.borrow_mut()[index] = Some(Arc::clone(&open));
+        open
+    }
+
+    /// Whether nothing is open before a job but what is stale.
+    pub(super) fn is_only_stale_before(&self, index: usize) -> bool {
+        self.turns[index].without.is_empty() && self.open_before(index).iter().all(|i| self.state(*i) == State::Stale)
+    }
+
+    /// Whether a person passed a gate although a job before it was stale.
+    pub(super) fn was_approved_despite(&self, gate: usize, stale: usize) -> bool {
+        let Some(approved) = self.known[gate].approved.map(|fact| &self.facts[fact]) else { return false };
+        let is_same = self.seq(self.known[stale].accepted) < approved.seq && self.state(stale) == State::Stale;
+        is_same && approved.note.despite.contains(&self.turns[stale].turn.to_string())
+    }
+
+    /// The jobs whose work ended in a sealed file, so that doing them again would change nothing: those that wrote it, and those
+    /// that only such jobs come after.
+    pub(super) fn find_behind_seals(&self) -> Vec<bool> {
+        let is_sealed = |path: &ProjectPath| self.class(path) == Class::Sealed;
+        let mut found = vec![false; self.turns.len()];
+        let mut later: BTreeMap<(&str, Option<&UnitId>), Vec<usize>> = BTreeMap::new();
+        let mut later_any: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, Planned { turn, step, .. }) in self.turns.iter().enumerate() {
+            for before in &step.after {
+                later.entry((before, turn.unit.as_ref())).or_default().push(index);
+                later_any.entry(before).or_default().push(index);
+            }
+        }
+        // Jobs stand behind the steps that they come after, so the later ones are known first.
+        for index in (0..self.turns.len()).rev() {
+            let (turn, known) = (&self.turns[index], &self.known[index]);
+            if self.lacks(turn, is_sealed).next().is_some() {
+                continue;
+            }
+            let rejected = known.rejected.is_some() && self.seq(known.rejected) > self.seq(known.approved);
+            let seals = !rejected && turn.required().next().is_some() && turn.required().all(|o| is_sealed(&o.path));
+            let step = turn.turn.step.as_str();
+            let (own, whole) = match &turn.turn.unit {
+                Some(unit) => (later.get(&(step, Some(unit))), later.get(&(step, None))),
+                None => (later_any.get(step), None),
+            };
+            let mut sealed = own.into_iter().chain(whole).flatten().map(|other| found[*other]).peekable();
+            found[index] = seals || sealed.peek().is_some() && sealed.all(|sealed| sealed);
+        }
+        found
+    }
+}
