@@ -36,7 +36,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("History", &["log", "show", "diff", "blame", "restore", "verify", "doctor", "history", "capture", "head", "key"]),
     ("Project", &["init", "integrate", "import", "contract", "profile", "trust", "demo"]),
     ("Other machines", &["git", "sync", "checkout", "store"]),
-    ("Programs", &["serve", "mcp", "hook", "capture", "memory-tool", "completions", "man"]),
+    ("Programs", &["serve", "mcp", "hook", "memory-tool", "completions", "man"]),
 ];
 
 /// A call for the overview: `quipu`, `quipu --help`, `quipu help`, with `--all` or not.
@@ -92,6 +92,7 @@ pub fn is_used(command: &str, contract: &Contract) -> bool {
     has_what_it_needs(contract, command)
         && match command {
             "metrics" => has(Form::Session),
+            "note" | "fact" => has(Form::State),
             "replay" => !contract.steps.is_empty(),
             "view" | "brief" => contract.roles.values().any(|role| !role.reads.is_empty()) && !contract.steps.is_empty(),
             "tension" => has(Form::Threads),

@@ -16,11 +16,9 @@ enum Need {
 }
 
 /// Commands by their first word; those that are not named here work in every project.
-const NEEDS: [(&str, Need); 22] = [
+const NEEDS: [(&str, Need); 20] = [
     ("todo", Need::Form(Form::Todos)),
     ("state", Need::Form(Form::State)),
-    ("note", Need::Form(Form::State)),
-    ("fact", Need::Form(Form::State)),
     ("decide", Need::Form(Form::Decisions)),
     ("decisions", Need::Form(Form::Decisions)),
     ("delegate", Need::Form(Form::Delegation)),
