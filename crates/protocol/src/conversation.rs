@@ -43,7 +43,7 @@ impl Caller {
     }
 
     fn note(&self, told: bool) -> Option<Value> {
-        let id = self.session.as_deref().filter(|_| self.is_hook)?;
+        let id = self.session.as_deref()?;
         Some(json!({"session": id, "host": HostProcess::of_caller().map_or(Value::Null, |host| host.render()), "told": told}))
     }
 }
@@ -96,7 +96,7 @@ pub fn begin_or_continue(project: &Project, actor: &Actor, caller: &Caller, open
         });
     };
     // A conversation that was resumed has another process, one that was cleared another id.
-    let Some(mut note) = caller.note(false) else { return Ok(open) };
+    let Some(mut note) = caller.note(false).filter(|_| caller.is_hook) else { return Ok(open) };
     let captured = crate::capture::load_captured(project, &open)?;
     let is_new_id = caller.session.as_ref().is_some_and(|id| *id != open.id && !captured.also.contains(id));
     if is_new_id {
