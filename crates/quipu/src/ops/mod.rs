@@ -46,6 +46,7 @@ pub mod review;
 pub mod run;
 pub mod serve;
 pub mod sessions;
+pub mod shell;
 pub mod show;
 pub mod split;
 pub mod start;
