@@ -94,13 +94,33 @@ fn flush(claims: &mut Vec<Claim>, paragraph: &mut Paragraph, labels: &[String]) 
         }
         line += newlines(&rest[..from]);
         let text = join(&sentence.split_whitespace().collect::<Vec<_>>());
-        if text.chars().any(char::is_alphanumeric) {
-            claims.push(Claim { line, text, opens, italic });
+        for piece in pieces(&text).filter(|piece| piece.chars().any(char::is_alphanumeric)) {
+            claims.push(Claim { line, text: piece.to_owned(), opens, italic });
             opens = false;
         }
         line += newlines(sentence);
         rest = &rest[from + sentence.len()..];
     }
+}
+
+/// A longer sentence is judged in pieces: what judges do grows faster than a sentence does.
+const LONGEST: usize = 4000;
+/// Pieces share so much with the next one. Judges look at words near each other, so no cut parts what they would compare.
+const SHARED: usize = 800;
+
+/// A sentence, or the pieces of a very long one.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut from = Some(0);
+    std::iter::from_fn(move || {
+        let start = from?;
+        if text.len() - start <= LONGEST {
+            from = None;
+            return Some(&text[start..]);
+        }
+        let end = text.floor_char_boundary(start + LONGEST);
+        from = Some(text.floor_char_boundary(end - SHARED));
+        Some(&text[start..end])
+    })
 }
 
 /// Words joined by blanks, but none between two Han characters that a line break parted.
@@ -141,6 +161,20 @@ mod tests {
     }
 
     #[test]
+    fn a_very_long_sentence_is_judged_in_pieces_that_share_their_ends() {
+        for word in ["one-", "手", "a"] {
+            let claims = cut_claims(&format!("{}Joss signed with his right hand", word.repeat(240_000 / word.len())));
+            assert!(claims.iter().all(|claim| claim.text.len() <= LONGEST) && claims.len() > 60, "{word}");
+            assert!(claims[claims.len() - 1].text.ends_with("Joss signed with his right hand"));
+        }
+        // Wherever a cut falls, one of the pieces has it whole.
+        for padding in LONGEST - SHARED - 40..LONGEST + 40 {
+            let claims = cut_claims(&format!("{} Joss is right here {}", "x".repeat(padding), "y".repeat(LONGEST)));
+            assert!(claims.iter().any(|claim| claim.text.contains("Joss is right here")), "{padding}");
+        }
+    }
+
+    #[test]
     fn marks_and_invisible_characters_hide_nothing() {
         let plain = "Joss signed with his right hand.";
         for draft in [
@@ -157,6 +191,11 @@ mod tests {
             "Joss<BR class='x'/>signed with his right hand.",
             "Joss signed with his right\rhand.",
             "<!-- -->Joss signed with his right hand.",
+            "Joss signed with his right<sup>1</sup> hand.",
+            "Joss signed with his right<sup class=\"note\">a, *</sup> hand.",
+            "Joss signed with his right¹² hand.",
+            "Joss signed with his <![CDATA[right]]> hand.",
+            "Joss signed with his <?x?>right hand.",
         ] {
             let found = cut_claims(draft);
             let shown = found[0].text.replace("[right] [r]", "right");

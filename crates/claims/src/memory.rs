@@ -214,10 +214,16 @@ impl Memory {
     /// Who is named in a sentence, in order; a longer name hides a shorter one inside it.
     pub fn mentions(&self, text: &str) -> Vec<Mention> {
         let mut found: Vec<Mention> = Vec::new();
+        let in_capitals = text.split(|c: char| !c.is_uppercase()).any(|run| run.chars().nth(1).is_some());
         for (nth, entity) in self.entities.iter().enumerate() {
             for name in &entity.names {
-                let lower = !name.starts_with(char::is_uppercase) && !has_han(name);
-                for range in find_all(text, name, lower) {
+                let is_capital = name.starts_with(char::is_uppercase);
+                let mut ranges = find_all(text, name, !is_capital && !has_han(name));
+                // A name in capital letters is the same name: `ANNA`. In small ones it may be a word: `rose`, `will`.
+                if is_capital && in_capitals && name.contains(char::is_lowercase) {
+                    ranges.extend(find_all(text, &name.to_uppercase(), false));
+                }
+                for range in ranges {
                     let after = &text[range.end..];
                     let possessive =
                         after.starts_with("'s") || after.starts_with("’s") || after.starts_with('的') || after.starts_with("' ");
@@ -335,6 +341,8 @@ mod tests {
         assert_eq!(memory.rules[0].patterns, ["radioed", "called by radio"]);
         let mentions = memory.mentions("Mara Dunn saw 素裳 and the keeper's lamp");
         assert_eq!(mentions.iter().map(|m| (m.entity, m.possessive)).collect::<Vec<_>>(), [(0, false), (1, false), (0, true)]);
+        let named = |text: &str| memory.mentions(text).iter().map(|m| m.entity).collect::<Vec<_>>();
+        assert_eq!((named("MARA DUNN'S EYES"), named("mara dunn"), named("MARADUNN")), (vec![0], vec![], vec![]));
     }
 
     #[test]

@@ -252,7 +252,7 @@ mod tests {
         let pages = [page("c.md", Tier::L1, "# C\n\n## Otto\n- status: dead\n- rooms: 4\n- when: 1904\n\n## 奥托\n- 状态：已死\n")];
         let (memory, passages) = (Memory::of(&pages), Passages::of([]).unwrap());
         for sentence in ["Otto ", "Otto and ", "Otto smiled and ", "奥托和", "奥托说，"] {
-            let claims = cut_claims(&format!("{} nine rooms in 1911.", sentence.repeat(1_000)));
+            let claims = cut_claims(&format!("{} nine rooms in 1911.", sentence.repeat(3_900 / sentence.len())));
             assert_eq!(claims.len(), 1);
             let checked = check(&memory, &passages, &claims, &Bounds { chapter: Some(3), ..Bounds::default() });
             assert!(checked[0].findings.len() < 10, "{sentence}: {} findings", checked[0].findings.len());

@@ -100,4 +100,14 @@ mod tests {
             ]
         );
     }
+
+    /// If each page were compared with all others, or each name looked for in all pages, this would take minutes.
+    #[test]
+    fn a_page_among_many_is_renamed_in_linear_time() {
+        const MANY: usize = 32_000;
+        let text = |n: usize| format!("[next](n{}.md) [[n7]] [gone](m{n}.md)\n", (n + 1) % MANY);
+        let pages: Vec<Page> = (0..MANY).map(|n| page(&format!("notes/n{n}.md"), &text(n))).collect();
+        let mended = plan_rename(&pages, "notes/n7.md", "notes/seven.md");
+        assert_eq!((mended.len(), mended[6].links.len(), mended[8].links.len()), (MANY, 2, 1));
+    }
 }

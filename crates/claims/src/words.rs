@@ -198,10 +198,10 @@ fn english_numbers(text: &str) -> Vec<Number> {
             let unit = UNITS.iter().position(|u| *u == word).map(|u| u as u64);
             let ten = TENS.iter().position(|t| *t == word).map(|t| (t as u64 + 2) * 10);
             match (unit, ten, word) {
-                (Some(unit), _, _) if part % 10 == 0 && (part % 100 == 0 || unit < 10) => part += unit,
-                (_, Some(ten), _) if part % 100 == 0 => part += ten,
-                (_, _, "hundred") if any => part = part.max(1) * 100,
-                (_, _, "thousand") if any => (total, part) = (total + part.max(1) * 1000, 0),
+                (Some(unit), _, _) if part % 10 == 0 && (part % 100 == 0 || unit < 10) => part = part.saturating_add(unit),
+                (_, Some(ten), _) if part % 100 == 0 => part = part.saturating_add(ten),
+                (_, _, "hundred") if any => part = part.max(1).saturating_mul(100),
+                (_, _, "thousand") if any => (total, part) = (total.saturating_add(part.max(1).saturating_mul(1000)), 0),
                 (_, _, "and") if any && part >= 100 && words.get(nth + 1).is_some_and(|w| is_small(&w.lower)) => {}
                 _ => break,
             }
@@ -209,7 +209,7 @@ fn english_numbers(text: &str) -> Vec<Number> {
             nth += 1;
         }
         if any {
-            found.push(Number { range: words[start].range.start..words[nth - 1].range.end, value: total + part });
+            found.push(Number { range: words[start].range.start..words[nth - 1].range.end, value: total.saturating_add(part) });
         } else {
             nth += 1;
         }
@@ -387,6 +387,8 @@ mod tests {
         assert_eq!(value("三十四岁，二百一十四级，一九一二年，两百，十"), [34, 214, 1912, 200, 10]);
         assert_eq!(value("one thousand two hundred"), [1200]);
         assert_eq!(value("hundreds of birds"), [0u64; 0]);
+        assert_eq!(value(&format!("one {}", "hundred ".repeat(40))), [u64::MAX]);
+        assert_eq!(value(&format!("one {}", "hundred ".repeat(40) + "thousand five")), [u64::MAX]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::actor::Actor;
 use crate::budget::Budgets;
 use crate::capture::Capture;
 use crate::class::Class;
@@ -65,6 +66,12 @@ pub struct Profile {
     pub about: Said,
     #[serde(skip)]
     pub welcome: Said,
+    /// What agents are told about it: which commands to use, and when.
+    #[serde(skip)]
+    pub guide: Said,
+    /// By the command of another profile: what to use here.
+    #[serde(skip)]
+    pub instead: BTreeMap<String, String>,
     pub unit: Option<UnitKind>,
     pub folders: Vec<String>,
 }
@@ -83,6 +90,9 @@ pub struct Var {
 #[derive(Debug, Clone, Serialize)]
 pub struct Contract {
     pub language: Language,
+    /// The folder that every path of the profiles is below, if it is not the project's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
     pub profiles: Vec<Profile>,
     pub vars: BTreeMap<String, Var>,
     /// In natural order, one for each id.
@@ -197,11 +207,6 @@ impl Contract {
         self.units.iter().filter(belongs).collect()
     }
 
-    /// The role in which a session of an agent works, if the profiles give it one.
-    pub fn session_role(&self) -> Option<&str> {
-        self.scenes.get("main")?.role.as_deref()
-    }
-
     /// Whether a write pointer of any role names a path, for whatever unit and agent.
     pub fn has_writer(&self, path: &ProjectPath) -> bool {
         self.roles.values().flat_map(|role| &role.writes).any(|write| write.path.matches(path.as_str()).is_some())
@@ -229,6 +234,39 @@ impl Contract {
     /// What a million tokens cost with an agent, if the contract says.
     pub fn price(&self, agent: &str) -> Option<Price> {
         self.prices.get(agent).or_else(|| self.prices.get("default")).copied()
+    }
+
+    /// Where a profile keeps the template of a file: under the path that the profile itself writes.
+    pub fn template_path(&self, language: Language, path: &str) -> String {
+        let below = self.dir.as_deref().and_then(|dir| path.strip_prefix(dir)?.strip_prefix('/'));
+        format!("templates/{}/{}", language.as_str(), below.unwrap_or(path))
+    }
+
+    /// The role in which a session of an agent works, if the profiles give it one: that of the scene `main`. Where profiles
+    /// share the scene, the role that is the others as well.
+    pub fn session_role(&self) -> Option<&str> {
+        let named = self.session_roles();
+        let is_all = |role: &&&str| {
+            let also = |other: &&str| self.roles.get(**role).is_some_and(|role| role.also.iter().any(|name| name == other));
+            named.iter().all(|other| other == *role || also(other))
+        };
+        named.iter().find(is_all).or(named.first()).copied()
+    }
+
+    /// Every role that the scene `main` wakes, the profiles in order.
+    fn session_roles(&self) -> Vec<&str> {
+        let scene = self.scenes.get("main");
+        scene
+            .into_iter()
+            .flat_map(|scene| scene.role.iter().chain(scene.next.iter().filter_map(|next| next.role.as_ref())))
+            .map(String::as_str)
+            .collect()
+    }
+
+    /// Whether an actor may change files that no rule names: people, agents without a role, and sessions, which work on the
+    /// project itself. A role of a flow or of a delegation writes what its pointers name and nothing else.
+    pub fn leaves_free(&self, actor: &Actor) -> bool {
+        actor.role().is_none_or(|role| self.session_roles().contains(&role.as_str()))
     }
 
     /// The variables with a value, for filling patterns and templates.

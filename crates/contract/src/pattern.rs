@@ -22,8 +22,6 @@ enum Token {
 
 /// More names than this in one pattern are a mistake.
 const MOST_HOLES: usize = 64;
-/// Each name that stands twice multiplies the work of matching: every value that it may have is tried.
-const MOST_REPEATED: usize = 2;
 /// And so are more characters.
 const LONGEST: usize = 2048;
 /// From so many wildcards on it is remembered where the rest of a pattern was tried in vain: without that, each would multiply the work.
@@ -101,8 +99,9 @@ impl Pattern {
         let mut sorted: Vec<&String> = holes.iter().collect();
         sorted.sort();
         let repeated = sorted.chunk_by(|a, b| a == b).filter(|same| same.len() > 1).count();
-        if repeated > MOST_REPEATED {
-            return Err(format!("`{text}`: at most {MOST_REPEATED} names may stand in a pattern more than once"));
+        // Every value that a repeated name may have is tried: a second such name would try every pair of values.
+        if repeated > 1 {
+            return Err(format!("`{text}`: only one name may stand in a pattern more than once"));
         }
         Ok(Pattern::of(text.to_owned(), tokens, holes))
     }
@@ -313,17 +312,57 @@ impl<'m> Matching<'m> {
         }
         let again = self.holes[hole + 1..].contains(name);
         ends(self.part(from)).rev().filter(|taken| *taken > 0).any(|taken| {
-            self.binding.insert(name.clone(), self.path[from..from + taken].to_owned());
-            if again {
-                // What was tried in vain was tried with another value.
-                self.in_vain.fill(false);
+            let value = &self.path[from..from + taken];
+            // What is tried in vain below is tried with one value: it is asked first whether the value can do.
+            if again && !self.can_go_on(name, value, rest, from + taken) {
+                return false;
             }
+            self.binding.insert(name.clone(), value.to_owned());
             let found = self.matches(rest, from + taken);
             if !found {
                 self.binding.remove(name);
             }
             found
         })
+    }
+
+    /// Whether the tokens from `rest` match the path from `from` if a name stands for this value. From the end of the pattern to its
+    /// beginning: at which places of the path does the rest match? So each token costs one pass over the path.
+    fn can_go_on(&self, name: &str, value: &str, rest: usize, from: usize) -> bool {
+        let path = self.path;
+        if !path[from..].contains(value) {
+            return false;
+        }
+        let mut after = vec![false; path.len() + 1];
+        after[path.len()] = true;
+        // What matches behind the `/` of `**/`, which may stand for nothing.
+        let mut behind_slash: Option<Vec<bool>> = None;
+        for (index, token) in self.tokens.iter().enumerate().skip(rest).rev() {
+            let mut here = vec![false; path.len() + 1];
+            for place in ends(&path[from..]).rev().map(|end| from + end) {
+                let next = path[place..].chars().next();
+                let step = place + next.map_or(0, char::len_utf8);
+                let in_part = next.is_some_and(|c| c != '/');
+                here[place] = match token {
+                    Token::Literal(c) => next == Some(*c) && after[step],
+                    Token::AnyChar => in_part && after[step],
+                    Token::Star => after[place] || in_part && here[step],
+                    Token::DoubleStar => {
+                        let nothing = behind_slash.as_ref().is_some_and(|behind| behind[place]);
+                        nothing || after[place] || next.is_some() && here[step]
+                    }
+                    Token::Hole(at) if self.holes[usize::from(*at)] == name => {
+                        path[place..].starts_with(value) && after[place + value.len()]
+                    }
+                    Token::Hole(_) => in_part && (after[step] || here[step]),
+                };
+            }
+            let is_slash_of_double_star =
+                *token == Token::Literal('/') && index.checked_sub(1).is_some_and(|i| self.tokens[i] == Token::DoubleStar);
+            behind_slash = is_slash_of_double_star.then_some(after);
+            after = here;
+        }
+        after[from]
     }
 }
 
@@ -452,8 +491,35 @@ mod tests {
         assert!(pattern(&format!("**/{}b", "*a".repeat(30))).matches(&format!("sessions/{name}b")).is_some());
         assert!(pattern("{a}*?*?*?*{a}*?*x").matches(&name[..60]).is_none());
         assert!(Pattern::parse(&"*?".repeat(LONGEST)).is_err());
-        assert!(pattern("{a}{b}-{a}{b}").matches(&name).is_none());
-        assert!(Pattern::parse("{a}{b}{c}-{a}{b}{c}").unwrap_err().contains("more than once"));
+        assert!(pattern("*{a}*?*{b}*?*{a}*x").matches(&name).is_none());
+        assert!(pattern("**/{a}*{a}*?{a}*x").matches(&format!("{name}/{name}/{name}")).is_none());
+        let twice: String = (0..100).map(|n| char::from(b'a' + (n * n % 23) as u8)).collect();
+        assert!(pattern("{a}*?*?*{a}x").matches(&format!("{twice}{twice}")).is_none());
+        assert!(Pattern::parse("{a}{b}-{a}{b}").unwrap_err().contains("more than once"));
+    }
+
+    #[test]
+    fn a_repeated_name_is_matched_as_by_trying_everything() {
+        let patterns = ["{a}{a}", "*{a}?{a}", "{a}/**/{a}", "**/{a}{b}{a}*", "{a}*/**{a}", "{b}{a}/{a}*", "?{a}**{a}?"].map(pattern);
+        let letters = ['a', 'b', '/', '稿'];
+        for number in 0..4_usize.pow(6) {
+            let path: String = (0..6).map(|digit| letters[number / 4_usize.pow(digit) % 4]).collect();
+            for pattern in &patterns {
+                let name = "a".to_owned();
+                let values: std::collections::BTreeSet<String> = ends(&path)
+                    .flat_map(|from| ends(&path).filter(move |to| *to > from).map(move |to| (from, to)))
+                    .map(|(from, to)| path[from..to].to_owned())
+                    .filter(|value| !value.contains('/'))
+                    .collect();
+                let by_trying =
+                    values.into_iter().any(|value| pattern.fill(&Binding::from([(name.clone(), value)])).matches(&path).is_some());
+                let found = pattern.matches(&path);
+                assert_eq!(found.is_some(), by_trying, "{pattern} {path}");
+                if let Some(found) = found {
+                    assert!(pattern.fill(&found).matches(&path).is_some(), "{pattern} {path} {found:?}");
+                }
+            }
+        }
     }
 
     #[test]

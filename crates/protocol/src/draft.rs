@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use quipu_contract::{Actor, Form, ProjectPath, in_one_line};
 use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError, Version};
+use serde_json::Value;
 
 use crate::difference::render_difference;
 use crate::forms::{resolve_form, template_of};
@@ -24,6 +25,18 @@ pub struct Draft<'p> {
     pub project: &'p Project,
     pub actor: &'p Actor,
     files: BTreeMap<ProjectPath, Drafted>,
+    /// What the journal keeps beside the files.
+    pub(crate) note: Option<Value>,
+    /// Todos and decisions that it adds, for whoever reports them.
+    pub made: Vec<Made>,
+}
+
+/// An entry with an id of its own that a change adds.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Made {
+    pub form: Form,
+    pub id: String,
+    pub title: String,
 }
 
 #[derive(Debug, Clone)]
@@ -45,7 +58,7 @@ pub struct Terms {
 
 impl<'p> Draft<'p> {
     pub fn new(project: &'p Project, actor: &'p Actor) -> Draft<'p> {
-        Draft { project, actor, files: BTreeMap::new() }
+        Draft { project, actor, files: BTreeMap::new(), note: None, made: Vec::new() }
     }
 
     fn load(&mut self, path: &ProjectPath) -> Result<&mut Drafted, WorkError> {
@@ -118,7 +131,7 @@ impl<'p> Draft<'p> {
         change.revised = true;
         // The texts are whole by construction: what shrinks here is meant to.
         change.force = true;
-        (change.lease, change.ends) = (terms.lease.clone(), terms.ends.clone());
+        (change.lease, change.ends, change.note) = (terms.lease.clone(), terms.ends.clone(), self.note.clone());
         for (path, file) in self.files.iter().filter(|(_, f)| f.is_changed()) {
             change = match (&file.old, &file.added) {
                 (None, _) => change.create(path, file.new.clone()),
@@ -221,7 +234,6 @@ pub fn change_formed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     use quipu_contract::{ActorName, Language, facts, set_fact};
     use quipu_store::Options;
@@ -234,7 +246,7 @@ mod tests {
     #[test]
     fn changes_of_one_file_at_once_are_all_in_it() {
         let folder = tempfile::tempdir().unwrap();
-        let layout = Layout { profiles: vec!["worldlog".into()], language: Language::En, vars: BTreeMap::new(), force: false };
+        let layout = Layout { profiles: vec!["worldlog".into()], ..Layout::default() };
         lay_out(folder.path(), &layout, Options::default()).unwrap();
         let name = |text: &str| ActorName::parse(text).ok();
         let actor = Actor::Agent { role: name("agent"), unit: None, agent: name("otto") };

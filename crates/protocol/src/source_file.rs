@@ -6,13 +6,14 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirEntryExt, MetadataExt};
+use std::os::unix::fs::{DirEntryExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use quipu_contract::{Actor, BadPath, Denial, ProjectPath, Readable};
 use quipu_store::{Options, Store, StoreError};
+use rustix::fs::{Mode, OFlags};
 use thiserror::Error;
 
 use crate::project::{Project, ProjectError};
@@ -52,7 +53,7 @@ impl<'c> Sources<'c> {
     /// The bytes of a file, if the caller may have them. `named` is for messages.
     pub fn read(&self, place: &Path, named: &Path) -> Result<Vec<u8>, SourceError> {
         let unreadable = |source| SourceError::Unreadable { file: named.to_owned(), source };
-        let mut opened = File::open(place).map_err(unreadable)?;
+        let mut opened = open(place).map_err(unreadable)?;
         self.check(opened.as_raw_fd(), named)?;
         let mut bytes = Vec::new();
         opened.read_to_end(&mut bytes).map_err(unreadable)?;
@@ -125,6 +126,25 @@ impl<'c> Sources<'c> {
     }
 }
 
+/// Opens a file that ends. A named pipe would keep its reader waiting for a writer, and a device may never end. The pipe of a shell
+/// (`--file <(command)`) has its writer already.
+fn open(place: &Path) -> io::Result<File> {
+    let opened = File::from(rustix::fs::open(place, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?);
+    let found = opened.metadata()?;
+    let kind = found.file_type();
+    let is_named = || std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd())).is_ok_and(|real| real.is_absolute());
+    let is_empty_device = found.rdev() == rustix::fs::makedev(1, 3);
+    let what = match () {
+        () if kind.is_fifo() && is_named() => "is a named pipe",
+        () if kind.is_char_device() && !is_empty_device && !opened.is_terminal() || kind.is_block_device() => "is a device",
+        () => {
+            rustix::fs::fcntl_setfl(&opened, OFlags::empty())?;
+            return Ok(opened);
+        }
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it {what}, not a file")))
+}
+
 /// The memory file whose conflict copy this is: `quipu status` offers it to whoever may read that file.
 fn copied_file(root: &Path, inside: &str) -> Result<Option<ProjectPath>, SourceError> {
     if !inside.starts_with(".quipu/conflicts/") {
@@ -158,4 +178,33 @@ fn names_of(folder: &Path, device: u64, inode: u64) -> Vec<PathBuf> {
 /// The kernel marks the path of a file that has no name any more.
 fn without_deleted(path: &Path) -> PathBuf {
     path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map_or_else(|| path.to_owned(), PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_ends_is_no_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, file) = (folder.path().join("pipe"), folder.path().join("file"));
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        std::fs::write(&file, "text").unwrap();
+        std::os::unix::fs::symlink(&pipe, folder.path().join("link")).unwrap();
+        let sources = Sources::of(&Actor::Person, folder.path());
+        let read = |place: &Path| sources.read(place, place).map_err(|error| error.to_string());
+        assert_eq!(read(&file).unwrap(), b"text");
+        assert_eq!(read(Path::new("/dev/null")).unwrap(), b"");
+        for (place, what) in
+            [(pipe.as_path(), "a named pipe"), (&folder.path().join("link"), "a named pipe"), (Path::new("/dev/zero"), "a device")]
+        {
+            assert!(read(place).unwrap_err().ends_with(&format!("it is {what}, not a file")), "{}", place.display());
+        }
+        // The pipe of a shell has no name and is read to its end, also if its writer is slow.
+        let mut child =
+            std::process::Command::new("sh").args(["-c", "sleep 0.1; echo late"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let pipe = child.stdout.take().unwrap();
+        assert_eq!(read(Path::new(&format!("/dev/fd/{}", pipe.as_raw_fd()))).unwrap(), b"late\n");
+        child.wait().unwrap();
+    }
 }

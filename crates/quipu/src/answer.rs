@@ -220,6 +220,7 @@ impl From<InitError> for Failure {
             InitError::Removed => {
                 Failure::new(exit::REFUSED, what, "quipu restore quipu.toml; or, to begin with another: quipu init --profile NAME --force")
             }
+            InitError::Foreign(_) => Failure::new(exit::REFUSED, what, "quipu init --dir memory"),
             InitError::UnknownProfile(_) => Failure::new(exit::NOT_FOUND, what, "quipu profile list"),
             InitError::NoProfile => Failure::usage(what, "quipu profile list"),
             InitError::Project(error) => error.into(),
@@ -398,6 +399,13 @@ impl From<GateError> for Failure {
             GateError::Unknown(_) => Failure::new(exit::NOT_FOUND, what, "quipu contract show"),
             GateError::NeedsUnit(_) => Failure::usage(what, "--unit UNIT"),
             GateError::NotWaiting { .. } => Failure::new(exit::REFUSED, what, "quipu status"),
+            GateError::Plan { turn, .. } => {
+                let (what, remedy) = (
+                    format!("the plan cannot be approved: {what}"),
+                    format!("quipu reject {} --why \"…\"; or change the units in quipu.toml", turn.step),
+                );
+                Failure::new(exit::REFUSED, what, remedy)
+            }
             GateError::Withheld(withheld) => withheld.into(),
             GateError::NoGate(_) => Failure::new(exit::REFUSED, what, "quipu run --step STEP --again"),
             GateError::Flow(error) => error.into(),

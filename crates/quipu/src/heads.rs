@@ -109,6 +109,46 @@ pub fn compare_one(store: &Store, head: &ExpectedHead) -> Result<Option<(String,
     Ok((*is != HeadFound::Same).then(|| (differs(head, is, found.newest), AFTER_DIFFERENCE.to_owned())))
 }
 
+/// Compares a working copy's journal with the shared store. What came of it: a report line, the JSON of it, and a problem.
+pub fn compare_shared(store: &Store) -> Result<Option<ComparedShared>, StoreError> {
+    let Some(order) = store.order() else { return Ok(None) };
+    let about = order.describe();
+    let place = format!("`{}` at {}", about.project, about.address);
+    let log = match store.compare_log() {
+        Ok(Some(log)) => log,
+        Ok(None) => return Ok(None),
+        Err(StoreError::Unreachable { what, .. }) => return Ok(Some(ComparedShared::not_asked(&place, &what))),
+        Err(StoreError::Refused(refused)) => return Ok(Some(ComparedShared::not_asked(&place, &refused.what))),
+        Err(error) => return Err(error),
+    };
+    let problem = log.differing.first().map(|first| {
+        let others = if log.differ > 1 { format!(" and {} more", log.differ - 1) } else { String::new() };
+        let what = format!("record {first}{others} of this journal is not what the shared store holds: the journal was rewritten here, or the database was replaced");
+        let mend = format!(
+            "quipu checkout '{}' --project '{}' NEW-FOLDER     (a working copy from the shared store; keep this folder to compare)",
+            log.address, log.project
+        );
+        (place.clone(), what, mend)
+    });
+    let newest = log.agree + log.differ;
+    let report = format!("revision {newest} of {place}: {} of {newest} records agree with the shared store\n", log.agree);
+    Ok(Some(ComparedShared { report, json: serde_json::json!(log), problem }))
+}
+
+/// How a working copy's journal agrees with its shared store.
+pub struct ComparedShared {
+    pub report: String,
+    pub json: serde_json::Value,
+    pub problem: Option<(String, String, String)>,
+}
+
+impl ComparedShared {
+    fn not_asked(place: &str, why: &str) -> ComparedShared {
+        let report = format!("not compared with {place}: {why}\n");
+        ComparedShared { report, json: serde_json::json!({"not_compared": why}), problem: None }
+    }
+}
+
 const AFTER_DIFFERENCE: &str = "the journal was rewritten, cut off or replaced by an older copy since that head was noted: compare it with a backup of `.quipu/journal`";
 
 fn differs(head: &ExpectedHead, is: &HeadFound, newest: u64) -> String {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use quipu_store::{Bid, Described, Mark, Order, Patience, Record, Ruling, Said, StoreError, Verdict};
+use quipu_store::{Bid, Described, LogHash, Mark, Order, Patience, Record, Ruling, Said, StoreError, Verdict};
 use serde::Serialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -22,6 +22,7 @@ const TELL: Duration = Duration::from_millis(5);
 const COMMIT: &str = "SELECT * FROM quipu.commit($1::text::uuid, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 const AFTER: &str = "SELECT * FROM quipu.after($1::text::uuid, $2, $3)";
 const HEAD_REV: &str = "SELECT quipu.head_rev($1::text::uuid)";
+const ENTRIES: &str = "SELECT * FROM quipu.entries($1::text::uuid, $2)";
 const TURN: &str = "SELECT * FROM quipu.turn($1::text::uuid, $2, $3)";
 
 /// A project of the store, by name.
@@ -196,9 +197,7 @@ impl Postgres {
                     None => Err(format!("revision {rev} has no body")),
                 },
             };
-            records.push(record.map_err(|what| {
-                StoreError::refused(format!("a later Quipu wrote to the shared store: {what}"), "use that version, or a newer one")
-            })?);
+            records.push(record.map_err(newer_than_known)?);
         }
         let newest = first.get::<_, Option<i64>>("newest").unwrap_or_default().unsigned_abs();
         Ok(Ruling { verdict, records, newest, now_us: first.get::<_, Option<i64>>("now_us").unwrap_or_default() })
@@ -395,6 +394,25 @@ impl Order for Postgres {
         let mend = "the database was changed by other hands: restore it from a backup, or push this copy under another name";
         Ok(rows.iter().map(|row| (row.get::<_, String>(0), mend.to_owned())).collect())
     }
+
+    fn entries(&self, rev: u64) -> Result<Vec<LogHash>, StoreError> {
+        let (id, rev) = (self.founded()?, signed(rev));
+        let rows = self.rows(Patience::Little, ENTRIES, &[(&id, Type::TEXT), (&rev, Type::INT8)])?;
+        let entry = |row: &Row| {
+            let (rev, id, at_us, body): (_, String, _, String) = (row.get("rev"), row.get("id"), row.get("at_us"), row.get("body"));
+            let (lease, hashes): (Option<String>, Vec<Option<Vec<u8>>>) = (row.get("lease"), row.get("hashes"));
+            wire::entry(rev, &id, at_us, &body, lease.as_deref(), &hashes).map_err(newer_than_known)
+        };
+        rows.iter().map(entry).collect()
+    }
+
+    fn entry_of(&self, record: &Record) -> LogHash {
+        wire::entry_of(record)
+    }
+}
+
+fn newer_than_known(what: String) -> StoreError {
+    StoreError::refused(format!("a later Quipu wrote to the shared store: {what}"), "use that version, or a newer one")
 }
 
 /// The commit as a call over a connection, ready to be sent.

@@ -14,7 +14,7 @@ GRANT SELECT ON quipu.migration TO quipu_worker;
 GRANT EXECUTE ON FUNCTION
   quipu.commit(uuid, bigint, text, text[], text[], text[], bytea[], text, bigint, text),
   quipu.after(uuid, bigint, text), quipu.turn(uuid, bigint, text), quipu.head_rev(uuid), quipu.tell(uuid),
-  quipu.locate(text), quipu.projects(), quipu.examine(uuid),
+  quipu.locate(text), quipu.projects(), quipu.examine(uuid), quipu.entries(uuid, bigint),
   quipu.beat(uuid, text, text), quipu.leave(uuid, text), quipu.workers(uuid)
   TO quipu_worker;
 GRANT EXECUTE ON FUNCTION

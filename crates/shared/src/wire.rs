@@ -1,8 +1,9 @@
 //! Records on their way to the log and back: JSON without bytes, and the bytes beside it.
 
-use quipu_store::{Body, FORMAT, Kind, LeaseEvent, Record, RecordOp, Sum, Version, Who, parse_time, render_time};
+use quipu_store::{Body, FORMAT, Kind, LeaseEvent, LogHash, Record, RecordOp, Sum, Version, Who, parse_time, render_time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use quipu_store::OpKind;
 
@@ -196,6 +197,36 @@ pub(crate) fn wanted(event: &LeaseEvent, instead: &[(String, Vec<String>)]) -> S
     let first = json!({"id": event.id, "paths": event.paths});
     let wishes: Vec<Value> = std::iter::once(first).chain(instead.iter().map(|(id, paths)| json!({"id": id, "paths": paths}))).collect();
     json!({"act": event.act, "fence": event.fence, "length_us": event.length_us, "wishes": wishes}).to_string()
+}
+
+/// The hash of an entry of the log. Every part is preceded by its length.
+fn entry_hash(id: &str, at_us: i64, body: &str, lease: Option<&str>, texts: &[Option<Vec<u8>>]) -> [u8; 32] {
+    let at = at_us.to_string();
+    let mut hasher = Sha256::new();
+    let parts = [Some(id.as_bytes()), Some(at.as_bytes()), Some(body.as_bytes()), lease.map(str::as_bytes)];
+    for part in parts.into_iter().chain(texts.iter().map(Option::as_deref)) {
+        hasher.update(part.map_or(-1, |part| i64::try_from(part.len()).unwrap_or(i64::MAX)).to_be_bytes());
+        hasher.update(part.unwrap_or_default());
+    }
+    hasher.finalize().into()
+}
+
+/// The entry that a record of a journal has in the log.
+pub(crate) fn entry_of(record: &Record) -> LogHash {
+    let (body, bytes) = take_apart(record);
+    let texts: Vec<Option<Vec<u8>>> = bytes.into_iter().map(|text| Some(Sha256::digest(text?).to_vec())).collect();
+    let lease = record.lease.as_ref().map(happened);
+    let hash = entry_hash(&record.id, parse_time(&record.at).unwrap_or(0), &body, lease.as_deref(), &texts);
+    LogHash { rev: record.seq, hash }
+}
+
+/// An entry as the log holds it: parsed and written again, so that the spelling of its JSON does not count.
+pub(crate) fn entry(rev: i64, id: &str, at_us: i64, body: &str, lease: Option<&str>, texts: &[Option<Vec<u8>>]) -> Result<LogHash, String> {
+    let mut body: Head = serde_json::from_str(body).map_err(|e| format!("revision {rev}: {e}"))?;
+    body.v = FORMAT;
+    let body = serde_json::to_string(&body).expect("a record has only strings and numbers");
+    let lease = happened_in(rev, lease)?.as_ref().map(happened);
+    Ok(LogHash { rev: rev.unsigned_abs(), hash: entry_hash(id, at_us, &body, lease.as_deref(), texts) })
 }
 
 /// Whether two records say the same, whatever machine wrote them down where.

@@ -92,6 +92,13 @@ pub struct Said {
     pub says: serde_json::Value,
 }
 
+/// A record of the log without its texts: what it says, as a hash that a record of a journal has as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogHash {
+    pub rev: u64,
+    pub hash: [u8; 32],
+}
+
 /// A shared order of commits. Every call is one round trip.
 pub trait Order: Send + Sync {
     /// Hands in records.
@@ -125,6 +132,12 @@ pub trait Order: Send + Sync {
 
     /// What is wrong with the shared log: what, and the command that mends it.
     fn examine(&self, mark: &Mark) -> Result<Vec<(String, String)>, StoreError>;
+
+    /// The records of the log behind a revision as hashes, in order, perhaps not all of them; none at its end.
+    fn entries(&self, rev: u64) -> Result<Vec<LogHash>, StoreError>;
+
+    /// The hash that a record of a journal has in the log.
+    fn entry_of(&self, record: &Record) -> LogHash;
 
     /// Why it is never contacted, and the command that changes that; none for an order that is.
     fn offline(&self) -> Option<(&str, Option<&'static str>)> {
@@ -192,6 +205,14 @@ impl Order for Offline {
 
     fn examine(&self, _: &Mark) -> Result<Vec<(String, String)>, StoreError> {
         self.fail()
+    }
+
+    fn entries(&self, _: u64) -> Result<Vec<LogHash>, StoreError> {
+        self.fail()
+    }
+
+    fn entry_of(&self, record: &Record) -> LogHash {
+        LogHash { rev: record.seq, hash: [0; 32] }
     }
 
     fn offline(&self) -> Option<(&str, Option<&'static str>)> {

@@ -30,11 +30,23 @@ pub fn rendered_text(paragraph: &str, labels: &[String]) -> String {
     };
     let parser = Parser::new_with_broken_link_callback(&source, options(), Some(resolve));
     let mut out = String::with_capacity(source.len());
-    let mut passed = 0;
+    let (mut passed, mut raised) = (0, None);
     for (event, range) in parser.into_offset_iter() {
         let text = match event {
+            Event::InlineHtml(tag) if is_tag(&tag, "sup") => {
+                raised = Some(out.len());
+                continue;
+            }
+            Event::InlineHtml(tag) if is_tag(&tag, "/sup") => {
+                drop_note_sign(&mut out, raised.take());
+                continue;
+            }
+            Event::InlineHtml(tag) if tag.starts_with("<![CDATA[") => {
+                let inner = tag["<![CDATA[".len()..].trim_end_matches('>').trim_end_matches(']').to_owned();
+                CowStr::from(inner)
+            }
             Event::Text(text) | Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => text,
-            Event::InlineHtml(tag) if is_line_break(&tag) => CowStr::Borrowed(" "),
+            Event::InlineHtml(tag) if is_tag(&tag, "br") => CowStr::Borrowed(" "),
             // A line break without a newline: a lone carriage return.
             Event::SoftBreak | Event::HardBreak if !source[range.clone()].contains('\n') => CowStr::Borrowed(" "),
             _ => continue,
@@ -45,13 +57,51 @@ pub fn rendered_text(paragraph: &str, labels: &[String]) -> String {
         }
         out.push_str(&text);
     }
-    visible(out.strip_prefix(PARAGRAPH.trim_end()).unwrap_or(&out)).trim_start_matches(' ').to_owned()
+    let text = without_note_signs(out.strip_prefix(PARAGRAPH.trim_end()).unwrap_or(&out));
+    visible(&text).trim_start_matches(' ').to_owned()
 }
 
-/// Whether a tag breaks the line: `<br>`, `<br/>`, `<BR class="x">`.
-fn is_line_break(tag: &str) -> bool {
-    let name = tag.trim_start_matches('<').split([' ', '\t', '\n', '/', '>']).next().unwrap_or_default();
-    name.eq_ignore_ascii_case("br")
+/// Whether this is a tag of that name: of `br` also `<br/>` and `<BR class="x">`, of `/sup` the closing tag.
+fn is_tag(tag: &str, name: &str) -> bool {
+    let tag = tag.trim_start_matches('<');
+    let end = tag.char_indices().skip(1).find(|(_, c)| matches!(c, ' ' | '\t' | '\n' | '/' | '>')).map_or(tag.len(), |(at, _)| at);
+    tag[..end].eq_ignore_ascii_case(name)
+}
+
+/// A raised sign behind a word marks a note and is none of its letters. Units and powers stay: `m²`, `10²`.
+const WORD: usize = 3;
+/// The longest sign of a note: `12`, `*`, `a, b`.
+const NOTE_SIGN: usize = 6;
+
+fn ends_in_word(text: &str) -> bool {
+    text.chars().rev().take_while(|c| c.is_alphabetic()).take(WORD).count() == WORD
+        || text.ends_with(|c: char| c.is_alphabetic() && !c.is_ascii())
+}
+
+fn drop_note_sign(out: &mut String, raised: Option<usize>) {
+    if let Some(from) = raised
+        && out[from..].chars().count() <= NOTE_SIGN
+        && ends_in_word(&out[..from])
+    {
+        out.truncate(from);
+    }
+}
+
+/// The text without raised digits behind words.
+fn without_note_signs(text: &str) -> String {
+    let is_raised = |c: char| matches!(c, '¹' | '²' | '³' | '⁰' | '⁴'..='⁹');
+    if !text.contains(is_raised) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut in_sign = false;
+    for c in text.chars() {
+        in_sign = is_raised(c) && (in_sign || ends_in_word(&out));
+        if !in_sign {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// Characters as they look: what draws nothing is left out, any blank is a space, letters and digits in a compatibility
@@ -126,6 +176,9 @@ mod tests {
             ("Ｊｏｓｓ 𝐫𝐢𝐠𝐡𝐭 ﬁne&nbsp;day 10²", "Joss right fine day 10²"),
             ("用\u{200b}**右**手，写了：“名”。", "用右手，写了：“名”。"),
             ("1912. A year", "1912. A year"),
+            ("green<sup>1</sup> eyes, green<SUP>*</SUP> eyes, green¹² eyes, 绿¹眼", "green eyes, green eyes, green eyes, 绿眼"),
+            ("10<sup>2</sup> m², 10² km²", "102 m², 10² km²"),
+            ("gr<![CDATA[ee]]>n <b>eyes</b><br/>here", "green eyes here"),
             ("one\n*two*\nthree", "one\ntwo\nthree"),
             ("a [b](\nc.md) d\ne", "a b\n d\ne"),
             ("caf\u{65}\u{301}", "café"),

@@ -399,7 +399,8 @@ mod tests {
     fn many_sessions_are_counted_in_linear_time() {
         const MANY: usize = 10_000;
         let patterns: Vec<Pattern> = (0..MANY).map(|n| Pattern { name: format!("pattern {n}"), ..Pattern::default() }).collect();
-        let sessions: Vec<Session> = (0..MANY).map(|n| session("s", &format!("known: Pattern {n}"), 1, Outcome::Done)).collect();
+        let sessions: Vec<Session> =
+            (0..MANY).map(|n| session(&format!("s{n}"), &format!("known: Pattern {n}"), 1, Outcome::Done)).collect();
         let uses = PatternIndex::of(&patterns).uses(MANY, &sessions);
         assert!(uses.iter().all(|used| used.len() == 1));
         assert_eq!(crate::experience::measure(&sessions, &[]).patterns.len(), MANY);

@@ -16,6 +16,7 @@
 mod calls;
 mod closing;
 mod ending;
+mod kept;
 mod knowledge;
 mod matching;
 mod metrics;

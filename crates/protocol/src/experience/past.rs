@@ -1,19 +1,16 @@
 //! Past sessions of a project, as one actor may read them.
 //!
-//! Records never change, so what was read of one is kept in `.quipu/sessions.json` under the look of its file
-//! (inode, size, time): derived, deletable, made anew where it differs. A start needs less still: `near_sessions`
-//! goes by the names of all files and reads only the newest and those whose names share words with the task.
+//! Records never change, so what was read of one is kept (`kept.rs`). A start needs less still: `near_sessions` goes by the names of all files and reads only the newest and those whose names share words with the task.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use quipu_contract::{Actor, Binding, Form, Grant, ProjectPath, Readable};
+use quipu_contract::{Actor, Binding, Class, Form, Grant, ProjectPath, Readable};
 use quipu_store::StoreError;
-use serde::{Deserialize, Serialize};
 
+use super::kept::{Kept, KeptSession, newest};
 use super::session::{Session, read_session};
 use crate::forms::folders_of;
-use crate::kept_json::{load_kept, save_kept};
 use crate::project::Project;
 use crate::view::words;
 
@@ -23,57 +20,57 @@ const NEWEST: usize = 40;
 const BY_NAME: usize = 20;
 /// So many records are held in memory at once.
 const AT_ONCE: usize = 1000;
-/// The form of the kept reading; another is made anew.
-const KEPT: u32 = 1;
+/// After commits that changed so many files, how far the journal was looked at is noted again.
+const FAR_BEHIND: usize = 200;
 
 /// A session with the path of its file.
 pub type PastSession = (String, Session);
 
-#[derive(Serialize, Deserialize, Default)]
-struct Kept {
-    version: u32,
-    sessions: BTreeMap<String, (String, Session)>,
-}
-
-/// The same, to be written: nothing is copied for it.
-#[derive(Serialize)]
-struct Keeping<'k> {
-    version: u32,
-    sessions: &'k BTreeMap<String, (String, Session)>,
-}
-
 /// Every session that the actor may read, oldest first.
 pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession>, StoreError> {
-    let file = project.store.root().join(".quipu/sessions.json");
-    let kept: Option<Kept> = load_kept(&file);
-    let mut kept = kept.filter(|kept| kept.version == KEPT).unwrap_or_default();
-    let mut current = BTreeMap::new();
-    let mut fresh = Vec::new();
-    for path in session_paths(project)? {
-        let Some(look) = project.store.look_of(&path)? else { continue };
-        match kept.sessions.remove(path.as_str()).filter(|(seen, _)| *seen == look) {
-            Some(entry) => drop(current.insert(path.as_str().to_owned(), entry)),
-            None => fresh.push((path, look)),
-        }
-    }
-    let changed = !fresh.is_empty();
-    let (paths, looks): (Vec<ProjectPath>, Vec<String>) = fresh.into_iter().unzip();
-    for (part, looks) in paths.chunks(AT_ONCE).zip(looks.chunks(AT_ONCE)) {
-        for (path, session, look) in read(project, part)?.into_iter().zip(looks).map(|((path, session), look)| (path, session, look)) {
-            current.extend(session.map(|session| (path, (look.clone(), session))));
-        }
-    }
-    if changed || !kept.sessions.is_empty() {
-        let kept = Keeping { version: KEPT, sessions: &current };
-        // Where it cannot be written it is read again next time; nothing depends on it.
-        let _ = save_kept(&file, &kept);
-    }
+    let current = read_new(project)?;
     let reader = Reader::of(project, actor);
     let readable = |path: &str| ProjectPath::parse(path).is_ok_and(|path| reader.may_read(&path));
     let mut sessions: Vec<PastSession> =
         current.into_iter().filter(|(path, _)| readable(path)).map(|(path, (_, session))| (path, session)).collect();
     sort_by_time(project, &mut sessions)?;
     Ok(sessions)
+}
+
+/// Every session, from what is kept and what is new. A record never changes but by a commit, so the files of those that no commit
+/// touched since are not even looked at.
+fn read_new(project: &Project) -> Result<BTreeMap<String, KeptSession>, StoreError> {
+    let mut kept = Kept::load(project);
+    let cursor = newest(project);
+    let changed = kept.changed_since(project);
+    let (mut current, mut fresh) = (BTreeMap::new(), Vec::new());
+    for (path, is_record) in session_paths(project)? {
+        let known = kept.sessions.remove(path.as_str());
+        let is_settled = is_record && changed.as_ref().is_some_and(|changed| !changed.contains(path.as_str()));
+        let look = match known {
+            Some(_) if is_settled => None,
+            _ => project.store.look_of(&path)?,
+        };
+        match (known, look) {
+            (Some(known), look) if is_settled || look.as_ref() == Some(&known.0) => drop(current.insert(path.as_str().to_owned(), known)),
+            (_, Some(look)) => fresh.push((path, look)),
+            (_, None) => {}
+        }
+    }
+    let (paths, looks): (Vec<ProjectPath>, Vec<String>) = fresh.into_iter().unzip();
+    let mut added = BTreeMap::new();
+    for (part, looks) in paths.chunks(AT_ONCE).zip(looks.chunks(AT_ONCE)) {
+        let read = read(project, part)?.into_iter().zip(looks);
+        added.extend(read.filter_map(|((path, session), look)| Some((path, (look.clone(), session?)))));
+    }
+    current.extend(added.clone());
+    // What is left was removed.
+    let removed: Vec<String> = std::mem::take(&mut kept.sessions).into_keys().collect();
+    let is_behind = changed.as_ref().is_none_or(|changed| changed.len() > FAR_BEHIND);
+    if !added.is_empty() || !removed.is_empty() || is_behind && kept.cursor != cursor {
+        kept.add(cursor, added, removed, &current);
+    }
+    Ok(current)
 }
 
 /// Oldest first.
@@ -177,18 +174,23 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// The files that the contract calls sessions, in order.
-fn session_paths(project: &Project) -> Result<Vec<ProjectPath>, StoreError> {
+/// The files that the contract calls sessions, in order, and whether each is of class `record`.
+fn session_paths(project: &Project) -> Result<Vec<(ProjectPath, bool)>, StoreError> {
     let mut names: Vec<String> = Vec::new();
     each_session_file(project, &mut |folder, name| names.push(joined(folder, name)))?;
     names.sort();
     names.dedup();
-    Ok(names.iter().filter_map(|name| session_path(project, name)).collect())
+    Ok(names.iter().filter_map(|name| session_rule(project, name).map(|(path, class)| (path, class == Class::Record))).collect())
 }
 
 fn session_path(project: &Project, name: &str) -> Option<ProjectPath> {
+    session_rule(project, name).map(|(path, _)| path)
+}
+
+fn session_rule(project: &Project, name: &str) -> Option<(ProjectPath, Class)> {
     let path = ProjectPath::parse(name).ok()?;
-    project.contract.rule(&path).filter(|rule| rule.form == Some(Form::Session)).map(|_| path)
+    let rule = project.contract.rule(&path).filter(|rule| rule.form == Some(Form::Session))?;
+    Some((path, rule.class))
 }
 
 /// Tells the Markdown files of the folders that hold sessions, as folder and name, in no order.
@@ -218,7 +220,7 @@ pub fn write_derived(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()
 mod tests {
     use super::*;
 
-    use quipu_contract::{ActorName, Language};
+    use quipu_contract::ActorName;
     use quipu_store::Options;
 
     use crate::init::{Layout, lay_out};
@@ -226,7 +228,7 @@ mod tests {
     #[test]
     fn a_match_reads_a_bounded_number_of_sessions() {
         let folder = tempfile::tempdir().unwrap();
-        let layout = Layout { profiles: vec!["worldlog".into()], language: Language::En, vars: BTreeMap::new(), force: false };
+        let layout = Layout { profiles: vec!["worldlog".into()], ..Layout::default() };
         lay_out(folder.path(), &layout, Options::default()).unwrap();
         let name = |text: &str| ActorName::parse(text).ok();
         let actor = Actor::Agent { role: name("agent"), unit: None, agent: name("otto") };
@@ -238,5 +240,33 @@ mod tests {
         assert_eq!((near.len(), near[0].1.name.as_str()), (41, "2020-01-01_debug_undefined_var_add"));
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
+
+        // One more is appended to what is kept. The files of the others are not looked at: that they changed meanwhile is not noticed here.
+        let kept = folder.path().join(".quipu/sessions.jsonl");
+        let lines = || std::fs::read_to_string(&kept).unwrap().lines().count();
+        let before = lines();
+        write("2026-01-02_fix_new");
+        assert_eq!(load_sessions(&project, &actor).unwrap().len(), 302);
+        assert_eq!(lines(), before + 1);
+        assert_eq!(load_sessions(&project, &actor).unwrap().len(), 302);
+        assert_eq!(lines(), before + 1);
+        std::fs::remove_file(folder.path().join(".sessions/2026-01-02_fix_new.md")).unwrap();
+        assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
+
+        // Where a line is damaged or torn, what it and those behind it held is read again.
+        let problem_of_7 = || {
+            let all = load_sessions(&project, &actor).unwrap();
+            (all.len(), all.into_iter().find(|(_, s)| s.name.ends_with("case_7")).unwrap().1.problem)
+        };
+        assert_eq!(problem_of_7(), (301, "x".to_owned()));
+        let whole = std::fs::read(&kept).unwrap();
+        for at in (0..whole.len()).step_by(whole.len() / 40) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&kept, &bytes).unwrap();
+            assert_eq!(problem_of_7(), (301, "x".to_owned()), "byte {at}");
+            std::fs::write(&kept, &whole[..at]).unwrap();
+            assert_eq!(problem_of_7(), (301, "x".to_owned()), "cut at {at}");
+        }
     }
 }

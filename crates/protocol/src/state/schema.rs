@@ -83,7 +83,7 @@ fn check_progress(progress: &Node) -> Result<(), Fault<'_>> {
 }
 
 /// The phases that the contract's variable names.
-pub(super) fn phases(contract: &Contract) -> Vec<String> {
+pub(crate) fn phases(contract: &Contract) -> Vec<String> {
     let said = contract.vars.get("phases").and_then(|v| v.value.clone()).unwrap_or_default();
     said.split([',', '，', '、']).map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect()
 }

@@ -3,13 +3,21 @@
 //! Hosts name the same things differently. A deed is told from the fields of the tool's input rather than from the
 //! tool's name, so that a tool that nobody has seen yet is understood as well.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::edit::Replacement;
 use super::{patch, shell};
 use crate::mcp::is_tool;
+
+/// Fields with the path of a file.
+const PATHS: [&str; 8] = ["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file", "source", "old_path"];
+
+/// Fields with a text to replace, and what replaces it.
+const REPLACEMENTS: [(&str, &str); 5] =
+    [("old_string", "new_string"), ("oldString", "newString"), ("old_str", "new_str"), ("oldText", "newText"), ("old_text", "new_text")];
 
 /// Fields with a command for a shell.
 const COMMANDS: [&str; 3] = ["command", "cmd", "script"];
@@ -108,7 +116,7 @@ impl Call {
             again: ["stop_hook_active", "stopHookActive"].iter().find_map(|n| value.get(*n)?.as_bool()).or_else(|| held_before(&value)),
             is_broken_off: is_broken_off(&value),
             conversation: text(&["session_id", "sessionId", "sessionID", "conversation_id", "conversationId", "thread_id"]),
-            prompt: text(&["prompt", "user_prompt", "userPrompt"]),
+            prompt: text(&["prompt", "user_prompt", "userPrompt"]).map(|text| without_context(&text).to_owned()),
             last_message: text(&["last_assistant_message", "lastAssistantMessage", "prompt_response", "response"]),
             transcript: text(&["transcript_path", "transcriptPath"]).map(PathBuf::from),
             tool: text(&["tool_name", "toolName", "tool"]).unwrap_or_default(),
@@ -123,50 +131,65 @@ impl Call {
             return Vec::new();
         }
         let input = &self.input;
-        let text = |names: &[&str]| names.iter().find_map(|n| input.get(*n)?.as_str()).map(str::to_owned);
-        let path = text(&["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file", "source", "old_path"]);
         // Where a file is named, its text may well quote a patch.
-        let is_quoted = |name: &str| path.is_some() && TEXTS.contains(&name);
+        let is_quoted = |name: &str| !paths_in(input).is_empty() && TEXTS.contains(&name);
         let fields = input.as_object().into_iter().flatten().filter(|(name, _)| !is_quoted(name));
         let mut deeds: Vec<Deed> = fields.flat_map(|(_, value)| patches(value)).flat_map(patch::deeds).collect();
-        if let Some(path) = path.map(PathBuf::from) {
-            deeds.extend(self.file_deeds(path));
-        }
-        match COMMANDS.iter().find_map(|n| input.get(*n)) {
-            Some(Value::String(command)) => deeds.extend(shell::deeds(command)),
-            Some(Value::Array(words)) => {
-                let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-                deeds.extend(shell::deeds_of_words(&words));
+        // A tool may take several files or commands at once, in a list of such inputs.
+        let mut inputs = vec![input];
+        while let Some(input) = inputs.pop() {
+            deeds.extend(paths_in(input).into_iter().flat_map(|path| self.file_deeds(Path::new(path), input)));
+            deeds.extend(commands_in(input));
+            match input {
+                Value::Object(fields) => inputs.extend(fields.values().rev().filter(|value| value.is_object() || value.is_array())),
+                Value::Array(items) => inputs.extend(items.iter().rev().filter(|value| value.is_object() || value.is_array())),
+                _ => {}
             }
-            _ => {}
         }
         deeds
     }
 
-    fn file_deeds(&self, path: PathBuf) -> Vec<Deed> {
-        let input = &self.input;
-        let text = |names: &[&str]| names.iter().find_map(|n| input.get(*n)?.as_str()).map(str::to_owned);
-        if let Some(target) = text(&["destination", "new_path", "target"]) {
-            return vec![Deed::Remove { path }, Deed::Change { path: target.into() }];
+    /// What the fields would do to this file. A host reads some of them and ignores the others, and nobody here knows which: an agent
+    /// may add fields that look harmless. So each way to read them is a deed, and each is judged.
+    fn file_deeds(&self, path: &Path, input: &Value) -> Vec<Deed> {
+        let texts = |names: &[&str]| names.iter().filter_map(|n| input.get(*n)?.as_str()).map(str::to_owned).collect::<Vec<_>>();
+        let path = || path.to_owned();
+        let mut deeds = Vec::new();
+        for target in texts(&["destination", "new_path", "target"]) {
+            deeds.extend([Deed::Remove { path: path() }, Deed::Change { path: target.into() }]);
         }
-        if let Some(edits) = input.get("edits").and_then(Value::as_array) {
-            return vec![Deed::Edit { path, edits: edits.iter().filter_map(replacement).collect() }];
+        let listed = input.get("edits").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        for edits in [listed, std::slice::from_ref(input)].into_iter().flat_map(replacements) {
+            deeds.push(Deed::Edit { path: path(), edits });
         }
-        if let Some(edit) = replacement(input) {
-            return vec![Deed::Edit { path, edits: vec![edit] }];
-        }
-        if let Some(text) = text(&["content", "contents", "file_text", "fileText"]) {
-            return vec![Deed::Put { path, text }];
-        }
+        deeds.extend(texts(&["content", "contents", "file_text", "fileText"]).into_iter().map(|text| Deed::Put { path: path(), text }));
         if ["new_source", "insert_text", "insert_line", "patch", "diff", "code_edit"].iter().any(|n| input.get(*n).is_some()) {
-            return vec![Deed::Change { path }];
+            deeds.push(Deed::Change { path: path() });
         }
         let tool = self.tool.to_lowercase();
-        match ["delete", "remove"].iter().any(|word| tool.contains(word)) {
-            true => vec![Deed::Remove { path }],
-            false => Vec::new(),
+        if deeds.is_empty() && ["delete", "remove"].iter().any(|word| tool.contains(word)) {
+            deeds.push(Deed::Remove { path: path() });
         }
+        deeds
     }
+}
+
+/// The files that the fields of a value name.
+fn paths_in(input: &Value) -> BTreeSet<&str> {
+    PATHS.iter().filter_map(|name| input.get(*name)?.as_str()).collect()
+}
+
+/// What the commands in the fields of a value would do.
+fn commands_in(input: &Value) -> Vec<Deed> {
+    let deeds = |command: &Value| match command {
+        Value::String(command) => shell::deeds(command),
+        Value::Array(words) => {
+            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            shell::deeds_of_words(&words)
+        }
+        _ => Vec::new(),
+    };
+    COMMANDS.iter().filter_map(|name| input.get(*name)).flat_map(deeds).collect()
 }
 
 /// Whether a tool is one that Quipu itself offers, as hosts name it: `mcp__quipu__write`, `quipu_write`, `quipu.write`.
@@ -196,17 +219,33 @@ fn held_before(value: &Value) -> Option<bool> {
     Some(value.get("loop_count")?.as_u64()? > 0 || is_broken_off(value))
 }
 
+/// What the user asked, without what a hook added: Gemini CLI puts it before the first request.
+fn without_context(prompt: &str) -> &str {
+    match prompt.trim_start().starts_with("<hook_context>").then(|| prompt.rsplit_once("</hook_context>")).flatten() {
+        Some((_, asked)) => asked.trim_start(),
+        None => prompt,
+    }
+}
+
 fn is_broken_off(value: &Value) -> bool {
     value.get("loop_count").is_some() && value.get("status").and_then(Value::as_str).is_some_and(|status| status != "completed")
 }
 
-fn replacement(value: &Value) -> Option<Replacement> {
-    let text = |names: &[&str]| names.iter().find_map(|n| value.get(*n)?.as_str()).map(str::to_owned);
-    let old = text(&["old_string", "oldString", "old_str", "oldText", "old_text"])?;
-    let new = text(&["new_string", "newString", "new_str", "newText", "new_text"]).unwrap_or_default();
-    let flag = |name: &str| value.get(name).and_then(Value::as_bool).unwrap_or(false);
-    let many = value.get("expected_replacements").and_then(Value::as_u64).is_some_and(|n| n > 1);
-    Some(Replacement { old, new, all: flag("replace_all") || flag("replaceAll") || flag("allow_multiple") || many })
+/// The replacements that values name, once for each spelling of the fields: a host knows one of them.
+fn replacements(values: &[Value]) -> Vec<Vec<Replacement>> {
+    let spelled = |(old, new): &(&str, &str)| {
+        let replacement = |value: &Value| {
+            let flag = |name: &str| value.get(name).and_then(Value::as_bool).unwrap_or(false);
+            let many = value.get("expected_replacements").and_then(Value::as_u64).is_some_and(|n| n > 1);
+            Some(Replacement {
+                old: value.get(*old)?.as_str()?.to_owned(),
+                new: value.get(*new).and_then(Value::as_str).unwrap_or_default().to_owned(),
+                all: flag("replace_all") || flag("replaceAll") || flag("allow_multiple") || many,
+            })
+        };
+        values.iter().filter_map(replacement).collect::<Vec<_>>()
+    };
+    REPLACEMENTS.iter().map(spelled).filter(|edits| !edits.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -230,6 +269,36 @@ mod tests {
         ] {
             assert_eq!(deeds(json), wanted, "{json}");
         }
+    }
+
+    /// A host ignores fields that its tool does not have, and an agent may fill them in.
+    #[test]
+    fn fields_that_a_host_ignores_hide_nothing() {
+        let put = Deed::Put { path: "a.md".into(), text: "gone".into() };
+        let edit = Deed::Edit { path: "a.md".into(), edits: vec![Replacement { old: "x".into(), new: "y".into(), all: false }] };
+        for (more, wanted) in [
+            (r#""filePath":"a.md","content":"gone","file_path":"/tmp/x""#, &put),
+            (r#""filePath":"a.md","content":"gone","edits":[]"#, &put),
+            (r#""filePath":"a.md","content":"gone","old_string":"zzz""#, &put),
+            (r#""filePath":"a.md","content":"gone","contents":"as it is""#, &put),
+            (r#""filePath":"a.md","fileText":"gone","content":"as it is","target":"/tmp/x""#, &put),
+            (r#""filePath":"a.md","oldString":"x","newString":"y","old_string":"zzz","content":"as it is""#, &edit),
+            (r#""path":"a.md","edits":[{"oldText":"x","newText":"y","old_string":"zzz"}],"old_str":"zzz""#, &edit),
+            (r#""cmd":"rm a.md","command":"ls""#, &Deed::Remove { path: "a.md".into() }),
+            (r#""files":[{"path":"b.md"},{"path":"a.md","content":"gone"}]"#, &put),
+            (r#""path":"b.md","args":{"steps":[[{"path":"a.md","old_text":"x","new_text":"y"}]]}"#, &edit),
+            (r#""commands":[{"command":["rm","a.md"]}]"#, &Deed::Remove { path: "a.md".into() }),
+        ] {
+            let json = format!(r#"{{"tool_name":"write","tool_input":{{{more}}}}}"#);
+            assert!(deeds(&json).contains(wanted), "{json}: {:?}", deeds(&json));
+        }
+    }
+
+    #[test]
+    fn a_request_is_what_the_user_typed() {
+        let asked = |prompt: &str| Call::parse(&serde_json::json!({ "prompt": prompt }).to_string()).unwrap().prompt.unwrap();
+        assert_eq!(asked("<hook_context>## Now</hook_context>\n\nTie it."), "Tie it.");
+        assert_eq!(asked("What is <hook_context>?"), "What is <hook_context>?");
     }
 
     #[test]

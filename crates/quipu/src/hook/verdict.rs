@@ -89,7 +89,7 @@ impl<'s> Judge<'s> {
         };
         // What no rule names and no role is kept from is none of the contract's business.
         let is_unnamed = contract.rule(path).is_none() && contract.look_alike(path).is_none() && contract.near_name(path).is_none();
-        if is_unnamed && actor.role().is_none() {
+        if is_unnamed && contract.leaves_free(actor) {
             return Ok(None);
         }
         let ask = |op: Op, is_meant: bool| self.ask(project, actor, op, is_meant);

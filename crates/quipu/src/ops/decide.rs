@@ -33,6 +33,9 @@ pub struct Decide {
     /// Proposed, Accepted (default) or Rejected
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
+    /// Who decided
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
     /// The id of a decision that this one replaces; repeatable
     #[arg(long, value_name = "ID")]
     supersedes: Vec<String>,
@@ -57,6 +60,7 @@ impl Operate for Decide {
             consequences: self.consequences,
             status: self.status,
             supersedes: self.supersedes,
+            by: self.by,
         };
         let (id, receipt) = decide(&project, &session.actor, session.lease.as_ref(), &new)?;
         Ok(receipt::with(&receipt, json!({"id": id}), id))

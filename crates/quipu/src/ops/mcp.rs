@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use quipu_contract::Actor;
+use quipu_protocol::Project;
 use quipu_web::{ServeError, Token};
 
 use crate::answer::{Answer, Failure, exit};
@@ -52,6 +54,9 @@ impl Operate for Mcp {
             let address = address(http)?;
             return self.over_http(address, session);
         }
+        for folder in [&self.view, &self.out].into_iter().flatten() {
+            refuse_project_folder(folder, session)?;
+        }
         let (input, output) = (std::io::stdin().lock(), terminal::protocol_pipe());
         let served = match (self.view, self.out) {
             (Some(view), Some(out)) => serve_room(&RoomDoor { view, out, outputs: self.outputs }, input, output),
@@ -64,6 +69,28 @@ impl Operate for Mcp {
             }
             _ => Ok(Answer::default()),
         }
+    }
+}
+
+/// An agent reads and writes a project's files through the contract, not as a plain folder. Only the folders of its own run are served.
+fn refuse_project_folder(folder: &Path, session: &Session) -> Result<(), Failure> {
+    let own = ["QUIPU_VIEW", "QUIPU_OUT"].into_iter().filter_map(std::env::var_os).any(|own| Path::new(&own) == folder);
+    if own || session.actor == Actor::Person {
+        return Ok(());
+    }
+    // A folder that is not there yet would be made in the nearest one that is.
+    let place = session.folder.join(folder);
+    match place.ancestors().find(|folder| folder.exists()).map(Project::find_root) {
+        None | Some(Err(_)) => Ok(()),
+        Some(Ok(root)) => Err(Failure::new(
+            exit::REFUSED,
+            format!(
+                "`{}` is in the project `{}`: an agent reads its files under the contract, not as a folder",
+                folder.display(),
+                root.display()
+            ),
+            "quipu mcp     (serves what the role may read and write)",
+        )),
     }
 }
 

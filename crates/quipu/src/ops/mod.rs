@@ -5,6 +5,7 @@ pub mod append;
 pub mod ask;
 pub mod blame;
 pub mod brief;
+pub mod capture;
 pub mod check;
 pub mod checkout;
 pub mod commit;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, count, exit};
 use crate::aside::told_in_status;
-use crate::flow_text::render_flow;
+use crate::flow_text::{render_flow, render_plans};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -97,6 +97,7 @@ impl Operate for Status {
         let mut flow_json = serde_json::Value::Null;
         if !project.contract.steps.is_empty() {
             let (flow, _) = flow_now(&project, &Memory::default())?;
+            text.push_str(&render_plans(&project, &flow)?);
             text.push_str(&render_flow(&flow));
             flow_json = json!(flow.standings);
         }

@@ -23,9 +23,10 @@ impl Operate for Verify {
         let expected = self.expect.as_deref().map(parse_head).transpose()?;
         let mut found = project.store.verify()?;
         let compared = heads::compare(&project.store)?;
+        let shared = heads::compare_shared(&project.store)?;
         let problem =
             |(place, what, mend): &(String, String, String)| Problem { place: place.clone(), what: what.clone(), mend: mend.clone() };
-        found.problems.extend(compared.problems.iter().map(problem));
+        found.problems.extend(compared.problems.iter().chain(shared.iter().filter_map(|shared| shared.problem.as_ref())).map(problem));
         if let Some(head) = &expected
             && let Some((what, mend)) = heads::compare_one(&project.store, head)?
         {
@@ -56,8 +57,12 @@ impl Operate for Verify {
             if found.problems.is_empty() { "all is well".to_owned() } else { count(found.problems.len(), "problem") }
         ));
         text.push_str(&told_heads(&compared, expected.as_ref()));
+        text.push_str(shared.as_ref().map_or("", |shared| &shared.report));
         let mut answer = Answer::new(json!(found), text);
         answer.json["heads"] = json!(compared);
+        if let Some(shared) = shared {
+            answer.json["shared"] = shared.json;
+        }
         answer.exit = if found.problems.is_empty() { exit::FINE } else { exit::NO };
         Ok(answer)
     }

@@ -81,12 +81,33 @@ fn many_copies_that_write_at_once_end_alike() {
         play.open().sync().unwrap();
         assert_eq!(play.open().verify().unwrap().problems, []);
         assert_eq!(play.files(), copies[0].files());
+        let compared = play.open().compare_log().unwrap().unwrap();
+        assert_eq!((compared.agree, compared.differ), (play.open().pulse().unwrap(), 0));
     }
     let text = copies[0].text("meta/shared.md").unwrap();
     assert_eq!(text.lines().collect::<BTreeSet<_>>().len(), copies.len() * threads * commits);
     assert_eq!(text.lines().count(), copies.len() * threads * commits);
     assert_eq!(copies[0].open().pulse().unwrap(), (copies.len() * threads * commits) as u64);
     assert_eq!(Cluster::shared().sql(&format!("SELECT * FROM quipu.examine({})", id_of(&first))), "");
+}
+
+/// The times of a project whose newest record was made while the database's clock was wrong.
+#[test]
+fn a_record_of_the_future_does_not_hold_back_later_times() {
+    let play = Playground::shared();
+    let store = play.open();
+    append(&store, "meta/a.md", "one\n").unwrap();
+    let id = id_of(&play);
+    let year = 365 * 86_400_000_000_i64;
+    Cluster::shared().sql(&format!("UPDATE quipu.project SET at_us = at_us + {year} WHERE id = {id}"));
+    append(&store, "meta/a.md", "two\n").unwrap();
+    let ahead = Cluster::shared().sql(&format!("SELECT max(at_us) > quipu.now_us() FROM quipu.log WHERE project = {id}"));
+    assert_eq!(ahead.trim(), "f");
+    // A clock that was set back by less than a minute is waited for: times stay in order.
+    Cluster::shared().sql(&format!("UPDATE quipu.project SET at_us = quipu.now_us() + 30000000 WHERE id = {id}"));
+    append(&store, "meta/a.md", "three\n").unwrap();
+    let ahead = Cluster::shared().sql(&format!("SELECT max(at_us) > quipu.now_us() FROM quipu.log WHERE project = {id}"));
+    assert_eq!(ahead.trim(), "t");
 }
 
 #[test]

@@ -67,6 +67,11 @@ fn a_project_moves_there_and_back_with_its_whole_history() {
     checkout(&address, &name, &copy).unwrap();
     let there = open_store(&copy, contract(CONTRACT), Options::default());
     assert_eq!(told(&there), before);
+    for store in [&store, &there] {
+        let compared = store.compare_log().unwrap().unwrap();
+        assert_eq!((compared.agree, compared.differing.as_slice()), (moved.records, &[][..]));
+    }
+    assert_eq!(alone(&lived()).compare_log().unwrap(), None);
     assert_eq!(std::fs::read(copy.join("blob.bin")).unwrap(), [0, 255, 1, 0]);
     assert_eq!(std::fs::read_to_string(copy.join("drafts/ch01.md")).unwrap(), "0123456789".repeat(5000));
     assert!(!copy.join("drafts/ch02.md").exists());

@@ -1,0 +1,79 @@
+//! The journal of a working copy, compared with the shared log record by record.
+//!
+//! The hashes of a journal have no key, so a journal that was rewritten passes its own checks. The log is on another machine: a
+//! record that says something else there, or is not there, was changed here.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::journal::{Line, Position};
+use crate::order::{LogHash, Order};
+use crate::store::Store;
+
+/// So many numbers of records are named.
+const NAMED: usize = 10;
+
+/// How a journal and the shared log agree.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ComparedLog {
+    /// Where the log is, without a password.
+    pub address: String,
+    pub project: String,
+    /// Records that say the same in both.
+    pub agree: u64,
+    /// Records of the journal that the log does not have, or has otherwise; the first of them are named.
+    pub differ: u64,
+    pub differing: Vec<u64>,
+}
+
+/// The log, read forwards as far as it is asked for.
+struct Reader<'o> {
+    order: &'o dyn Order,
+    page: VecDeque<LogHash>,
+    ended: bool,
+}
+
+impl Reader<'_> {
+    fn entry(&mut self, rev: u64) -> Result<Option<LogHash>> {
+        while self.page.front().is_some_and(|entry| entry.rev < rev) {
+            self.page.pop_front();
+        }
+        if self.page.is_empty() && !self.ended {
+            self.page = self.order.entries(rev.saturating_sub(1))?.into();
+            self.ended = self.page.is_empty();
+        }
+        Ok(self.page.front().filter(|entry| entry.rev == rev).cloned())
+    }
+}
+
+impl Store {
+    /// Compares every readable record with the shared log; none in a project of its own. What the log has beyond the journal has
+    /// not been brought here yet and does not count.
+    pub fn compare_log(&self) -> Result<Option<ComparedLog>> {
+        let Some(order) = self.order() else { return Ok(None) };
+        let about = order.describe();
+        let mut compared = ComparedLog { address: about.address, project: about.project, ..ComparedLog::default() };
+        let mut log = Reader { order, page: VecDeque::new(), ended: false };
+        let mut result = Ok(());
+        let bound = self.bound()?;
+        self.journal.scan(Position::START, Some(bound), &mut |seen| {
+            let Line::Record(record) = seen.line else { return };
+            if result.is_err() {
+                return;
+            }
+            match log.entry(record.seq) {
+                Ok(Some(entry)) if entry == order.entry_of(&record) => compared.agree += 1,
+                Ok(_) => {
+                    compared.differ += 1;
+                    if compared.differing.len() < NAMED {
+                        compared.differing.push(record.seq);
+                    }
+                }
+                Err(error) => result = Err(error),
+            }
+        })?;
+        result.map(|()| Some(compared))
+    }
+}
