@@ -96,7 +96,7 @@ test('a person approves on the page, and the page hears what others do', async (
   assert.match(JSON.stringify(JSON.parse(quipu('status', '--json')).flow), /"approve-outline","unit":null\},"state":"done"/);
   await page.evaluate(() => { location.hash = '#/flow'; });
   await page.locator('button[aria-label="research ch01: ready"]').waitFor();
-  quipu('run', '--agent', 'rehearse', '--until', 'research', '--unit', 'ch01');
+  quipu('run', '--by', 'rehearse', '--until', 'research', '--unit', 'ch01');
   await page.locator('button[aria-label="research ch01: done"]').waitFor();
   await page.locator('button[aria-label="research ch01: done"]').click();
   await page.getByRole('tab', { name: 'Brief' }).click();
@@ -109,7 +109,7 @@ test('a person approves on the page, and the page hears what others do', async (
 test('a run is seen while it goes on', async () => {
   const { page, start, wrong } = await stage(book);
   await page.getByText('No agent is at work').waitFor();
-  const run = start('run', '--step', 'outline', '--again', '--agent', 'command:sh -c "echo thinking; sleep 30"');
+  const run = start('run', '--step', 'outline', '--again', '--by', 'command:sh -c "echo thinking; sleep 30"');
   await page.locator('.said', { hasText: 'thinking' }).waitFor();
   assert.match(await page.locator('main').textContent(), /outline\s*command\s*\d+ s/);
   await page.getByText('architect (command)').waitFor();
@@ -122,7 +122,7 @@ test('a run is seen while it goes on', async () => {
 test('workers are seen with the steps they are at', async () => {
   const { page, start, quipu, wrong } = await stage(book);
   await page.getByText('No agent is at work').waitFor();
-  const worker = start('worker', '--agent', 'command:sh -c "echo thinking; sleep 30"', '--jobs', '1', '--flow', 'book');
+  const worker = start('worker', '--by', 'command:sh -c "echo thinking; sleep 30"', '--jobs', '1', '--flow', 'book');
   await page.locator('.worker', { hasText: 'waits for something to do' }).waitFor();
   quipu('approve', 'approve-outline');
   await page.locator('.worker', { hasText: 'research · ch01' }).waitFor();

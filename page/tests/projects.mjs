@@ -25,7 +25,7 @@ export function book() {
   made.quipu('init', '--profile', 'book', '--var', 'project=A small book', '--var', 'words=700');
   made.write('source/path.rs', '/// A path.\npub struct Path;\n\nimpl Path {\n    /// Reads a path.\n    pub fn parse(text: &str) -> Path { Path }\n}\n');
   made.write('quipu.toml', `${made.read('quipu.toml')}\n[units.ch01]\ntitle = "Paths"\n\n[units.ch02]\ntitle = "Patterns"\n`);
-  made.quipu('run', '--agent', 'rehearse');
+  made.quipu('run', '--by', 'rehearse');
   cpSync(made.folder, first, { recursive: true });
   return made;
 }

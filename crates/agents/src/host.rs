@@ -22,7 +22,7 @@ pub enum HostError {
     Unknown { name: String, known: String },
     #[error("agent `{name}`: {why}")]
     Faulty { name: String, why: String },
-    /// A project that is run with `--agent claude` must get the program that this name means everywhere.
+    /// A project that is run with `--by claude` must get the program that this name means everywhere.
     #[error("`[agents.{0}]` would replace the built-in agent `{0}`")]
     BuiltIn(String),
     #[error("agents: {0}")]

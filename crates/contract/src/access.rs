@@ -6,6 +6,7 @@
 use crate::actor::Actor;
 use crate::contract::Contract;
 use crate::fault::Place;
+use crate::nearest::{nearest, unknown};
 use crate::path::ProjectPath;
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::AskPointer;
@@ -88,21 +89,19 @@ impl Contract {
         if let Some(unit) = actor.unit()
             && !self.knows_unit(unit)
         {
-            let shapes: Vec<&str> = self.profiles.iter().filter_map(|p| p.unit.as_ref()).map(|k| k.id.as_str()).collect();
-            return Err(format!(
-                "no unit `{unit}`: the contract knows {}",
-                if shapes.is_empty() { "none".into() } else { shapes.join(", ") }
-            ));
+            let units = || self.units.iter().map(|known| known.id.as_str());
+            let shapes = self.profiles.iter().filter_map(|p| p.unit.as_ref()).map(|k| k.id.as_str());
+            return Err(match nearest(unit.as_str(), units()) {
+                Some(near) => unknown("unit", unit.as_str(), [near]),
+                None => unknown("unit", unit.as_str(), shapes),
+            });
         }
         let Some(name) = actor.role() else {
             return Ok(Grant { role: None });
         };
         match self.roles.get(name.as_str()) {
             Some(role) => Ok(Grant { role: Some(role) }),
-            None => Err(format!(
-                "no role `{name}`: the contract knows {}",
-                if self.roles.is_empty() { "none".to_owned() } else { self.roles.keys().cloned().collect::<Vec<_>>().join(", ") }
-            )),
+            None => Err(unknown("role", name.as_str(), self.roles.keys().map(String::as_str))),
         }
     }
 

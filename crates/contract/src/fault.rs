@@ -62,7 +62,7 @@ fn render(faults: &[Fault]) -> String {
             text.push_str(&format!("\n  and   {other}"));
         }
         if !fault.mend.is_empty() {
-            text.push_str(&format!("\n  do    {}", fault.mend));
+            text.push_str(&format!("\n  help  {}", fault.mend));
         }
     }
     text

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use quipu_contract::{BadPath, ProjectPath};
+use quipu_contract::{BadPath, ProjectPath, unknown};
 use quipu_store::lay_files;
 
 use crate::library::Library;
@@ -17,7 +17,7 @@ pub struct Ejected {
 
 #[derive(Debug, thiserror::Error)]
 pub enum EjectError {
-    #[error("no built-in profile `{0}`: there are {list}", list = Library::built_in().join(", "))]
+    #[error("{}", unknown("profile", .0, Library::built_in().iter().map(String::as_str)))]
     Unknown(String),
     #[error("`{0}` is there already")]
     Exists(String),

@@ -80,7 +80,7 @@ pub use project::{Project, ProjectError, read_manifest};
 pub use publish::{HousePress, PublishError, PublishRequest, Publishing, publish};
 pub use quipu_text::recall::Tier;
 pub use quoting::{headline, quoted};
-pub use reading::{ReadError, Reading, may_read_whole, read_pointer};
+pub use reading::{ReadError, Reading, may_read_whole, not_found, read_pointer};
 pub use recall::{Ask, RecallError, Recalled, recall};
 pub use rules::is_of_faulty_rules;
 pub use source_file::{SourceError, Sources};

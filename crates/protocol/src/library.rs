@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
-use quipu_contract::{Language, ProfileFile, ProjectPath, Source};
+use quipu_contract::{Language, ProfileFile, ProjectPath, Source, unknown};
 use quipu_store::Below;
 
 /// The contract files of built-in profiles as they were parsed at build time, by `PROFILE/FILE`.
@@ -61,7 +61,11 @@ impl Library {
             Some(text) => Ok(Source::compiled(Self::shown(name, file), text, pressed(name, file))),
             None if Self::is_folder(name) => Err(format!("no file `{name}/{file}`")),
             None if Self::built_in().iter().any(|n| n == name) => Err(format!("profile `{name}` has no file `{file}`")),
-            None => Err(format!("no profile `{name}`: built in are {}; a folder is written ./NAME", Self::built_in().join(", "))),
+            None => {
+                let what = unknown("profile", name, Self::built_in().iter().map(String::as_str));
+                let folder = if what.ends_with('?') { "" } else { "; a folder is written ./NAME" };
+                Err(format!("{what}{folder}"))
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Reading a file, or one section of it, as an actor.
 
-use quipu_contract::{Actor, BadPath, Denial, ProjectPath, Readable};
+use quipu_contract::{Actor, BadPath, Denial, ProjectPath, Readable, nearest};
 use quipu_store::{At, StoreError, Version};
 use quipu_text::{Document, Miss, Section};
 use thiserror::Error;
@@ -16,8 +16,8 @@ pub enum ReadError {
     Denied(Denial),
     #[error("{0}")]
     UnknownActor(String),
-    #[error("`{0}` is not there")]
-    NotFound(ProjectPath),
+    #[error("there is no file `{path}`{}", near.as_ref().map(|near| format!(": did you mean `{near}`?")).unwrap_or_default())]
+    NotFound { path: ProjectPath, near: Option<ProjectPath> },
     #[error("of `{path}` this role reads only the section {}", sections.iter().map(|s| format!("`{s}`")).collect::<Vec<_>>().join(", "))]
     OnlySections { path: ProjectPath, sections: Vec<String> },
     #[error("`{path}` has no section `{}`{}", miss.anchor, render_known(known))]
@@ -38,6 +38,15 @@ pub fn may_read_whole(project: &Project, actor: &Actor, path: &ProjectPath) -> R
     }
 }
 
+/// A file that is not there, with the file that was probably meant: one that the actor may read.
+pub fn not_found(project: &Project, actor: &Actor, path: &ProjectPath) -> ReadError {
+    let there = project.store.list().unwrap_or_default();
+    let readable: Vec<&ProjectPath> = there.iter().filter(|there| may_read(project, actor, there).is_ok()).collect();
+    let near = nearest(path.as_str(), readable.iter().map(|there| there.as_str()));
+    let near = near.and_then(|near| readable.into_iter().find(|there| there.as_str() == near).cloned());
+    ReadError::NotFound { path: path.clone(), near }
+}
+
 /// What was read.
 #[derive(Debug, Clone)]
 pub struct Reading {
@@ -56,7 +65,7 @@ pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<
         refresh_index(project)?;
     }
     let (bytes, version) = match at {
-        None => project.store.read(&path)?.ok_or_else(|| ReadError::NotFound(path.clone()))?,
+        None => project.store.read(&path)?.ok_or_else(|| not_found(project, actor, &path))?,
         Some(at) => {
             let at = At::parse(at).ok_or_else(|| ReadError::BadVersion { path: path.clone(), at: at.to_owned() })?;
             let (bytes, event) = project.store.text_at(&path, &at)?;

@@ -121,7 +121,7 @@ impl Failure {
             text.push_str(&format!("\n  rule  {place}  {rule}"));
         }
         if let Some(mend) = &self.mend {
-            text.push_str(&format!("\n  do    {mend}"));
+            text.push_str(&format!("\n  help  {mend}"));
         }
         text
     }
@@ -247,7 +247,8 @@ impl From<ReadError> for Failure {
                 Failure::new(exit::REFUSED, what, format!("quipu read '{path}#{section}'"))
             }
             ReadError::UnknownActor(_) => Failure::new(exit::REFUSED, what, "quipu contract show"),
-            ReadError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu status"),
+            ReadError::NotFound { near: Some(near), .. } => Failure::new(exit::NOT_FOUND, what, format!("quipu read {near}")),
+            ReadError::NotFound { .. } => Failure::new(exit::NOT_FOUND, what, "quipu status"),
             ReadError::NoSection { path, miss, .. } => match miss.nearest.first() {
                 Some(nearest) => Failure::new(exit::NOT_FOUND, what, format!("quipu read '{path}#{nearest}'")),
                 None => Failure::new(exit::NOT_FOUND, what, format!("quipu read {path}")),

@@ -54,7 +54,7 @@ pub fn told_conflicts(store: &Store, names: &[String]) -> Option<String> {
 pub fn told_in_status(conflict: &Conflict) -> String {
     match &conflict.path {
         Some(path) => {
-            format!("  aside    {path}: an edit made here met a newer commit\n           do  {}\n", take_back(path, &conflict.kept))
+            format!("  aside    {path}: an edit made here met a newer commit\n           help  {}\n", take_back(path, &conflict.kept))
         }
         None => format!("  aside    {}: an edit made here met a newer commit\n", conflict.kept),
     }

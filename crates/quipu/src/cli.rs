@@ -6,24 +6,27 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use quipu_contract::in_one_line;
+use serde_json::Value;
 
 use crate::answer::{Answer, Failure, exit};
+use crate::examples::render_examples;
+use crate::help::Overview;
 use crate::hook::{DENIED, UNJUDGED};
+use crate::misuse::misuse;
+use crate::parse::parse;
 use crate::session::{Names, Session};
 use crate::table::{GROUPS, Operation, TABLE};
 use crate::terminal;
 
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(overview) = Overview::asked(&arguments) {
+        return ExitCode::from(print_overview(&overview));
+    }
     let word = first_word(&arguments);
-    let matches = match command_of(word).try_get_matches_from(&arguments) {
+    let matches = match parse(command_of(word), &arguments) {
         Ok(matches) => matches,
-        Err(error) => {
-            let code = if error.use_stderr() { exit::USAGE } else { exit::FINE };
-            print_misuse(&error, &arguments);
-            return ExitCode::from(never_a_denial(word == Some("hook"), code));
-        }
+        Err(error) => return ExitCode::from(never_a_denial(word == Some("hook"), print_misuse(&error, &arguments))),
     };
     let (operation, inner) = called(&matches);
     let json = inner.get_flag("json");
@@ -82,7 +85,7 @@ fn first_of(operation: &Operation) -> &'static str {
 
 fn command_with(wanted: &dyn Fn(&str) -> bool) -> Command {
     let mut root = Command::new("quipu")
-        .about("Memory for AI agents, as a contract that is enforced")
+        .about("Memory for AI agents in plain files, with rules that are enforced")
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -94,10 +97,14 @@ fn command_with(wanted: &dyn Fn(&str) -> bool) -> Command {
         .collect();
     for operation in TABLE.iter().filter(|operation| wanted(first_of(operation))) {
         match operation.name.split_once(' ') {
-            None => root = root.subcommand((operation.augment)(Command::new(operation.name).about(operation.about))),
+            None => {
+                root = root.subcommand((operation.augment)(
+                    Command::new(operation.name).about(operation.about).after_help(render_examples(operation.name)),
+                ))
+            }
             Some((group, name)) => {
                 for command in groups.iter_mut().filter(|g| g.get_name() == group) {
-                    let inner = (operation.augment)(Command::new(name).about(operation.about));
+                    let inner = (operation.augment)(Command::new(name).about(operation.about).after_help(render_examples(operation.name)));
                     *command = std::mem::take(command).subcommand(inner);
                 }
             }
@@ -107,24 +114,24 @@ fn command_with(wanted: &dyn Fn(&str) -> bool) -> Command {
 }
 
 /// Flags that every operation takes.
-fn common() -> Vec<Arg> {
+pub fn common() -> Vec<Arg> {
     let heading = "Everywhere";
     let text = |name: &'static str, value: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(value).help(help).global(true).help_heading(heading)
     };
     vec![
-        Arg::new("json").long("json").action(ArgAction::SetTrue).global(true).help("Data as JSON").help_heading(heading),
+        Arg::new("json").long("json").action(ArgAction::SetTrue).global(true).help("Print data as JSON").help_heading(heading),
         Arg::new("folder")
             .short('C')
             .value_name("DIR")
             .value_parser(clap::value_parser!(PathBuf))
             .global(true)
-            .help("Act as if called in this folder")
+            .help("Run as if called in this folder")
             .help_heading(heading),
         text("as", "ROLE", "Act in this role [env: QUIPU_ROLE]"),
-        text("unit", "UNIT", "For this unit [env: QUIPU_UNIT]"),
-        text("agent", "NAME", "Under this agent name [env: QUIPU_AGENT]"),
-        text("lease", "ID:FENCE", "With this lease [env: QUIPU_LEASE]"),
+        text("unit", "UNIT", "Act for this unit [env: QUIPU_UNIT]"),
+        text("agent", "NAME", "Act under this agent name [env: QUIPU_AGENT]"),
+        text("lease", "ID:FENCE", "Use this lease [env: QUIPU_LEASE]"),
     ]
 }
 
@@ -159,13 +166,26 @@ fn session(matches: &ArgMatches) -> Result<Session, Failure> {
     Session::new(folder, flags, environment)
 }
 
-/// Prints what clap has to say. It repeats the arguments, so it is only trusted with colours where these are harmless.
-fn print_misuse(error: &clap::Error, arguments: &[OsString]) {
-    let is_harmless = |argument: &OsString| argument.to_str().is_some_and(|text| in_one_line(text) == text);
-    if arguments.iter().all(is_harmless) {
-        let _ = error.print();
-    } else {
-        terminal::say(error.render().to_string().trim_end());
+fn print_overview(overview: &Overview) -> u8 {
+    let text = overview.render();
+    match overview.is_reminder {
+        true => {
+            terminal::say(text.trim_end());
+            exit::USAGE
+        }
+        false => print(Ok(Answer::new(Value::Null, text)), false),
+    }
+}
+
+/// Prints the help that was asked for, or what is wrong with the line.
+fn print_misuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
+    match misuse(error, arguments) {
+        Some(failure) => print(Err(failure), arguments.iter().any(|word| word == "--json")),
+        // Help repeats nothing of the line, so clap may write it with colours.
+        None => {
+            let _ = error.print();
+            if error.use_stderr() { exit::USAGE } else { exit::FINE }
+        }
     }
 }
 

@@ -71,14 +71,14 @@ pub fn run(folder: Option<PathBuf>) -> Result<Answer, Failure> {
     demo.told.push_str(&format!("   4 chapters are in quipu.toml, {} files of Quipu's own source in source/\n", SOURCE.len()));
 
     demo.say("2. Agents plan the book, a person approves. Here every agent is the rehearsal: offline, and it invents nothing.");
-    demo.show(&["run", "--agent", "rehearse"], 0, Some(4))?;
+    demo.show(&["run", "--by", "rehearse"], 0, Some(4))?;
     demo.show(&["approve", "approve-outline"], 0, None)?;
 
     demo.say("3. They write it: research, drafts, three reviews, three readers, memory, pages. The run is killed on the way, and goes on.");
     let alive = demo.kill_a_run().map_err(io)?;
     let how = if alive { "killed while it worked" } else { "it had ended before it could be killed" };
-    demo.told.push_str(&format!("   $ quipu run --agent rehearse     ({how})\n"));
-    demo.show(&["run", "--agent", "rehearse"], 0, Some(3))?;
+    demo.told.push_str(&format!("   $ quipu run --by rehearse     ({how})\n"));
+    demo.show(&["run", "--by", "rehearse"], 0, Some(3))?;
 
     demo.say("4. Rules are enforced, not hoped for.");
     demo.show(&["write", "outline-final.md", "--text", "# Another outline"], 3, None)?;
@@ -102,7 +102,7 @@ pub fn run(folder: Option<PathBuf>) -> Result<Answer, Failure> {
     let place = root.display();
     let text = format!(
         "{told}\nDone in {seconds:.1} s. The book:\n  {place}/publish/index.html\n  {place}/publish/book.epub\n\
-         \nTry in {place}:\n  quipu serve --open                  all of this in a browser, live\n  quipu status\n  quipu replay write/ch04             what the writer of chapter 4 saw\n  quipu view writer --unit ch04       what it would see now\n  quipu blame meta/glossary.md        which commit brought each term\n  quipu run --dry-run --again --step write    tokens and costs with a real agent\n  quipu run --agent claude --again --step write --unit ch02    the same flow with one, if it is installed\n"
+         \nTry in {place}:\n  quipu serve --open                  all of this in a browser, live\n  quipu status\n  quipu replay write/ch04             what the writer of chapter 4 saw\n  quipu view writer --unit ch04       what it would see now\n  quipu blame meta/glossary.md        which commit brought each term\n  quipu run --dry-run --again --step write    tokens and costs with a real agent\n  quipu run --by claude --again --step write --unit ch02    the same flow with one, if it is installed\n"
     );
     let pages = [format!("{place}/publish/index.html"), format!("{place}/publish/book.epub")];
     Ok(Answer::new(json!({"root": place.to_string(), "pages": pages, "acknowledged": acknowledged.len(), "lost": lost}), text))
@@ -149,7 +149,7 @@ impl Demo {
     /// Starts the flow and kills it in the middle. Whether it was still alive.
     fn kill_a_run(&self) -> std::io::Result<bool> {
         let mut run =
-            command(&self.program, &self.root, &["run", "--agent", "rehearse"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+            command(&self.program, &self.root, &["run", "--by", "rehearse"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         std::thread::sleep(BEFORE_THE_KILL);
         let alive = run.try_wait()?.is_none();
         run.kill()?;

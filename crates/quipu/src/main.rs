@@ -10,17 +10,21 @@ mod cli;
 mod command_agent;
 mod consulted;
 mod demo;
+mod examples;
 mod flow_text;
 mod head_key;
 mod heads;
+mod help;
 mod hook;
 #[cfg(test)]
 mod hostile_tests;
 mod integrate;
 mod mcp;
 mod memory;
+mod misuse;
 mod ops;
 mod page;
+mod parse;
 mod performers;
 mod progress;
 #[cfg(test)]

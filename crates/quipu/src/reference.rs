@@ -20,7 +20,7 @@ command is called in. An error says what, where, which rule, and the command tha
 ```text
 error: `meta/glossary.md` is append-only: existing bytes never change
   rule  profiles/book/profile.toml:135  path = \"meta/glossary.md\" class = \"append\"
-  do    quipu append meta/glossary.md --text \"…\"     (a correction supersedes, it does not edit)
+  help  quipu append meta/glossary.md --text \"…\"     (a correction supersedes, it does not edit)
 ```
 ";
 
@@ -174,7 +174,7 @@ fn transcripts() -> Vec<String> {
 fn messages_name_commands_that_exist() {
     let root = command();
     let mut told = 0;
-    for line in transcripts().iter().flat_map(|t| t.lines()).filter(|l| l.trim_start_matches('!').trim_start().starts_with("do  ")) {
+    for line in transcripts().iter().flat_map(|t| t.lines()).filter(|l| l.trim_start_matches('!').trim_start().starts_with("help  ")) {
         for word in named(line) {
             assert!(exists(&root, word), "{line}");
             told += 1;

@@ -17,8 +17,6 @@ pub struct Session {
     /// The folder the command was called in, or `-C`.
     pub folder: PathBuf,
     pub actor: Actor,
-    /// The agent as the caller wrote it: `claude`, `command:my-agent {{brief}}`.
-    pub agent: Option<String>,
     pub lease: Option<LeaseToken>,
     /// The session of Quipu that the caller says it is in: `QUIPU_SESSION`.
     pub conversation: Option<String>,
@@ -61,7 +59,7 @@ impl Session {
             Actor::Agent {
                 role: role.as_deref().map(ActorName::parse).transpose().map_err(bad)?,
                 unit: unit.as_deref().map(UnitId::parse).transpose().map_err(bad)?,
-                agent: agent.as_deref().map(plain_name).map(ActorName::parse).transpose().map_err(bad)?,
+                agent: agent.as_deref().map(ActorName::parse).transpose().map_err(bad)?,
             }
         };
         let lease = match flags.lease.or(environment.lease) {
@@ -74,7 +72,6 @@ impl Session {
         Ok(Session {
             folder,
             actor,
-            agent,
             lease,
             conversation: environment.session.filter(|id| !id.is_empty()),
             watched: OnceLock::new(),
@@ -175,11 +172,6 @@ impl Session {
     pub fn load_stdin(&self) -> Result<Vec<u8>, Failure> {
         Ok(Sources::of(&self.actor, &self.folder).read_stdin()?)
     }
-}
-
-/// An agent that is described rather than named goes by the name of its kind.
-fn plain_name(agent: &str) -> &str {
-    agent.split_once(':').map_or(agent, |(kind, _)| kind)
 }
 
 fn agree(flag: &str, variable: &str, said: Option<String>, given: Option<String>) -> Result<Option<String>, Failure> {

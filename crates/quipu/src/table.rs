@@ -37,21 +37,21 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 
 /// The groups of two-word operations, with what they are about.
 pub const GROUPS: [(&str, &str); 15] = [
-    ("task", "The task at hand: one agent's working memory"),
-    ("world", "The shared world: facts by key"),
-    ("knowledge", "What one agent has learnt"),
-    ("sessions", "The records of past tasks"),
-    ("todo", "What is to be done, across sessions"),
-    ("state", "Where things stand"),
-    ("contract", "The resolved rules of a project"),
-    ("profile", "The built-in profiles"),
-    ("review", "A panel that reviews a manuscript"),
-    ("lease", "The right to write some paths for longer than one commit"),
-    ("fleet", "Many workers on one project"),
-    ("git", "Merging branches of memory"),
-    ("history", "Old texts in the journal"),
-    ("key", "Your key for signing heads of journals"),
-    ("store", "Where a project's order is kept: here, or shared in PostgreSQL"),
+    ("task", "Manage the current task of one agent"),
+    ("world", "Read and set shared facts by key"),
+    ("knowledge", "Manage what one agent has learnt"),
+    ("sessions", "List and search the records of past tasks"),
+    ("todo", "Add, start, complete and list todos"),
+    ("state", "Read and change the state of the project"),
+    ("contract", "Show the rules of a project"),
+    ("profile", "List, print and copy the built-in profiles"),
+    ("review", "Show the state of a review panel"),
+    ("lease", "Reserve paths for longer than one commit"),
+    ("fleet", "Show the workers of a project"),
+    ("git", "Merge branches of memory"),
+    ("history", "Delete old versions from the journal"),
+    ("key", "Manage your key for signing heads"),
+    ("store", "Manage the shared PostgreSQL store"),
 ];
 
 /// Every operation, in the order that help shows.
@@ -153,5 +153,7 @@ pub const TABLE: &[Operation] = &[
     row::<ops::mcp::Mcp>(),
     row::<ops::hook::Hook>(),
     row::<ops::memory_tool::MemoryTool>(),
+    row::<ops::shell::Completions>(),
+    row::<ops::shell::Man>(),
     row::<ops::demo::Demo>(),
 ];

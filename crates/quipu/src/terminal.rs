@@ -13,7 +13,26 @@ use quipu_contract::printable;
 
 /// Writes a message to stderr, with a line break behind it.
 pub fn say(message: &str) {
-    write_stderr(&format!("{}\n", printable(message)));
+    let text = printable(message);
+    let colours = uses_colours(stderr_is_terminal(), std::env::var("NO_COLOR").ok().as_deref(), std::env::var("TERM").ok().as_deref());
+    if colours { write_stderr(&format!("{}\n", paint(&text))) } else { write_stderr(&format!("{text}\n")) }
+}
+
+/// Colours are for terminals whose owner does not object (no-color.org).
+fn uses_colours(is_terminal: bool, no_color: Option<&str>, term: Option<&str>) -> bool {
+    is_terminal && no_color.is_none_or(str::is_empty) && term != Some("dumb")
+}
+
+/// The labels of messages and the codes of their colours.
+const LABELS: [(&str, &str); 4] = [("error:", "1;31"), ("warning:", "1;33"), ("  rule  ", "36"), ("  help  ", "32")];
+
+/// A message with its labels in colour. Its text is [`printable`], so the only escape sequences are these.
+fn paint(text: &str) -> String {
+    let lines = text.split('\n').map(|line| match LABELS.iter().find(|(label, _)| line.starts_with(label)) {
+        Some((label, code)) => format!("\u{1b}[{code}m{label}\u{1b}[0m{}", &line[label.len()..]),
+        None => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Writes text to stderr as it is. For the program's own cursor movements around [`printable`] text.
@@ -73,6 +92,18 @@ fn escaped_json(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_are_coloured_on_terminals_only() {
+        assert_eq!(
+            paint("error: no\n  help  quipu x\nand so on"),
+            "\u{1b}[1;31merror:\u{1b}[0m no\n\u{1b}[32m  help  \u{1b}[0mquipu x\nand so on"
+        );
+        assert!(uses_colours(true, None, Some("xterm")) && uses_colours(true, Some(""), None));
+        for (is_terminal, no_color, term) in [(false, None, None), (true, Some("1"), None), (true, None, Some("dumb"))] {
+            assert!(!uses_colours(is_terminal, no_color, term));
+        }
+    }
 
     #[test]
     fn json_keeps_its_values() {

@@ -74,7 +74,7 @@ fn no_command_prints_what_a_terminal_obeys() {
         &["no-such-\u{1b}[2Jcommand"],
         &["log", "--no-such\u{1b}]0;x\u{7}"],
         &["log", "-n", "\u{1b}[31m\u{202e}"],
-        &["run", "--agent", HOSTILE],
+        &["run", "--by", HOSTILE],
         &["--as", HOSTILE, "status"],
     ] {
         harmless(root, line);
@@ -118,8 +118,8 @@ fn a_project_may_lie_in_a_folder_whose_name_is_not_utf_8() {
         &["status"],
         &["status", "--json"],
         &["start", "--json"],
-        &["run", "--agent", "rehearse"],
-        &["run", "--agent", "rehearse", "--json"],
+        &["run", "--by", "rehearse"],
+        &["run", "--by", "rehearse", "--json"],
         &["replay", "outline", "--json"],
         &["view", "editor", "--json"],
         &["brief", "editor", "--json"],

@@ -51,7 +51,7 @@ fn a_full_disk_keeps_nobody_from_reading() {
         test "$found" = "$n" || { echo "$found of $n"; cat "$SAID"; exit 96; }
         "$QUIPU" append decisions.md --text more > "$SAID" 2>&1; test $? = 7 || exit 95
         grep -q "make room" "$SAID" || exit 94
-        "$QUIPU" status > "$SAID"; if test $? != 0; then echo pending; grep -q "do  make room, then: quipu doctor" "$SAID" || exit 93; fi
+        "$QUIPU" status > "$SAID"; if test $? != 0; then echo pending; grep -q "help  make room, then: quipu doctor" "$SAID" || exit 93; fi
         mount -o remount,size=9m . && "$QUIPU" doctor > /dev/null && "$QUIPU" verify > /dev/null || exit 92
         test "$(grep -c '^## ADR [0-9]' decisions.md)" = "$n" || exit 91
     "###;

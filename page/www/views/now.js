@@ -85,7 +85,7 @@ export function Now() {
       ${yours.length > 0 && html`<${Card} title=${t('now.yours')} tone="attention"><ul class="list">${yours.map((turn) => html`<${Decision} key=${named(turn)} turn=${turn} />`)}</ul></${Card}>`}
       <${Card} title=${t('now.running')}>
         ${data.runs.length === 0 ? html`<${Empty}>${t('now.none.running')}</${Empty}>` : html`<ul class="list">${data.runs.map((run) => html`<${Running} key=${run.run} run=${run} />`)}</ul>`}
-        ${data.runs.length === 0 && flow?.ready.length > 0 && html`<p class="small">${t('now.start', '')}<code>quipu run --agent NAME</code></p>`}
+        ${data.runs.length === 0 && flow?.ready.length > 0 && html`<p class="small">${t('now.start', '')}<code>quipu run --by NAME</code></p>`}
       </${Card}>
       ${data.workers.length > 0 && html`<${Card} title=${t('now.workers')}><ul class="list">${data.workers.map((worker) => html`<${Worker} key=${worker.id} worker=${worker} />`)}</ul></${Card}>`}
       <${Card} title=${t('now.trouble')}>

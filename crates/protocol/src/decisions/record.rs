@@ -1,6 +1,6 @@
 //! Recording a decision: appended, never edited.
 
-use quipu_contract::{Actor, Form, Language, ProjectPath, check_one_line, is_line_break};
+use quipu_contract::{Actor, Form, Language, ProjectPath, check_one_line, did_you_mean, is_line_break};
 use quipu_store::{LeaseToken, Receipt};
 use serde::{Deserialize, Serialize};
 
@@ -94,7 +94,12 @@ fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) 
 
 fn find_superseded<'d>(known: &'d [Decision], asked: &str) -> Result<&'d Decision, WorkError> {
     let found = find_name(known.iter().map(|d| d.id.as_str()), asked).and_then(|id| known.iter().rfind(|d| d.id == id));
-    let old = found.ok_or_else(|| WorkError::not_found(format!("no decision `{asked}`"), "quipu decisions"))?;
+    let old = found.ok_or_else(|| {
+        WorkError::not_found(
+            format!("no decision `{asked}`{}", did_you_mean(asked, known.iter().map(|d| d.id.as_str()))),
+            "quipu decisions",
+        )
+    })?;
     match &old.superseded_by {
         Some(newer) => {
             let what = format!("`{}` was superseded by `{newer}` already", old.id);

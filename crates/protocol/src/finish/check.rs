@@ -1,6 +1,6 @@
 //! The contract's checklist, held against what the finish would leave.
 
-use quipu_contract::{Condition, FinishItem, Form, Occasion, ProjectPath, says_nothing};
+use quipu_contract::{Condition, FinishItem, Form, Occasion, ProjectPath, did_you_mean, says_nothing};
 use quipu_text::Document;
 use quipu_text::json::{JsonPointer, parse_json};
 use serde::Serialize;
@@ -39,9 +39,9 @@ pub(super) fn check(draft: &mut Draft<'_>, closing: &Closing<'_>, outcome: &Outc
     for name in &closing.material.none {
         let item = contract.finish.iter().find(|i| i.name == *name);
         if !item.is_some_and(|i| i.need == Condition::Answered) {
-            let names = contract.finish.iter().filter(|i| i.need == Condition::Answered).map(|i| i.name.as_str());
-            let names = names.collect::<Vec<_>>().join(", ");
-            let what = format!("`{name}` cannot be answered with none");
+            let names: Vec<&str> = contract.finish.iter().filter(|i| i.need == Condition::Answered).map(|i| i.name.as_str()).collect();
+            let what = format!("`{name}` cannot be answered with none{}", did_you_mean(name, names.iter().copied()));
+            let names = names.join(", ");
             return Err(WorkError::usage(what, format!("--none takes {}", if names.is_empty() { "nothing here" } else { &names })));
         }
     }

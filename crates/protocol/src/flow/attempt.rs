@@ -47,7 +47,7 @@ pub enum AttemptError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// What it would write cannot be written, whatever it is.
-    #[error("{what}\n  do    {mend}")]
+    #[error("{what}\n  help  {mend}")]
     Obstacle { what: String, mend: String },
     #[error("{what}: {source}")]
     Io { what: String, source: std::io::Error },

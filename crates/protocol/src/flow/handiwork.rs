@@ -46,7 +46,7 @@ impl Engine<'_> {
             Err(Stuck::Flow(error)) => Err(error),
             Err(stuck) => {
                 let why = match stuck {
-                    Stuck::Store(StoreError::Refused(refused)) => format!("{}\n  do    {}", refused.what, refused.mend),
+                    Stuck::Store(StoreError::Refused(refused)) => format!("{}\n  help  {}", refused.what, refused.mend),
                     Stuck::Store(error) => error.to_string(),
                     Stuck::Told(why) => why,
                     Stuck::Flow(error) => error.to_string(),
@@ -179,7 +179,7 @@ impl Engine<'_> {
         let from = path(&remember.from)?;
         let report = self.read(&from, &mut made.reads)?;
         if let Some(unfit) = find_unfit(remember, &report).first() {
-            return Err(Stuck::Told(format!("`{from}` {unfit}\n  do    mend that part, then quipu run")));
+            return Err(Stuck::Told(format!("`{from}` {unfit}\n  help  mend that part, then quipu run")));
         }
         let mut grown = Vec::new();
         for item in &remember.items {

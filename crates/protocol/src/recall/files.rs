@@ -1,7 +1,8 @@
 //! The files that recall searches, at their current versions, cut into sections.
 //!
 //! What a template says about a file is not memory: lines that stand in the template of a file are left
-//! out, and so are HTML comments. A section with nothing of its own is not searched. Front matter is searched as a section of
+//! out, and so are HTML comments. What `quipu integrate` writes for agent hosts is none either: its skills, and its blocks in
+//! `CLAUDE.md`, `AGENTS.md` and the like. A section with nothing of its own is not searched. Front matter is searched as a section of
 //! its own. A file that cannot be searched is remembered as such, so that an answer can name it.
 
 use std::collections::{BTreeMap, HashSet};
@@ -20,7 +21,7 @@ use crate::reading::find_section;
 /// Longer files hold data, not memory.
 const LARGEST: usize = 8 << 20;
 /// Raised when a file of the same version would be cut into other sections: then it is read anew.
-const READING: &str = " 2";
+const READING: &str = " 3";
 /// Stands behind the version of a file that is no text, or too much of it.
 const NOT_SEARCHED: &str = " not searched";
 
@@ -70,7 +71,7 @@ pub(super) fn current_files(project: &Project) -> Result<(BTreeMap<String, Curre
             current.insert(file.path.clone(), Current { tier, version: version.to_string() });
         }
     }
-    for path in survey.free.iter().filter(|path| has_ending(path, &MARKDOWN)) {
+    for path in survey.free.iter().filter(|path| has_ending(path, &MARKDOWN) && !path.ends_with(SKILL)) {
         let Ok(parsed) = ProjectPath::parse(path) else { continue };
         if let Some(version) = project.store.look_of(&parsed)? {
             current.insert(path.clone(), Current { tier: Tier::L1, version });
@@ -78,6 +79,11 @@ pub(super) fn current_files(project: &Project) -> Result<(BTreeMap<String, Curre
     }
     Ok((current, sight))
 }
+
+/// The skill that `integrate` writes, wherever a host wants it.
+const SKILL: &str = "skills/quipu/SKILL.md";
+/// The lines around what `integrate` writes into a file that belongs to someone else.
+const BLOCK: (&str, &str) = ("<!-- quipu:begin -->", "<!-- quipu:end -->");
 
 const MARKDOWN: [&str; 2] = [".md", ".markdown"];
 
@@ -101,6 +107,7 @@ pub(super) fn load(project: &Project, path: &str, current: &Current, only: Optio
         let version = noted(&current.version, false);
         return Ok(Some(FileText { path: path.to_owned(), version, tier: current.tier, sections: Vec::new() }));
     };
+    let text = without_block(text);
     let furniture = Furniture::of(&project.contract, &project.library, &parsed);
     let document = Document::parse(&text);
     let ranges: Option<Vec<Range<usize>>> =
@@ -144,6 +151,14 @@ impl Furniture {
     }
 }
 
+/// The text with the lines of the tool's own block emptied, so that all others keep their numbers.
+fn without_block(text: String) -> String {
+    let Some(begin) = text.find(BLOCK.0) else { return text };
+    let end = text[begin..].find(BLOCK.1).map_or(text.len(), |length| begin + length + BLOCK.1.len());
+    let emptied: String = text[begin..end].chars().filter(|c| *c == '\n').collect();
+    format!("{}{emptied}{}", &text[..begin], &text[end..])
+}
+
 /// The text without HTML comments: examples in templates and markers are not memory.
 fn without_comments(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
@@ -165,6 +180,13 @@ mod tests {
         assert_eq!(without_comments("a <!-- example\nx --> b\n<!-- DONE -->\n"), "a  b\n\n");
         assert_eq!(without_comments("a <!-- open"), "a ");
         assert_eq!(without_comments("plain"), "plain");
+    }
+
+    #[test]
+    fn the_block_of_the_tool_is_not_searched() {
+        let text = "# Mine\n<!-- quipu:begin -->\n## Memory\nquipu start\n<!-- quipu:end -->\n## After\n";
+        assert_eq!(without_block(text.to_owned()), "# Mine\n\n\n\n\n## After\n");
+        assert_eq!(without_block("# Mine\n".to_owned()), "# Mine\n");
     }
 
     #[test]

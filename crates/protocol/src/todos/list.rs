@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use quipu_contract::{Actor, Form, ProjectPath};
+use quipu_contract::{Actor, Form, ProjectPath, did_you_mean};
 use quipu_text::LineIndex;
 use quipu_text::json::{Node, Shape, parse_json};
 use serde::{Deserialize, Serialize};
@@ -137,9 +137,9 @@ pub struct Todos {
 
 impl Todos {
     pub fn find(&self, asked: &str) -> Result<&Todo, WorkError> {
-        let ids = self.todos.iter().map(|t| t.id.as_str());
-        let found = find_name(ids, asked).and_then(|id| self.todos.iter().find(|t| t.id == id));
-        found.ok_or_else(|| WorkError::not_found(format!("no todo `{asked}`"), "quipu todo list --all"))
+        let ids = || self.todos.iter().map(|t| t.id.as_str());
+        let found = find_name(ids(), asked).and_then(|id| self.todos.iter().find(|t| t.id == id));
+        found.ok_or_else(|| WorkError::not_found(format!("no todo `{asked}`{}", did_you_mean(asked, ids())), "quipu todo list --all"))
     }
 
     /// Open items: what matters most first, of equals the oldest.

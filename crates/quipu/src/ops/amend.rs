@@ -26,7 +26,7 @@ pub struct Amend {
 
 impl Operate for Amend {
     const NAME: &'static str = "amend";
-    const ABOUT: &'static str = "Change a sealed file, or keep a flagged edit of a state file: a person's act, with a reason (without text: accept what is on disk)";
+    const ABOUT: &'static str = "Change a sealed file, or accept a flagged edit, with a reason; people only";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;

@@ -13,7 +13,7 @@ pub struct Append {
     path: String,
     #[command(flatten)]
     input: Input,
-    /// Makes a retry safe: a second append with this key is the first one again
+    /// An idempotency key: a second append with this key returns the receipt of the first
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     /// The reason, for the journal

@@ -22,7 +22,7 @@ pub struct Ask {
 
 impl Operate for Ask {
     const NAME: &'static str = "ask";
-    const ABOUT: &'static str = "One question to one text: one sentence comes back, with its line";
+    const ABOUT: &'static str = "Ask one question of one text; the answer is a sentence and its line";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

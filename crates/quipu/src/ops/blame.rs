@@ -15,7 +15,7 @@ pub struct Blame {
 
 impl Operate for Blame {
     const NAME: &'static str = "blame";
-    const ABOUT: &'static str = "For each line of a file: commit, actor, time";
+    const ABOUT: &'static str = "Show the commit, actor and time of each line of a file";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;

@@ -24,7 +24,7 @@ pub struct Brief {
 
 impl Operate for Brief {
     const NAME: &'static str = "brief";
-    const ABOUT: &'static str = "The prompt that sends a role to work: task, pointers, standards, marker";
+    const ABOUT: &'static str = "Print the prompt for a role: task, files to read, standards, marker";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

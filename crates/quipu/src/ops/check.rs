@@ -2,13 +2,14 @@ use clap::Args;
 use quipu_claims::{Asked, Checked, Evidence, Verdict};
 use quipu_protocol::{CheckError, CheckRequest, Checking, ClaimJudge, Draft, Unwaived, check_draft};
 use quipu_text::Counter;
-use quipu_text::recall::Tier;
 use serde_json::json;
 
+use super::recall::shown_tier;
 use crate::answer::{Answer, Failure, count, exit};
 use crate::consulted::Consulted;
 use crate::session::Session;
 use crate::table::Operate;
+use quipu_text::recall::Tier;
 
 #[derive(Debug, Args)]
 pub struct Check {
@@ -56,7 +57,7 @@ impl Operate for Check {
             answer.exit = exit::NO;
         }
         answer = answer.say(format!(
-            "{}: {}, {} consistent, {} unknown; L1 knew of {l1}, missed {}; L2 adds to {l2}",
+            "{}: {}, {} consistent, {} unknown; memory has evidence for {l1}, none for {}; manuscripts have it for {l2}",
             count(total, "claim"),
             count(checking.conflicts.len(), "conflict"),
             of(Verdict::Consistent),
@@ -76,6 +77,7 @@ impl Operate for Check {
 fn render_conflict(conflict: &Unwaived) -> String {
     let Unwaived { id, at, claim, against, evidence, tier, level, confidence, judge, why } = conflict;
     let level = level.map(|level| format!(" [{level}]")).unwrap_or_default();
+    let tier = if *tier == "L2" { shown_tier(Tier::L2) } else { shown_tier(Tier::L1) };
     format!("conflict  {at} ⇄ {against}  {tier}{level}  {confidence:.2}  {judge}  {id}\n    {claim}\n    {evidence}\n    {why}\n")
 }
 
@@ -103,7 +105,7 @@ fn render_claim(here: &str, checked: &Checked) -> String {
         Asked::No => "not asked",
     };
     let mut text = format!(
-        "{}  {here}:{}  L1 {}, L2 {}\n    {}\n",
+        "{}  {here}:{}  memory {}, manuscripts {}\n    {}\n",
         checked.verdict.as_str(),
         checked.claim.line,
         asked(checked.l1),
@@ -111,7 +113,7 @@ fn render_claim(here: &str, checked: &Checked) -> String {
         checked.claim.text
     );
     for Evidence { at, tier, level, text: said, .. } in &checked.evidence {
-        let tier = if *tier == Tier::L2 { "L2" } else { "L1" };
+        let tier = shown_tier(*tier);
         let level = level.map(|level| format!(" [{}]", level.name())).unwrap_or_default();
         text.push_str(&format!("    - {at} {tier}{level}  {}\n", said.split_whitespace().collect::<Vec<_>>().join(" ")));
     }

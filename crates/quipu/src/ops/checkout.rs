@@ -24,7 +24,7 @@ pub struct Checkout {
 
 impl Operate for Checkout {
     const NAME: &'static str = "checkout";
-    const ABOUT: &'static str = "Make a working copy of a project in a shared store: its files and its history";
+    const ABOUT: &'static str = "Make a working copy of a project in a shared store";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;

@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_contract::{manifest_schema, profile_schema};
+use quipu_contract::{manifest_schema, profile_schema, unknown};
 use quipu_protocol::Project;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ pub struct ContractShow {
 
 impl Operate for ContractShow {
     const NAME: &'static str = "contract show";
-    const ABOUT: &'static str = "The rules that hold here, each with the place it came from";
+    const ABOUT: &'static str = "Show the rules of this project and where each comes from";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let root = Project::find_root(&session.folder)?;
@@ -24,9 +24,8 @@ impl Operate for ContractShow {
         let language = contract.language;
         if let Some(name) = &self.role {
             let role = contract.roles.get(name).ok_or_else(|| {
-                let known = contract.roles.keys().cloned().collect::<Vec<_>>().join(", ");
-                let known = if known.is_empty() { "there is none".to_owned() } else { format!("there are {known}") };
-                Failure::new(exit::NOT_FOUND, format!("no role `{name}`: {known}"), "quipu contract show")
+                let what = unknown("role", name, contract.roles.keys().map(String::as_str));
+                Failure::new(exit::NOT_FOUND, what, "quipu contract show")
             })?;
             let mut text =
                 format!("{} ({})  {}\n{}\n", role.title.in_language(language), role.name, role.place, role.duty.in_language(language));
@@ -106,7 +105,7 @@ pub struct ContractSchema {
 
 impl Operate for ContractSchema {
     const NAME: &'static str = "contract schema";
-    const ABOUT: &'static str = "The JSON Schema of quipu.toml: every key and value that is allowed";
+    const ABOUT: &'static str = "Print the JSON Schema of quipu.toml";
 
     fn operate(self, _: &Session) -> Result<Answer, Failure> {
         let schema = if self.profile { profile_schema() } else { manifest_schema() };

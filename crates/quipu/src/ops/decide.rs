@@ -11,37 +11,37 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Decide {
-    /// What was decided, one line
+    /// The title, one line
     title: String,
-    /// What forced a choice
+    /// The context: why a decision is needed
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     context: Option<String>,
-    /// What was chosen
+    /// The decision
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     decision: Option<String>,
-    /// Why this and nothing else
+    /// The reason for it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     why: Option<String>,
-    /// What lost
+    /// The alternatives that were rejected
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     alternatives: Option<String>,
-    /// What is easier and what is harder now
+    /// The consequences
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     consequences: Option<String>,
-    /// Proposed, Accepted or Rejected; Accepted without it
+    /// Proposed, Accepted (default) or Rejected
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
-    /// The decision that this one replaces; may be given several times
+    /// The id of a decision that this one replaces; repeatable
     #[arg(long, value_name = "ID")]
     supersedes: Vec<String>,
-    /// An id of your own; without it one that collides with no one's
+    /// The id; by default a new unique one
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 }
 
 impl Operate for Decide {
     const NAME: &'static str = "decide";
-    const ABOUT: &'static str = "Record a decision, for good; prints its id";
+    const ABOUT: &'static str = "Record a decision and print its id";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -63,14 +63,14 @@ impl Operate for Decide {
 
 #[derive(Debug, Args)]
 pub struct Decisions {
-    /// Only those that still hold
+    /// List only decisions that still hold
     #[arg(long)]
     standing: bool,
 }
 
 impl Operate for Decisions {
     const NAME: &'static str = "decisions";
-    const ABOUT: &'static str = "Every decision, oldest first, with what superseded it";
+    const ABOUT: &'static str = "List decisions, oldest first, with what superseded them";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

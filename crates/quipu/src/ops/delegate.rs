@@ -36,7 +36,7 @@ pub struct Delegate {
 
 impl Operate for Delegate {
     const NAME: &'static str = "delegate";
-    const ABOUT: &'static str = "Hand a task to a child, in a file of its own; prints its id";
+    const ABOUT: &'static str = "Delegate a task to a subagent, in a file of its own, and print its id";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -86,7 +86,7 @@ pub struct Report {
 
 impl Operate for Report {
     const NAME: &'static str = "report";
-    const ABOUT: &'static str = "Report on a delegated task, below its order; ends the child's session";
+    const ABOUT: &'static str = "Report on a delegated task and end the subagent's session";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -120,7 +120,7 @@ pub struct Collect {
 
 impl Operate for Collect {
     const NAME: &'static str = "collect";
-    const ABOUT: &'static str = "What became of every delegation; notes it in the state";
+    const ABOUT: &'static str = "Show the result of every delegation and record it in the state";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

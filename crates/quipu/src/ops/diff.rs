@@ -1,6 +1,6 @@
 use clap::Args;
 use quipu_contract::ProjectPath;
-use quipu_protocol::{Project, ReadError, may_read_whole, read_pointer, render_difference};
+use quipu_protocol::{Project, may_read_whole, not_found, read_pointer, render_difference};
 use quipu_store::{At, PathEvent};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ pub struct Diff {
 
 impl Operate for Diff {
     const NAME: &'static str = "diff";
-    const ABOUT: &'static str = "What changed in a file: between versions, or on disk behind Quipu's back";
+    const ABOUT: &'static str = "Show what changed in a file: between versions, or by an external edit";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
@@ -50,7 +50,7 @@ impl Operate for Diff {
             None => match project.store.on_disk(&path)? {
                 Some(bytes) => (None, text(bytes)),
                 None if known => (None, String::new()),
-                None => return Err(ReadError::NotFound(path).into()),
+                None => return Err(not_found(&project, &session.actor, &path).into()),
             },
         };
         let old_name = format!("{path} {}", old_version.as_deref().unwrap_or("(not journalled)"));

@@ -12,7 +12,7 @@ pub struct Doctor {}
 
 impl Operate for Doctor {
     const NAME: &'static str = "doctor";
-    const ABOUT: &'static str = "Mend what can be mended and say what was done; exit 1 if anything is left";
+    const ABOUT: &'static str = "Repair what can be repaired and report it; exit 1 if problems remain";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -37,7 +37,7 @@ impl Operate for Doctor {
         }
         found.notices.iter().for_each(|notice| text.push_str(&format!("{notice}\n")));
         for problem in &found.problems {
-            text.push_str(&format!("left: {}: {}\n  do    {}\n", problem.place, problem.what, problem.mend));
+            text.push_str(&format!("left: {}: {}\n  help  {}\n", problem.place, problem.what, problem.mend));
         }
         let mut answer = Answer::new(json!({"mended": mended, "pruned": pruned, "left": found.problems}), text);
         answer.exit = if found.problems.is_empty() { exit::FINE } else { exit::NO };

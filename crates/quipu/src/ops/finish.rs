@@ -150,7 +150,7 @@ impl Told {
 
 impl Operate for Finish {
     const NAME: &'static str = "finish";
-    const ABOUT: &'static str = "End a session: everything it leaves in one commit, or what is still missing";
+    const ABOUT: &'static str = "End a session: save what it leaves in one commit, or report what is missing";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

@@ -15,7 +15,7 @@ pub struct FleetStatus {}
 
 impl Operate for FleetStatus {
     const NAME: &'static str = "fleet status";
-    const ABOUT: &'static str = "Who works on this project, on which host and at what; what waits for a person; what is held";
+    const ABOUT: &'static str = "List the workers of this project, what they do, and what waits for a person";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let root = Project::find_root(&session.folder)?;
@@ -53,7 +53,7 @@ impl Operate for FleetStatus {
         if let Some(behind) = behind {
             answer = answer.say(behind);
         }
-        Ok(if workers.iter().any(|w| w.alive) { answer } else { answer.say("no worker is at this project: quipu worker --agent NAME") })
+        Ok(if workers.iter().any(|w| w.alive) { answer } else { answer.say("no worker is at this project: quipu worker --by NAME") })
     }
 }
 

@@ -17,7 +17,7 @@ pub struct Approve {
 
 impl Operate for Approve {
     const NAME: &'static str = "approve";
-    const ABOUT: &'static str = "Let a flow pass a gate, or overrule an objection; people only";
+    const ABOUT: &'static str = "Approve a gate, or overrule an objection; people only";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         decide(session, &self.gate, Ruling::Approved, self.why.as_deref())
@@ -35,7 +35,7 @@ pub struct Reject {
 
 impl Operate for Reject {
     const NAME: &'static str = "reject";
-    const ABOUT: &'static str = "Send the work before a gate back; people only";
+    const ABOUT: &'static str = "Reject the work before a gate and send it back; people only";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         decide(session, &self.gate, Ruling::Rejected, Some(&self.why))
@@ -59,5 +59,5 @@ fn decide(session: &Session, gate: &str, ruling: Ruling, why: Option<&str>) -> R
             if stale.len() == 1 { "is" } else { "are" }
         ));
     }
-    Ok(answer.say(format!("commit {}; go on with: quipu run --agent NAME", receipt.seq)))
+    Ok(answer.say(format!("commit {}; go on with: quipu run --by NAME", receipt.seq)))
 }

@@ -18,7 +18,7 @@ pub struct GitSetup {}
 
 impl Operate for GitSetup {
     const NAME: &'static str = "git setup";
-    const ABOUT: &'static str = "Have git merge append and state files by the contract (.gitattributes, git config)";
+    const ABOUT: &'static str = "Set up the merge driver for append and state files (.gitattributes, git config)";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;
@@ -108,7 +108,7 @@ pub struct GitMerge {
 
 impl Operate for GitMerge {
     const NAME: &'static str = "git merge";
-    const ABOUT: &'static str = "The merge driver that git calls; exit 1 leaves the file as a conflict";
+    const ABOUT: &'static str = "Merge one file; git calls this (exit 1: conflict)";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let now = render_second(Clock::system().now().wall_us);

@@ -43,7 +43,7 @@ pub struct KeyNew {}
 
 impl Operate for KeyNew {
     const NAME: &'static str = "key new";
-    const ABOUT: &'static str = "Make your key for signing heads; from then on `finish` signs";
+    const ABOUT: &'static str = "Create your key for signing heads; `finish` signs from then on";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;

@@ -19,7 +19,7 @@ pub struct HistoryPrune {
 
 impl Operate for HistoryPrune {
     const NAME: &'static str = "history prune";
-    const ABOUT: &'static str = "Drop old texts from the history, as `[history] keep` in quipu.toml says; for people";
+    const ABOUT: &'static str = "Delete old versions from the journal, as `[history] keep` says; people only";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::DropHistory)?;

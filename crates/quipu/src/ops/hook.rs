@@ -30,7 +30,7 @@ pub struct Hook {
 
 impl Operate for Hook {
     const NAME: &'static str = "hook";
-    const ABOUT: &'static str = "For agent hosts: cold start, denial of forbidden edits, the finish gate";
+    const ABOUT: &'static str = "Answer a hook of an agent host; hosts call this";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let mut bytes = Vec::new();

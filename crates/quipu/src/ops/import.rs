@@ -30,7 +30,7 @@ pub struct Import {
 
 impl Operate for Import {
     const NAME: &'static str = "import";
-    const ABOUT: &'static str = "Take over memory that was kept elsewhere, with its provenance, in one commit";
+    const ABOUT: &'static str = "Import memory from elsewhere, with its provenance, in one commit";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let source = ImportSource::parse(&self.from)?;

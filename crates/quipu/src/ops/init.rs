@@ -31,7 +31,7 @@ pub struct Init {
 
 impl Operate for Init {
     const NAME: &'static str = "init";
-    const ABOUT: &'static str = "Lay out a project, or join a folder that holds such files already";
+    const ABOUT: &'static str = "Create a project in this folder, or adopt files that are already there";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;

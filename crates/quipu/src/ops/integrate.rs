@@ -1,7 +1,7 @@
 //! `integrate`: the files that an agent host wants.
 
 use clap::Args;
-use quipu_contract::Privilege;
+use quipu_contract::{Privilege, nearest, unknown};
 use quipu_protocol::{Project, render_difference};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ pub struct Integrate {
 
 impl Operate for Integrate {
     const NAME: &'static str = "integrate";
-    const ABOUT: &'static str = "Write what an agent host wants: MCP server, hooks, skill, the text agents read first";
+    const ABOUT: &'static str = "Connect an agent host such as claude or codex: MCP server, hooks, skill";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let hosts = hosts();
@@ -34,7 +34,10 @@ impl Operate for Integrate {
             return Ok(Answer::new(json!(list), text));
         };
         let Some(host) = hosts.iter().find(|h| h.name == *name) else {
-            return Err(Failure::new(exit::NOT_FOUND, format!("no host `{name}` is known"), "quipu integrate     (lists them)"));
+            let known = || hosts.iter().map(|h| h.name.as_str());
+            let mend =
+                nearest(name, known()).map_or("quipu integrate     (lists them)".to_owned(), |near| format!("quipu integrate {near}"));
+            return Err(Failure::new(exit::NOT_FOUND, unknown("host", name, known()), mend));
         };
         session.actor.may(Privilege::MakeRules)?;
         let root = Project::find_root(&session.folder)?;

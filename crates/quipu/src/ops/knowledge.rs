@@ -22,7 +22,7 @@ pub struct KnowledgeShow {
 
 impl Operate for KnowledgeShow {
     const NAME: &'static str = "knowledge show";
-    const ABOUT: &'static str = "What you have learnt, with numbers counted from your sessions";
+    const ABOUT: &'static str = "Show what you have learnt, with numbers from your sessions";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -100,7 +100,7 @@ pub struct KnowledgePattern {
 
 impl Operate for KnowledgePattern {
     const NAME: &'static str = "knowledge pattern";
-    const ABOUT: &'static str = "Add or improve a pattern, or see what may become one";
+    const ABOUT: &'static str = "Add or improve a pattern, or list candidates";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -190,7 +190,7 @@ pub struct KnowledgeLesson {
 
 impl Operate for KnowledgeLesson {
     const NAME: &'static str = "knowledge lesson";
-    const ABOUT: &'static str = "Add a lesson, an idea or a mistake that came back";
+    const ABOUT: &'static str = "Add a lesson, an idea or a repeated mistake";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         if self.text.is_none() && self.error.is_none() {

@@ -35,7 +35,7 @@ pub struct Learn {
 
 impl Operate for Learn {
     const NAME: &'static str = "learn";
-    const ABOUT: &'static str = "Find in the manuscripts what memory lacks, offer it as a fact, accept it";
+    const ABOUT: &'static str = "Find a fact in the manuscripts, propose it for memory, accept it";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -63,10 +63,11 @@ impl Operate for Learn {
         let wanted = Wanted { question: &question, to: &to, level, text: self.text.as_deref() };
         match learn(&project, &session.actor, &wanted, lease)? {
             Learned::Known { text, at } => {
-                Ok(Answer::new(json!({"tier": "L1", "at": at, "text": text}), format!("L1  {at}  {text}\n")).say("memory knows it already"))
+                Ok(Answer::new(json!({"tier": "L1", "at": at, "text": text}), format!("memory  {at}  {text}\n"))
+                    .say("memory knows it already"))
             }
             Learned::Proposed { proposal, sentence, at, .. } => {
-                let text = format!("L2  {at}  {sentence}\n{}  {}\n    {}\n", proposal.id, proposal.to, proposal.entry);
+                let text = format!("manuscript  {at}  {sentence}\n{}  {}\n    {}\n", proposal.id, proposal.to, proposal.entry);
                 let answer = Answer::new(json!({"tier": "L2", "at": at, "text": sentence, "proposal": proposal}), text);
                 Ok(answer.say("memory did not know; the manuscript does").say(format!("quipu learn --accept {}", proposal.id)))
             }

@@ -44,7 +44,7 @@ pub struct LeaseRenew {
 
 impl Operate for LeaseRenew {
     const NAME: &'static str = "lease renew";
-    const ABOUT: &'static str = "Make a lease last longer";
+    const ABOUT: &'static str = "Extend a lease";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let token = parse(&self.token)?;
@@ -62,7 +62,7 @@ pub struct LeaseRelease {
 
 impl Operate for LeaseRelease {
     const NAME: &'static str = "lease release";
-    const ABOUT: &'static str = "Give a lease back";
+    const ABOUT: &'static str = "Release a lease";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let (id, fence) = match LeaseToken::parse(&self.token) {
@@ -79,7 +79,7 @@ pub struct LeaseList {}
 
 impl Operate for LeaseList {
     const NAME: &'static str = "lease list";
-    const ABOUT: &'static str = "The leases that hold now";
+    const ABOUT: &'static str = "List current leases";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let leases = session.project()?.store.leases()?;

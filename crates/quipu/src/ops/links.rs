@@ -38,7 +38,7 @@ pub struct Links {
 
 impl Operate for Links {
     const NAME: &'static str = "links";
-    const ABOUT: &'static str = "The link graph: what leads where, what is broken, unreachable or too dense";
+    const ABOUT: &'static str = "Show the link graph: targets, broken links, orphans, dense sections";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = self.path.as_deref().map(Session::path).transpose()?;

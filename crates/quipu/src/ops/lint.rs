@@ -15,7 +15,7 @@ pub struct Lint {
 
 impl Operate for Lint {
     const NAME: &'static str = "lint";
-    const ABOUT: &'static str = "Facts without cause or source, sections with too many links, unknown levels, links in leaves";
+    const ABOUT: &'static str = "Report facts without cause or source, dense sections, unknown levels, links in leaves";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = self.path.as_deref().map(Session::path).transpose()?;

@@ -22,7 +22,7 @@ const DAMAGED: &str = "a damaged record: what it said cannot be told (quipu veri
 
 impl Operate for Log {
     const NAME: &'static str = "log";
-    const ABOUT: &'static str = "The commits, newest first";
+    const ABOUT: &'static str = "List commits, newest first";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.history()?;

@@ -46,7 +46,7 @@ pub struct Mcp {
 
 impl Operate for Mcp {
     const NAME: &'static str = "mcp";
-    const ABOUT: &'static str = "Serve the Model Context Protocol on stdin and stdout or over HTTP, as the role and unit given";
+    const ABOUT: &'static str = "Serve MCP on stdin and stdout, or over HTTP";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         quipu_shared::keep_connections();

@@ -18,7 +18,7 @@ pub struct MemoryTool {
 
 impl Operate for MemoryTool {
     const NAME: &'static str = "memory-tool";
-    const ABOUT: &'static str = "Carry out a command of Anthropic's memory tool: its JSON on stdin, its text on stdout";
+    const ABOUT: &'static str = "Execute a command of Anthropic's memory tool: JSON on stdin, text on stdout";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let text = session.load_stdin()?;

@@ -24,7 +24,7 @@ pub struct Metrics {
 
 impl Operate for Metrics {
     const NAME: &'static str = "metrics";
-    const ABOUT: &'static str = "Pattern reuse, knowledge growth and execution gain, counted from the sessions; how often each tier knew";
+    const ABOUT: &'static str = "Report pattern reuse, knowledge growth and execution gain from past sessions";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -72,5 +72,5 @@ fn render_asked(asked: &AskedCounts) -> String {
         Some(share) => format!("{tier}  {hits} of {} answered ({share} %)\n", count(hits + misses, "question")),
         None => String::new(),
     };
-    line("L1 memory     ", asked.l1_hits, asked.l1_misses) + &line("L2 manuscripts", asked.l2_hits, asked.l2_misses)
+    line("memory     ", asked.l1_hits, asked.l1_misses) + &line("manuscripts", asked.l2_hits, asked.l2_misses)
 }

@@ -45,6 +45,7 @@ pub mod review;
 pub mod run;
 pub mod serve;
 pub mod sessions;
+pub mod shell;
 pub mod show;
 pub mod split;
 pub mod start;

@@ -20,7 +20,7 @@ pub struct Move {
 
 impl Operate for Move {
     const NAME: &'static str = "move";
-    const ABOUT: &'static str = "Rename a file and mend every link to it, in one commit";
+    const ABOUT: &'static str = "Rename a file and update every link to it, in one commit";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let (old, new) = (Session::path(&self.old)?, Session::path(&self.new)?);

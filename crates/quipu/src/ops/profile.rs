@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_contract::{Language, Privilege};
+use quipu_contract::{Language, Privilege, unknown};
 use quipu_protocol::{Library, Project, ProjectError, eject_profile};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ pub struct ProfileList {}
 
 impl Operate for ProfileList {
     const NAME: &'static str = "profile list";
-    const ABOUT: &'static str = "The built-in profiles and what they are for";
+    const ABOUT: &'static str = "List the built-in profiles and what they are for";
 
     fn operate(self, _: &Session) -> Result<Answer, Failure> {
         let summaries = Library::summaries(Language::En);
@@ -36,8 +36,8 @@ impl Operate for ProfileShow {
     fn operate(self, _: &Session) -> Result<Answer, Failure> {
         let files = Library::files(&self.name);
         if files.is_empty() {
-            let known = Library::built_in().join(", ");
-            return Err(Failure::new(exit::NOT_FOUND, format!("no profile `{}`: there are {known}", self.name), "quipu profile list"));
+            let what = unknown("profile", &self.name, Library::built_in().iter().map(String::as_str));
+            return Err(Failure::new(exit::NOT_FOUND, what, "quipu profile list"));
         }
         let chosen: Vec<&(String, String)> = match &self.file {
             Some(name) => files.iter().filter(|(path, _)| path == name).collect(),
@@ -65,7 +65,7 @@ pub struct ProfileEject {
 
 impl Operate for ProfileEject {
     const NAME: &'static str = "profile eject";
-    const ABOUT: &'static str = "Copy a built-in profile into the project, to be changed";
+    const ABOUT: &'static str = "Copy a built-in profile into the project, to change it";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;

@@ -17,7 +17,7 @@ pub struct Publish {
 
 impl Operate for Publish {
     const NAME: &'static str = "publish";
-    const ABOUT: &'static str = "Make pages and an EPUB of the final chapters";
+    const ABOUT: &'static str = "Write pages and an EPUB of the final chapters";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let only = self.only.iter().map(|glob| Pattern::parse(glob)).collect::<Result<Vec<_>, _>>();

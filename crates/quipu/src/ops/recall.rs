@@ -1,7 +1,9 @@
 use clap::Args;
+use clap::builder::PossibleValue;
 use quipu_claims::{Asked, speaks_of};
 use quipu_contract::Pattern;
 use quipu_protocol::{Ask, Tier, note_asked, recall};
+use quipu_text::recall::Hit;
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
@@ -10,21 +12,25 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Recall {
-    /// What is asked, in words
+    /// The question, in words
     question: String,
-    /// At most so many sections
+    /// The number of sections to show at most
     #[arg(short = 'k', value_name = "N", default_value_t = 5)]
     most: usize,
     /// Only in files that match
     #[arg(long = "in", value_name = "GLOB")]
     within: Option<String>,
-    /// Only in this tier
-    #[arg(long, value_name = "TIER", value_parser = ["L0", "L1", "L2"])]
+    /// Only in this tier: index, memory or manuscript (L0, L1, L2)
+    #[arg(long, value_name = "TIER", value_parser = [
+        PossibleValue::new("index").alias("L0"),
+        PossibleValue::new("memory").alias("L1"),
+        PossibleValue::new("manuscript").alias("L2"),
+    ])]
     tier: Option<String>,
-    /// By words alone, without the sentence encoder
+    /// Search by words alone, without the sentence encoder
     #[arg(long)]
     no_model: bool,
-    /// First let the encoder read every section, however long that takes
+    /// Let the encoder read every section first, however long it takes
     #[arg(long, conflicts_with = "no_model")]
     complete: bool,
 }
@@ -45,9 +51,9 @@ impl Operate for Recall {
             None => None,
         };
         let tier = match self.tier.as_deref() {
-            Some("L0") => Some(Tier::L0),
-            Some("L1") => Some(Tier::L1),
-            Some("L2") => Some(Tier::L2),
+            Some("index" | "L0") => Some(Tier::L0),
+            Some("memory" | "L1") => Some(Tier::L1),
+            Some("manuscript" | "L2") => Some(Tier::L2),
             _ => None,
         };
         let project = session.project()?;
@@ -64,7 +70,14 @@ impl Operate for Recall {
             .collect();
         let mut text = String::new();
         for hit in &answer.hits {
-            text.push_str(&format!("{}:{}  {}  {:.2}  {}\n", hit.path, hit.line, name(hit.tier), hit.score, hit.heading_path.join(" › ")));
+            text.push_str(&format!(
+                "{}:{}  {}  {:.2}  {}\n",
+                hit.path,
+                hit.line,
+                shown_tier(hit.tier),
+                hit.score,
+                hit.heading_path.join(" › ")
+            ));
             text.push_str(&format!("    {}\n", hit.snippet.split_whitespace().collect::<Vec<_>>().join(" ")));
         }
         let mut told = Answer::new(
@@ -83,12 +96,10 @@ impl Operate for Recall {
         if answer.hits.is_empty() {
             told.exit = exit::NO;
         }
+        let speaks = |hit: &Hit| speaks_of(&format!("{} {}", hit.heading_path.join(" "), hit.snippet), &self.question);
         let leaves = project.contract.files.iter().any(|rule| rule.tier.as_deref() == Some("L2"));
         if leaves && tier.is_none() {
-            let knows = |tier: Tier| {
-                let mut hits = answer.hits.iter().filter(|hit| hit.tier == tier);
-                hits.any(|hit| speaks_of(&format!("{} {}", hit.heading_path.join(" "), hit.snippet), &self.question))
-            };
+            let knows = |tier: Tier| answer.hits.iter().any(|hit| hit.tier == tier && speaks(hit));
             let (l1, l2) = match (knows(Tier::L1), knows(Tier::L2)) {
                 (true, _) => (Asked::Hit, Asked::No),
                 (false, true) => (Asked::Miss, Asked::Hit),
@@ -96,13 +107,23 @@ impl Operate for Recall {
             };
             note_asked(&project, &[(l1, l2)]);
             told.json["tiers"] = json!({"L1": l1, "L2": l2});
-            told = told.say(match (l1, l2) {
-                (Asked::Hit, _) => "L1 knows",
-                (_, Asked::Hit) => "L1 missed, L2 answers: quipu learn QUESTION --to PATH#SECTION makes it memory",
-                _ => "neither L1 nor L2 speaks of most of it",
-            });
+            if (l1, l2) == (Asked::Miss, Asked::Hit) {
+                told = told.say("found in manuscripts, not in memory; to add it: quipu learn QUESTION --to PATH#SECTION");
+            }
+        }
+        if !answer.hits.iter().any(speaks) {
+            told = told.say(if leaves { "no good match in memory or manuscripts" } else { "no good match" });
         }
         Ok(told)
+    }
+}
+
+/// The tier as people read it; data has its number.
+pub fn shown_tier(tier: Tier) -> &'static str {
+    match tier {
+        Tier::L0 => "index",
+        Tier::L1 => "memory",
+        Tier::L2 => "manuscript",
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Replay {
 
 impl Operate for Replay {
     const NAME: &'static str = "replay";
-    const ABOUT: &'static str = "What a run saw: its brief, and every text with its version";
+    const ABOUT: &'static str = "Show what an attempt was given: its brief and every text with its version";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::SeeAll)?;

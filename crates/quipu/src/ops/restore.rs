@@ -25,7 +25,7 @@ pub struct Restore {
 
 impl Operate for Restore {
     const NAME: &'static str = "restore";
-    const ABOUT: &'static str = "Bring a version back; what stood there stays in the journal";
+    const ABOUT: &'static str = "Bring back a version of a file; the current text stays in the journal";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;

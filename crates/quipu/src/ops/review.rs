@@ -14,7 +14,7 @@ pub struct ReviewStatus {}
 
 impl Operate for ReviewStatus {
     const NAME: &'static str = "review status";
-    const ABOUT: &'static str = "Who is done, with which score; averages, conflicts and the verdict";
+    const ABOUT: &'static str = "Show each reviewer's status and scores, averages, conflicts and the verdict";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::SeeAll)?;

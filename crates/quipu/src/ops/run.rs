@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_contract::{Contract, Privilege, UnitId};
+use quipu_contract::{ActorName, Contract, Privilege, UnitId, did_you_mean, unknown};
 use quipu_protocol::flow::{Choice, Engine, Memory, State, Stay, Usage, estimate_flow, flow_now};
 use quipu_protocol::{HousePress, Project, read_manifest};
 use quipu_store::Version;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
 use crate::flow_text::{render_estimate, render_flow, render_usage};
-use crate::performers::performer;
+use crate::performers::{actor_name, performer, unnamed};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::Operate;
@@ -19,6 +19,9 @@ pub const JOBS: usize = 3;
 
 #[derive(Debug, Args)]
 pub struct Run {
+    /// The agent that performs the steps: rehearse (offline), claude, codex, person, command:'PROGRAM ARGUMENTS', …
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
     /// Only this step; may be given again
     #[arg(long = "step", value_name = "STEP")]
     steps: Vec<String>,
@@ -47,7 +50,7 @@ pub struct Run {
 
 impl Operate for Run {
     const NAME: &'static str = "run";
-    const ABOUT: &'static str = "Run the flow: every step that can be done, for UNIT, FIRST-LAST or all, by --agent";
+    const ABOUT: &'static str = "Run every step of the flow that is ready, for all units or --unit UNIT";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::RunFlow)?;
@@ -56,11 +59,11 @@ impl Operate for Run {
         if let Some(behind) = behind {
             terminal::say(&behind);
         }
-        let choice = choose(session, &project.contract, &self.steps, self.until.as_ref())?;
+        let by = self.by.as_deref().map(actor_name).transpose()?;
+        let choice = choose(session, &project.contract, &self.steps, self.until.as_ref(), by)?;
         let choice = Choice { stale: self.stale, again: self.again, salvage: self.salvage, jobs: self.jobs, ..choice };
-        let name = session.actor.agent().map(ToString::to_string);
         if self.dry_run {
-            let agent = name.as_deref().unwrap_or("default");
+            let agent = choice.agent.as_ref().map_or("default", ActorName::as_str);
             let estimate = estimate_flow(&project, &choice, agent, Counter::default())?;
             let mut answer = Answer::new(json!(estimate), render_estimate(&estimate));
             if estimate.cost.is_none() {
@@ -68,7 +71,8 @@ impl Operate for Run {
             }
             return Ok(answer);
         }
-        let done = carry_out(session, &project, choice, Stay::default(), self.model.as_deref())?;
+        let Some(by) = self.by else { return Err(unnamed(Self::NAME)) };
+        let done = carry_out(session, &project, choice, Stay::default(), &by, self.model.as_deref())?;
         let mut answer = done.answer;
         if done.stopped {
             answer = answer.say("stopped: start it again, and it goes on");
@@ -96,8 +100,8 @@ pub struct Done {
 }
 
 /// Works on the flow of a project for as long as asked, and tells where it stands then.
-pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Stay, model: Option<&str>) -> Result<Done, Failure> {
-    let performer = performer(session.agent.as_deref(), model, &project.contract, project.store.root())?;
+pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Stay, by: &str, model: Option<&str>) -> Result<Done, Failure> {
+    let performer = performer(by, model, &project.contract, project.store.root())?;
     let stop = crate::signals::stop_on_signals()?;
     let progress = Progress::new(session.json);
     let listen = |event: &_| progress.tell(event);
@@ -142,12 +146,18 @@ fn rules_of(project: &Project) -> Result<Version, Failure> {
     Ok(Version::of(&read_manifest(project.store.root())?))
 }
 
-/// What steps and units a run or a worker is for.
-pub fn choose(session: &Session, contract: &Contract, steps: &[String], until: Option<&String>) -> Result<Choice, Failure> {
-    for step in steps.iter().chain(until) {
+/// The steps and units that a run or a worker is for, and the name of the agent that performs them.
+pub fn choose(
+    session: &Session,
+    contract: &Contract,
+    steps: &[String],
+    until: Option<&String>,
+    by: Option<ActorName>,
+) -> Result<Choice, Failure> {
+    for step in steps.iter().chain(until).filter(|_| !contract.steps.is_empty()) {
         if contract.step(step).is_none() {
-            let known = contract.steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(Failure::new(exit::NOT_FOUND, format!("there is no step `{step}`"), format!("one of {known}")));
+            let what = unknown("step", step, contract.steps.iter().map(|s| s.name.as_str()));
+            return Err(Failure::new(exit::NOT_FOUND, what, "quipu contract show     (lists the steps)"));
         }
     }
     if contract.steps.is_empty() {
@@ -157,14 +167,7 @@ pub fn choose(session: &Session, contract: &Contract, steps: &[String], until: O
         None => Vec::new(),
         Some(unit) => units(contract, unit)?,
     };
-    Ok(Choice {
-        steps: steps.to_vec(),
-        units,
-        until: until.cloned(),
-        agent: session.actor.agent().cloned(),
-        jobs: JOBS,
-        ..Choice::default()
-    })
+    Ok(Choice { steps: steps.to_vec(), units, until: until.cloned(), agent: by, jobs: JOBS, ..Choice::default() })
 }
 
 /// `ch05`, `ch01-ch05`, `all`.
@@ -186,10 +189,15 @@ fn units(contract: &Contract, asked: &UnitId) -> Result<Vec<UnitId>, Failure> {
         }
     }
     let known = all.iter().map(UnitId::as_str).collect::<Vec<_>>().join(", ");
-    let what = format!("`{asked}` is neither a unit nor a range of units");
+    let near = did_you_mean(asked.as_str(), all.iter().map(UnitId::as_str));
+    let what = format!("`{asked}` is neither a unit nor a range of units{near}");
     Err(Failure::new(
         exit::NOT_FOUND,
         what,
-        if known.is_empty() { "[units.ID] in quipu.toml".into() } else { format!("of {known}: one, FIRST-LAST, or all") },
+        if known.is_empty() {
+            "[units.ID] in quipu.toml".into()
+        } else {
+            format!("--unit UNIT, --unit FIRST-LAST or --unit all, of {known}")
+        },
     ))
 }

@@ -27,7 +27,7 @@ pub struct Serve {
 
 impl Operate for Serve {
     const NAME: &'static str = "serve";
-    const ABOUT: &'static str = "Show the project in a browser, live; on loopback, for whoever has the printed address; people only";
+    const ABOUT: &'static str = "Show the project in a browser, live; people only";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::SeeAll)?;

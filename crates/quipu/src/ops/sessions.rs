@@ -53,7 +53,7 @@ pub struct SessionsList {
 
 impl Operate for SessionsList {
     const NAME: &'static str = "sessions list";
-    const ABOUT: &'static str = "Past sessions, the newest first";
+    const ABOUT: &'static str = "List past sessions, newest first";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -88,7 +88,7 @@ pub struct SessionsSearch {
 
 impl Operate for SessionsSearch {
     const NAME: &'static str = "sessions search";
-    const ABOUT: &'static str = "Past sessions that hold some words, with the lines that do";
+    const ABOUT: &'static str = "Search past sessions and show the lines that match";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

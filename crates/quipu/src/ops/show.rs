@@ -21,7 +21,7 @@ pub struct Show {
 
 impl Operate for Show {
     const NAME: &'static str = "show";
-    const ABOUT: &'static str = "Print a file as it was";
+    const ABOUT: &'static str = "Print an older version of a file";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.history()?;

@@ -18,7 +18,7 @@ pub struct Split {
 
 impl Operate for Split {
     const NAME: &'static str = "split";
-    const ABOUT: &'static str = "Split a file over its bound by its sections, all links kept, in one commit";
+    const ABOUT: &'static str = "Split a file that is too long by its sections; links are updated";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;

@@ -12,19 +12,19 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Start {
-    /// Tokens that the text may take
+    /// The most tokens that the text may have
     #[arg(long, value_name = "N", value_parser = parse_tokens, default_value = "8000")]
     budget: u64,
-    /// Wake for this order, as its child
+    /// Start as the subagent of this delegation
     #[arg(long, value_name = "ID")]
     delegation: Option<String>,
-    /// Wake in this scene of the contract; without it that of the caller's role
+    /// The scene of the contract; by default that of the role
     #[arg(long, value_name = "NAME")]
     scene: Option<String>,
-    /// What you came for: patterns and past sessions are matched against it
+    /// The task: patterns and past sessions are matched against it
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
-    /// Only look: leave no trace that someone is at work
+    /// Only look: open no session
     #[arg(long)]
     peek: bool,
     /// Tell everything, also in a session that was told before
@@ -34,7 +34,7 @@ pub struct Start {
 
 impl Operate for Start {
     const NAME: &'static str = "start";
-    const ABOUT: &'static str = "Wake up: where things stand, what is open, what to do next";
+    const ABOUT: &'static str = "Show where things stand, what is open and what to do next";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let root = match look_around(&session.folder) {

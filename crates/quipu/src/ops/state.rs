@@ -19,7 +19,7 @@ pub struct StateGet {
 
 impl Operate for StateGet {
     const NAME: &'static str = "state get";
-    const ABOUT: &'static str = "A value of the state";
+    const ABOUT: &'static str = "Print a value of the state";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -43,7 +43,7 @@ pub struct StateSet {
 
 impl Operate for StateSet {
     const NAME: &'static str = "state set";
-    const ABOUT: &'static str = "Set a value of the state; every other byte stays";
+    const ABOUT: &'static str = "Set a value of the state; nothing else in the file changes";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

@@ -24,7 +24,7 @@ const FREE_SHOWN: usize = 10;
 
 impl Operate for Status {
     const NAME: &'static str = "status";
-    const ABOUT: &'static str = "What is there, what changed outside Quipu, what the contract does not allow";
+    const ABOUT: &'static str = "Show files, external edits and what breaks the contract";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -52,11 +52,11 @@ impl Operate for Status {
         for file in survey.flagged() {
             let flag = file.flag.as_ref().expect("flagged files have a flag");
             let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
-            text.push_str(&format!("  flagged  {} {}{line}\n           do  {}\n", file.path, flag.what, file.mend()));
+            text.push_str(&format!("  flagged  {} {}{line}\n           help  {}\n", file.path, flag.what, file.mend()));
         }
         let losses: Vec<&str> = survey.flagged().filter(|f| f.flag.as_ref().is_some_and(Flag::is_loss)).map(|f| f.path.as_str()).collect();
         if losses.len() > 1 {
-            text.push_str(&format!("  all {} state files at once\n           do  {}\n", losses.len(), mend_losses(&losses)));
+            text.push_str(&format!("  all {} state files at once\n           help  {}\n", losses.len(), mend_losses(&losses)));
         }
         for path in &survey.waiting {
             text.push_str(&format!("  waiting  {path}: edited here, and not yet accepted by the shared store\n"));
@@ -64,7 +64,7 @@ impl Operate for Status {
         for kept in &survey.kept {
             let (path, seq) = (&kept.path, kept.seq);
             text.push_str(&format!("  aside    {path}: an edit by hand had to give way, and is kept in @{seq}\n"));
-            text.push_str(&format!("           do  quipu show {path} --at @{seq} --aside\n"));
+            text.push_str(&format!("           help  quipu show {path} --at @{seq} --aside\n"));
         }
         let conflicts = if project.store.order().is_some() { project.store.conflicts()? } else { Vec::new() };
         conflicts.iter().for_each(|conflict| text.push_str(&told_in_status(conflict)));

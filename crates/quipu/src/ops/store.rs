@@ -60,7 +60,7 @@ pub struct StorePull {}
 
 impl Operate for StorePull {
     const NAME: &'static str = "store pull";
-    const ABOUT: &'static str = "Make this working copy a project of its own, with its complete history";
+    const ABOUT: &'static str = "Turn this working copy into a local project with its complete history";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;
@@ -81,7 +81,7 @@ pub struct StoreStatus {}
 
 impl Operate for StoreStatus {
     const NAME: &'static str = "store status";
-    const ABOUT: &'static str = "Where this project's order is kept, and how far this working copy is";
+    const ABOUT: &'static str = "Show where the commit log is and how current this working copy is";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -114,7 +114,7 @@ pub struct StoreMigrate {
 
 impl Operate for StoreMigrate {
     const NAME: &'static str = "store migrate";
-    const ABOUT: &'static str = "Make the tables of a shared store, or bring them to this program's version";
+    const ABOUT: &'static str = "Create or upgrade the tables of a shared store";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;
@@ -138,7 +138,7 @@ pub struct StoreRoles {
 
 impl Operate for StoreRoles {
     const NAME: &'static str = "store roles";
-    const ABOUT: &'static str = "The SQL that gives workers and keepers their rights, and nobody more";
+    const ABOUT: &'static str = "Print the SQL that grants workers and keepers their rights";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 impl Operate for Sync {
     const NAME: &'static str = "sync";
-    const ABOUT: &'static str = "Bring this working copy to the newest revision of its shared store";
+    const ABOUT: &'static str = "Update this working copy from its shared store";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

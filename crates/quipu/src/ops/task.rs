@@ -34,7 +34,7 @@ pub struct TaskStart {
 
 impl Operate for TaskStart {
     const NAME: &'static str = "task start";
-    const ABOUT: &'static str = "Begin a task: write it down and show what is known about such tasks";
+    const ABOUT: &'static str = "Start a task and show what is known about such tasks";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -153,7 +153,7 @@ pub struct TaskTodo {
 
 impl Operate for TaskTodo {
     const NAME: &'static str = "task todo";
-    const ABOUT: &'static str = "Change the plan: add an item, tick it, strike it with a reason, move it";
+    const ABOUT: &'static str = "Change the plan: add, complete, strike or move an item";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -215,7 +215,7 @@ pub struct TaskStatus {}
 
 impl Operate for TaskStatus {
     const NAME: &'static str = "task status";
-    const ABOUT: &'static str = "The task at hand: its plan, its notes, its rounds";
+    const ABOUT: &'static str = "Show the current task: plan, notes, rounds";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project: Project = session.project()?;

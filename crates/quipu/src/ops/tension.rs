@@ -21,7 +21,7 @@ pub struct Tension {
 
 impl Operate for Tension {
     const NAME: &'static str = "tension";
-    const ABOUT: &'static str = "What presses on each high fact, chapter by chapter, and when it gives way";
+    const ABOUT: &'static str = "Show the tension on each high-level fact, chapter by chapter";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let chapter = self.chapter.as_deref().map(super::threads::chapter).transpose()?;

@@ -22,7 +22,7 @@ pub fn chapter(text: &str) -> Result<u64, Failure> {
 
 impl Operate for Threads {
     const NAME: &'static str = "threads";
-    const ABOUT: &'static str = "What was planted, what is due or overdue, what is closed";
+    const ABOUT: &'static str = "List threads: planted, due, overdue, closed";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let at = self.at.as_deref().map(chapter).transpose()?;

@@ -12,40 +12,40 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct TodoAdd {
-    /// What is to be done, one line
+    /// The title, one line
     title: String,
-    /// critical, high, medium or low
+    /// The priority: critical, high, medium or low
     #[arg(long, value_name = "P", default_value = "medium", value_parser = ["critical", "high", "medium", "low"])]
     priority: String,
-    /// What a stranger needs to know to do it
+    /// What the next agent needs to know to do it
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// What kind of work it is
+    /// The kind of work
     #[arg(long, value_name = "TEXT")]
     category: Option<String>,
-    /// May be given several times
+    /// A tag; repeatable
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// A date or a moment
+    /// The due date or time
     #[arg(long, value_name = "WHEN")]
     due: Option<String>,
-    /// Whose it is
+    /// The name of the assignee
     #[arg(long, value_name = "NAME")]
     assignee: Option<String>,
-    /// A todo that must be done first; may be given several times
+    /// A todo that must be done first; repeatable
     #[arg(long, value_name = "ID")]
     after: Vec<String>,
-    /// Anything else
+    /// Other notes
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
-    /// An id of your own; without it one that collides with no one's
+    /// The id; by default a new unique one
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 }
 
 impl Operate for TodoAdd {
     const NAME: &'static str = "todo add";
-    const ABOUT: &'static str = "Add a todo; prints its id";
+    const ABOUT: &'static str = "Add a todo and print its id";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -74,13 +74,13 @@ fn moved(session: &Session, id: &str, step: &Move) -> Result<Answer, Failure> {
 
 #[derive(Debug, Args)]
 pub struct TodoStart {
-    /// The todo, or the ending of its id
+    /// The id of the todo, or the end of it
     id: String,
 }
 
 impl Operate for TodoStart {
     const NAME: &'static str = "todo start";
-    const ABOUT: &'static str = "Begin a todo: it is in progress and yours";
+    const ABOUT: &'static str = "Start a todo: it is in progress and assigned to you";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         moved(session, &self.id, &Move::Start)
@@ -89,19 +89,19 @@ impl Operate for TodoStart {
 
 #[derive(Debug, Args)]
 pub struct TodoBlock {
-    /// The todo, or the ending of its id
+    /// The id of the todo, or the end of it
     id: String,
-    /// What keeps it from going on
+    /// The reason
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     reason: String,
-    /// A todo that must be done first; may be given several times
+    /// A todo that must be done first; repeatable
     #[arg(long, value_name = "ID")]
     by: Vec<String>,
 }
 
 impl Operate for TodoBlock {
     const NAME: &'static str = "todo block";
-    const ABOUT: &'static str = "Say that a todo cannot go on, and why";
+    const ABOUT: &'static str = "Mark a todo as blocked, with the reason";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         moved(session, &self.id, &Move::Block { reason: self.reason, by: self.by })
@@ -110,13 +110,13 @@ impl Operate for TodoBlock {
 
 #[derive(Debug, Args)]
 pub struct TodoUnblock {
-    /// The todo, or the ending of its id
+    /// The id of the todo, or the end of it
     id: String,
 }
 
 impl Operate for TodoUnblock {
     const NAME: &'static str = "todo unblock";
-    const ABOUT: &'static str = "What kept a todo is gone: it is pending again";
+    const ABOUT: &'static str = "Unblock a todo: it is pending again";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         moved(session, &self.id, &Move::Unblock)
@@ -125,9 +125,9 @@ impl Operate for TodoUnblock {
 
 #[derive(Debug, Args)]
 pub struct TodoDone {
-    /// The todo, or the ending of its id
+    /// The id of the todo, or the end of it
     id: String,
-    /// How it was checked, or where the result is
+    /// How the result was checked, or where it is
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     note: Option<String>,
 }
@@ -143,16 +143,16 @@ impl Operate for TodoDone {
 
 #[derive(Debug, Args)]
 pub struct TodoCancel {
-    /// The todo, or the ending of its id
+    /// The id of the todo, or the end of it
     id: String,
-    /// Why it is no longer wanted
+    /// The reason
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     reason: Option<String>,
 }
 
 impl Operate for TodoCancel {
     const NAME: &'static str = "todo cancel";
-    const ABOUT: &'static str = "A todo that is no longer wanted";
+    const ABOUT: &'static str = "Cancel a todo";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         moved(session, &self.id, &Move::Cancel { reason: self.reason })
@@ -161,20 +161,20 @@ impl Operate for TodoCancel {
 
 #[derive(Debug, Args)]
 pub struct TodoList {
-    /// Completed and cancelled ones as well
+    /// List completed and cancelled todos too
     #[arg(long)]
     all: bool,
-    /// Only those in this status
+    /// List only todos with this status
     #[arg(long, value_name = "S", value_parser = ["pending", "in_progress", "blocked", "completed", "cancelled"])]
     status: Option<String>,
-    /// Only those with this tag
+    /// List only todos with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
 }
 
 impl Operate for TodoList {
     const NAME: &'static str = "todo list";
-    const ABOUT: &'static str = "The open todos, what matters most first";
+    const ABOUT: &'static str = "List open todos, most important first";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -203,13 +203,13 @@ impl Operate for TodoList {
 
 #[derive(Debug, Args)]
 pub struct TodoShow {
-    /// The todo, or the ending of its id
+    /// The id of the todo, or the end of it
     id: String,
 }
 
 impl Operate for TodoShow {
     const NAME: &'static str = "todo show";
-    const ABOUT: &'static str = "Everything about one todo";
+    const ABOUT: &'static str = "Show one todo";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -238,7 +238,7 @@ pub struct TodoReview {}
 
 impl Operate for TodoReview {
     const NAME: &'static str = "todo review";
-    const ABOUT: &'static str = "Note that every todo was looked at; lists them once more";
+    const ABOUT: &'static str = "Record that all todos were reviewed, and list them";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

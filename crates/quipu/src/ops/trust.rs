@@ -30,7 +30,7 @@ pub struct Trust {
 
 impl Operate for Trust {
     const NAME: &'static str = "trust";
-    const ABOUT: &'static str = "Show what settings of this project run or contact, and agree to it; people only";
+    const ABOUT: &'static str = "Show what this project's settings run or contact, and agree to it; people only";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;

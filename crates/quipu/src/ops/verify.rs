@@ -16,7 +16,7 @@ pub struct Verify {
 
 impl Operate for Verify {
     const NAME: &'static str = "verify";
-    const ABOUT: &'static str = "Check the journal, every file against it, and the leases; exit 1 if anything is off";
+    const ABOUT: &'static str = "Check the journal, all files and the leases; exit 1 if something is wrong";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.history()?;
@@ -34,7 +34,7 @@ impl Operate for Verify {
         }
         let mut text = String::new();
         for problem in &found.problems {
-            text.push_str(&format!("{}: {}\n  do    {}\n", problem.place, problem.what, problem.mend));
+            text.push_str(&format!("{}: {}\n  help  {}\n", problem.place, problem.what, problem.mend));
         }
         for torn in &found.torn {
             text.push_str(&format!("{torn}: what stood behind the last whole record: of a write that was never acknowledged, unless the journal itself was cut or damaged; look at it, then delete it\n"));

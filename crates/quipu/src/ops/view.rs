@@ -29,7 +29,7 @@ pub struct View {
 
 impl Operate for View {
     const NAME: &'static str = "view";
-    const ABOUT: &'static str = "What a role is shown for a unit, within its budget";
+    const ABOUT: &'static str = "Show what a role is given to read for a unit, within its budget";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         if let Some(folder) = &self.verify {

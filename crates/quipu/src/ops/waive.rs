@@ -28,7 +28,7 @@ pub struct Waive {
 
 impl Operate for Waive {
     const NAME: &'static str = "waive";
-    const ABOUT: &'static str = "Let a conflict stand, for a reason; list such waivers, or take one back";
+    const ABOUT: &'static str = "Accept a conflict with a reason; list or revoke such waivers";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

@@ -1,18 +1,22 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use quipu_contract::{Contract, Privilege};
+use quipu_contract::{Contract, Privilege, did_you_mean};
 use quipu_protocol::Project;
 use quipu_protocol::flow::{Choice, Stay, Until};
 
 use super::run::{JOBS, carry_out, choose};
 use crate::answer::{Answer, Failure, exit};
+use crate::performers::{actor_name, unnamed};
 use crate::session::Session;
 use crate::table::Operate;
 use crate::terminal;
 
 #[derive(Debug, Args)]
 pub struct Worker {
+    /// The agent that performs the steps, as for `quipu run`
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
     /// Only the flow of this profile, and the steps of quipu.toml
     #[arg(long, value_name = "PROFILE")]
     flow: Option<String>,
@@ -41,7 +45,7 @@ pub struct Worker {
 
 impl Operate for Worker {
     const NAME: &'static str = "worker";
-    const ABOUT: &'static str = "Take what is ready of the flow, beside other workers, until all of it is done";
+    const ABOUT: &'static str = "Perform ready steps of the flow, beside other workers, until all are done";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::RunFlow)?;
@@ -54,9 +58,11 @@ impl Operate for Worker {
                 terminal::say(&behind);
             }
             check_flow(&project.contract, self.flow.as_deref())?;
-            let choice = choose(session, &project.contract, &self.steps, self.until.as_ref())?;
+            let name = self.by.as_deref().map(actor_name).transpose()?;
+            let choice = choose(session, &project.contract, &self.steps, self.until.as_ref(), name)?;
+            let Some(by) = self.by.as_deref() else { return Err(unnamed(Self::NAME)) };
             let choice = Choice { flow: self.flow.clone(), salvage: self.salvage, jobs: self.jobs, ..choice };
-            let done = carry_out(session, &project, choice, stay, self.model.as_deref())?;
+            let done = carry_out(session, &project, choice, stay, by, self.model.as_deref())?;
             if done.stopped || !done.rules_changed {
                 break done;
             }
@@ -85,5 +91,6 @@ fn check_flow(contract: &Contract, flow: Option<&str>) -> Result<(), Failure> {
         return Ok(());
     }
     let mend = if known.is_empty() { "leave --flow out".to_owned() } else { format!("one of {}", known.join(", ")) };
-    Err(Failure::new(exit::NOT_FOUND, format!("no profile `{flow}` of this project has a flow"), mend))
+    let near = did_you_mean(flow, known.iter().copied());
+    Err(Failure::new(exit::NOT_FOUND, format!("no profile `{flow}` of this project has a flow{near}"), mend))
 }

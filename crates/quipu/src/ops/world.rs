@@ -25,7 +25,7 @@ pub struct WorldGet {
 
 impl Operate for WorldGet {
     const NAME: &'static str = "world get";
-    const ABOUT: &'static str = "What is true of the world: every fact, or one";
+    const ABOUT: &'static str = "Print the facts of the world, or one of them";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -72,7 +72,7 @@ pub struct WorldSet {
 
 impl Operate for WorldSet {
     const NAME: &'static str = "world set";
-    const ABOUT: &'static str = "Set a fact; its older value goes to the section's history";
+    const ABOUT: &'static str = "Set a fact; the old value moves to the section's history";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

@@ -13,13 +13,13 @@ pub struct Write {
     path: String,
     #[command(flatten)]
     input: Input,
-    /// Only if the file is still at this version
+    /// Write only if the file is still at this version
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
-    /// A large loss, or words that look like a stand-in for text, are meant
+    /// Write even if most of the text disappears or it looks like a placeholder
     #[arg(long)]
     force: bool,
-    /// Makes a retry safe: a second write with this key is the first one again
+    /// An idempotency key: a second write with this key returns the receipt of the first
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     /// The reason, for the journal
@@ -29,7 +29,7 @@ pub struct Write {
 
 impl Operate for Write {
     const NAME: &'static str = "write";
-    const ABOUT: &'static str = "Create a file, or replace it whole";
+    const ABOUT: &'static str = "Create a file, or replace all of its text";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;

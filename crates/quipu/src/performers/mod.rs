@@ -1,4 +1,4 @@
-//! Who may be asked to perform a turn: the names that `--agent` knows.
+//! Who may be asked to perform a turn: the names that `--by` knows.
 //!
 //! `rehearse` and `script` are built in; everyone else is a host of `quipu-agents`, from its table, from `[agents.NAME]` in
 //! `quipu.toml`, or described on the spot (`command:…`, `http:…`).
@@ -9,7 +9,7 @@ mod rehearsed;
 use std::path::{Path, PathBuf};
 
 use quipu_agents::{Agent, Host, HostError, Hosts, Sandbox, Setting, Via, resolve_agent};
-use quipu_contract::Contract;
+use quipu_contract::{ActorName, Contract, did_you_mean};
 use quipu_protocol::flow::{Performer, Scripted};
 use quipu_protocol::{TRUST_COMMAND, is_trusted};
 
@@ -17,17 +17,19 @@ use crate::answer::{Failure, exit};
 use hired::Hired;
 use rehearsed::Rehearsed;
 
-const EXAMPLES: &str =
-    "--agent rehearse     (offline; or claude, codex, gemini, opencode, person, command:'PROGRAM ARGUMENTS', http:ADDRESS)";
+/// Names of agents, for messages.
+const EXAMPLES: &str = "rehearse (offline), claude, codex, gemini, opencode, person, command:'PROGRAM ARGUMENTS', http:ADDRESS";
+
+/// Nobody was named to perform the steps of a flow. The name that a caller acts under says nothing about that: a run that a
+/// host starts must not start the host again.
+pub fn unnamed(command: &str) -> Failure {
+    let others = EXAMPLES.trim_start_matches("rehearse (offline), ");
+    let mend = format!("quipu {command} --by rehearse     (offline; or {others})");
+    Failure::usage("--by names the agent that performs the steps, and is missing", mend)
+}
 
 /// The performer of a name.
-pub fn performer<'c>(
-    asked: Option<&str>,
-    model: Option<&str>,
-    contract: &'c Contract,
-    root: &Path,
-) -> Result<Box<dyn Performer + 'c>, Failure> {
-    let Some(asked) = asked else { return Err(Failure::usage("who does it? name an agent", EXAMPLES)) };
+pub fn performer<'c>(asked: &str, model: Option<&str>, contract: &'c Contract, root: &Path) -> Result<Box<dyn Performer + 'c>, Failure> {
     match asked {
         "rehearse" => return Ok(Box::new(Rehearsed { contract, pause: pause("QUIPU_REHEARSE_PAUSE") })),
         "script" => return script(),
@@ -35,6 +37,12 @@ pub fn performer<'c>(
     }
     let (agent, server) = resolve(asked, model, contract, root)?;
     Ok(Box::new(Hired::new(agent, contract.language, server)))
+}
+
+/// The name that an agent acts under: `claude`; for an agent described on the spot its kind, as `command`.
+pub fn actor_name(by: &str) -> Result<ActorName, Failure> {
+    let name = by.split_once(':').map_or(by, |(kind, _)| kind);
+    ActorName::parse(name).map_err(|e| Failure::usage(e.to_string(), EXAMPLES))
 }
 
 /// The agent of a name: a program in its sandbox, a model behind HTTP, a person.
@@ -116,7 +124,10 @@ fn resolve(asked: &str, model: Option<&str>, contract: &Contract, root: &Path) -
 
 fn faulty(error: HostError) -> Failure {
     match error {
-        HostError::Unknown { name, .. } => Failure::new(exit::NOT_FOUND, format!("there is no agent `{name}`"), EXAMPLES),
+        HostError::Unknown { name, known } => {
+            let known = known.split(", ").map(|known| known.trim_matches('`')).chain(["rehearse", "script"]);
+            Failure::new(exit::NOT_FOUND, format!("unknown agent `{name}`{}", did_you_mean(&name, known)), EXAMPLES)
+        }
         HostError::BuiltIn(ref name) => {
             let mend = format!("in quipu.toml: another name, as [agents.my-{name}]; then quipu trust");
             Failure::new(exit::REFUSED, error.to_string(), mend)
@@ -157,7 +168,7 @@ pub fn kept_out(root: &Path) -> Vec<PathBuf> {
 }
 
 /// Words of a command line; quotes hold words together.
-fn split_words(line: &str) -> Vec<String> {
+pub fn split_words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {
         match (quote, c) {
@@ -176,7 +187,7 @@ fn split_words(line: &str) -> Vec<String> {
 
 fn script() -> Result<Box<dyn Performer>, Failure> {
     let Some(folder) = std::env::var_os("QUIPU_SCRIPT") else {
-        return Err(Failure::usage("agent `script` plays prepared texts, but has none", "QUIPU_SCRIPT=FOLDER quipu run --agent script"));
+        return Err(Failure::usage("agent `script` plays prepared texts, but has none", "QUIPU_SCRIPT=FOLDER quipu run --by script"));
     };
     let mut script = Scripted::of(Path::new(&folder));
     script.pause = pause("QUIPU_SCRIPT_PAUSE");

@@ -17,12 +17,12 @@ fn reach(root: &str) -> String {
 #[test]
 fn what_an_agent_reaches_for_is_refused_and_told() {
     let desk = Desk::book();
-    desk.fine(&["run", "--agent", "rehearse"]);
+    desk.fine(&["run", "--by", "rehearse"]);
     desk.fine(&["approve", "approve-outline"]);
-    desk.fine(&["run", "--agent", "rehearse", "--until", "merge-reviews"]);
+    desk.fine(&["run", "--by", "rehearse", "--until", "merge-reviews"]);
     let root = std::fs::canonicalize(&desk.root).unwrap();
     let outline = desk.text("outline-final.md");
-    let said = desk.fine(&["run", "--agent", &reach(root.to_str().unwrap()), "--step", "research", "--unit", "ch01", "--again"]);
+    let said = desk.fine(&["run", "--by", &reach(root.to_str().unwrap()), "--step", "research", "--unit", "ch01", "--again"]);
     assert!(desk.text("research/ch01-research.md").contains("Nothing but what the view holds."), "{said}");
     let told = desk.fine(&["replay", "research/ch01"]);
     assert!(told.contains("dropped stray.md"), "{told}");
@@ -44,11 +44,11 @@ fn what_an_agent_reaches_for_is_refused_and_told() {
 #[test]
 fn without_the_kernel_s_help_it_is_said_and_what_was_written_is_verified() {
     let desk = Desk::book();
-    desk.fine(&["run", "--agent", "rehearse"]);
+    desk.fine(&["run", "--by", "rehearse"]);
     desk.fine(&["approve", "approve-outline"]);
     let root = std::fs::canonicalize(&desk.root).unwrap();
     let agent = reach(root.to_str().unwrap());
-    let run = ["run", "--agent", &agent, "--step", "research", "--unit", "ch01"];
+    let run = ["run", "--by", &agent, "--step", "research", "--unit", "ch01"];
     let (code, said) = without_landlock(|| desk.call(&run));
     assert_eq!(code, 0, "{said}");
     let warning =
@@ -94,10 +94,10 @@ fn an_agent_of_the_manifest_is_known_and_a_program_that_is_not_there_fails() {
         &format!("{manifest}\n[agents.mine]\nvia = \"command\"\nprogram = \"no-such-program-here\"\nargs = [\"{{{{brief}}}}\"]\n"),
     );
     desk.fine(&["trust", "--yes"]);
-    let (code, said) = desk.call(&["run", "--agent", "mine", "--until", "outline"]);
+    let (code, said) = desk.call(&["run", "--by", "mine", "--until", "outline"]);
     assert_eq!(code, 6, "{said}");
     assert!(said.contains("could not start"), "{said}");
-    let (code, said) = desk.call(&["run", "--agent", "nobody"]);
+    let (code, said) = desk.call(&["run", "--by", "nobody"]);
     assert_eq!(code, 5, "{said}");
-    assert!(said.contains("there is no agent `nobody`"), "{said}");
+    assert!(said.contains("unknown agent `nobody`"), "{said}");
 }

@@ -24,9 +24,9 @@ pub fn accepted(project: &Project) -> BTreeMap<String, usize> {
 
 /// A book as one run of one machine makes it.
 pub fn undisturbed_on(desk: Desk) -> Desk {
-    desk.fine(&["run", "--agent", "rehearse"]);
+    desk.fine(&["run", "--by", "rehearse"]);
     desk.fine(&["approve", "approve-outline"]);
-    desk.fine(&["run", "--agent", "rehearse"]);
+    desk.fine(&["run", "--by", "rehearse"]);
     desk
 }
 
@@ -38,7 +38,7 @@ pub fn same_trees(left: &BTreeMap<String, Vec<u8>>, right: &BTreeMap<String, Vec
 }
 
 fn worker(desk: &Desk) -> Child {
-    let arguments = ["worker", "--agent", "rehearse", "--jobs", "2"];
+    let arguments = ["worker", "--by", "rehearse", "--jobs", "2"];
     desk.quipu(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
@@ -81,7 +81,7 @@ fn workers_of_one_machine_share_a_book_and_take_over_what_the_dead_held() {
 #[test]
 fn a_worker_that_is_asked_to_leave_gives_back_what_it_holds() {
     let desk = Desk::book_of(2);
-    let hanging = ["worker", "--agent", "command:sleep 60", "--flow", "book", "--jobs", "1"];
+    let hanging = ["worker", "--by", "command:sleep 60", "--flow", "book", "--jobs", "1"];
     let mut child = desk.quipu(&hanging).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let workers =
         || -> serde_json::Value { serde_json::from_slice(&desk.quipu(&["fleet", "status", "--json"]).output().unwrap().stdout).unwrap() };
@@ -96,6 +96,6 @@ fn a_worker_that_is_asked_to_leave_gives_back_what_it_holds() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let left = workers();
     assert_eq!((left["workers"].as_array().unwrap().len(), left["leases"].as_array().unwrap().len()), (0, 0), "{left}");
-    let (code, said) = desk.call(&["worker", "--agent", "rehearse", "--flow", "novel"]);
+    let (code, said) = desk.call(&["worker", "--by", "rehearse", "--flow", "novel"]);
     assert!(code == 5 && said.contains("one of book"), "{said}");
 }

@@ -118,15 +118,15 @@ fn tokens_and_their_cost_are_told_and_kept() {
         let server = Server::scripted(vec![writes(api, GOOD), says(api, "done"), writes(api, GOOD), says(api, "done")]);
         let desk = desk(&(model(api, &server.base) + PRICES));
         // Estimated: the view and the brief, and at most what is reserved for the answer.
-        let plan: Value = data(&desk, &["run", "--agent", "model", "--dry-run", "--json"]);
+        let plan: Value = data(&desk, &["run", "--by", "model", "--dry-run", "--json"]);
         let (input, output) = (plan["turns"][0]["input"].as_f64().unwrap(), plan["turns"][0]["output"].as_f64().unwrap());
         assert!(input > 20.0 && output > 0.0, "{plan}");
         let estimated = plan["cost"].as_f64().unwrap();
         assert!((estimated - (input * 1000.0 + output * 2000.0) / 1e6).abs() < 1e-9, "{plan}");
-        assert!(desk.fine(&["run", "--agent", "model", "--dry-run"]).contains("costs up to"));
+        assert!(desk.fine(&["run", "--by", "model", "--dry-run"]).contains("costs up to"));
 
         // Two answers: twice 120 read and 30 written, 0.24 and 0.12.
-        let said = desk.fine(&["run", "--agent", "model", "--json"]);
+        let said = desk.fine(&["run", "--by", "model", "--json"]);
         let events = events(&said);
         let accepted = events.iter().find(|e| e["event"] == "accepted").unwrap_or_else(|| panic!("{said}"));
         assert_eq!((&accepted["usage"]["input"], &accepted["usage"]["output"]), (&json!(240), &json!(60)), "{api}");
@@ -140,7 +140,7 @@ fn tokens_and_their_cost_are_told_and_kept() {
         let run = noted["fact"]["note"]["run"].as_str().unwrap();
         let verdict: Value = serde_json::from_str(&desk.text(&format!(".quipu/runs/{run}/verdict.json"))).unwrap();
         assert_eq!(verdict["usage"], accepted["usage"]);
-        let said = desk.fine(&["run", "--agent", "model", "--step", "write", "--again"]);
+        let said = desk.fine(&["run", "--by", "model", "--step", "write", "--again"]);
         assert!(said.contains("accepted   write: out.md  (240 tokens read, 60 written, 0.36 by"), "{said}");
         assert!(said.contains("\n240 tokens read, 60 written, 0.36 by the contract's prices"), "{said}");
     }
@@ -150,7 +150,7 @@ fn tokens_and_their_cost_are_told_and_kept() {
 fn what_failed_cost_tokens_too() {
     let server = Server::scripted(vec![says("openai", "I will not.")]);
     let desk = desk(&(model("openai", &server.base) + PRICES));
-    let (code, said) = desk.call(&["run", "--agent", "model", "--json"]);
+    let (code, said) = desk.call(&["run", "--by", "model", "--json"]);
     assert_eq!(code, 6, "{said}");
     let events = events(&said);
     let failed = events.iter().find(|e| e["event"] == "failed").unwrap();
@@ -166,7 +166,7 @@ fn what_the_contract_refuses_goes_back_once_with_its_rule() {
     let leaks = GOOD.replace("A knot stays.", &format!("The key is {key}."));
     let server = Server::scripted(vec![writes("openai", &leaks), says("openai", "done"), writes("openai", GOOD), says("openai", "mended")]);
     let desk = desk(&model("openai", &server.base));
-    let said = desk.fine(&["run", "--agent", "model"]);
+    let said = desk.fine(&["run", "--by", "model"]);
     let told = said.lines().find(|line| line.starts_with("sent back")).unwrap_or_else(|| panic!("{said}"));
     assert!(told.contains("`out.md`, line 3 of the new text") && told.contains("class = \"overwrite\""), "{told}");
     assert_eq!(desk.text("out.md"), GOOD);
@@ -176,7 +176,7 @@ fn what_the_contract_refuses_goes_back_once_with_its_rule() {
     // A second time it is a failure, and nothing of it is in the project.
     let server = Server::scripted(vec![writes("openai", &leaks), says("openai", "done"), writes("openai", &leaks), says("openai", "done")]);
     let desk = self::desk(&model("openai", &server.base));
-    let (code, said) = desk.call(&["run", "--agent", "model"]);
+    let (code, said) = desk.call(&["run", "--by", "model"]);
     assert_eq!(code, 6, "{said}");
     assert!(said.contains("failed     write (1 of 1): `out.md`, line 3"), "{said}");
     assert!(!desk.root.join("out.md").exists());
@@ -190,7 +190,7 @@ fn no_agent_works_for_what_cannot_be_written() {
     let desk = desk(&(model("openai", &server.base) + more));
     desk.fine(&["append", "log.md", "--text", "one"]);
     desk.put("log.md", "two\n");
-    let (code, said) = desk.call(&["run", "--agent", "model"]);
+    let (code, said) = desk.call(&["run", "--by", "model"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("stuck      write: `log.md`") && said.contains("quipu restore log.md"), "{said}");
     assert!(server.requests().is_empty(), "no token was spent");
@@ -223,7 +223,7 @@ fn a_host_that_asks_for_it_is_handed_a_server_over_its_folders() {
     );
     desk.put("quipu.toml", &format!("{ONE_STEP}{table}"));
     desk.fine(&["trust", "--yes"]);
-    let (code, said) = desk.call(&["run", "--agent", "mine"]);
+    let (code, said) = desk.call(&["run", "--by", "mine"]);
     assert_eq!(code, 0, "{said}\n{}", transcript(&desk));
     assert_eq!(desk.text("out.md"), GOOD);
     assert!(transcript(&desk).contains("in.md"), "{}", transcript(&desk));
@@ -231,11 +231,11 @@ fn a_host_that_asks_for_it_is_handed_a_server_over_its_folders() {
     // Without the word nothing is handed over.
     desk.put("quipu.toml", &format!("{ONE_STEP}{}", table.replace("with_mcp = true\n", "")));
     desk.fine(&["trust", "--yes"]);
-    let (code, said) = desk.call(&["run", "--agent", "mine", "--step", "write", "--again"]);
+    let (code, said) = desk.call(&["run", "--by", "mine", "--step", "write", "--again"]);
     assert_eq!(code, 6, "{said}");
     // A host that cannot take one is told so before anything begins.
     desk.put("quipu.toml", &format!("{ONE_STEP}\n[agents.mine]\nlike = \"aider\"\nwith_mcp = true\n"));
-    let (code, said) = desk.call(&["run", "--agent", "mine"]);
+    let (code, said) = desk.call(&["run", "--by", "mine"]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("`with_mcp` needs `mcp`"), "{said}");
 }
@@ -277,7 +277,7 @@ fn over_acp_a_server_is_handed_over_with_the_session() {
         GOOD.replace('\n', "\\n")
     );
     let desk = desk(&(acp(&work, "with_mcp = true\n") + PRICES));
-    let (code, said) = desk.call(&["run", "--agent", "model"]);
+    let (code, said) = desk.call(&["run", "--by", "model"]);
     assert_eq!(code, 0, "{said}\n{}", transcript(&desk));
     assert_eq!(desk.text("out.md"), GOOD);
     assert!(said.contains("120 tokens read, 30 written, 0.18 by"), "{said}");
@@ -359,7 +359,7 @@ fn whatever_way_an_agent_fails_it_counts_as_a_failure_and_leaves_nothing() {
         let desk = desk("");
         desk.put("quipu.toml", &format!("{}{table}", ONE_STEP.replace("\"60s\"", &format!("\"{deadline}\""))));
         desk.fine(&["trust", "--yes"]);
-        let (code, said) = desk.call(&["run", "--agent", "model"]);
+        let (code, said) = desk.call(&["run", "--by", "model"]);
         assert_eq!(code, 6, "{name}\n{said}");
         let failed = said.split("failed     write (1 of 1): ").nth(1).unwrap_or_else(|| panic!("{name}\n{said}"));
         assert!(failed.contains(told), "{name}\n{said}");
@@ -375,10 +375,10 @@ fn folders_of_old_runs_are_removed_and_replay_says_so() {
     let desk = desk("\n[runs]\nkeep = 1\ndays = 0\n");
     let script =
         format!("command:sh -c 'printf \"{}\" > \"$QUIPU_OUT/out.md\"'", GOOD.replace('\n', "\\n").replace("A knot", "$QUIPU_RUN: a knot"));
-    desk.fine(&["run", "--agent", &script]);
+    desk.fine(&["run", "--by", &script]);
     let first: Value = data(&desk, &["replay", "write", "--json"]);
     let first = first["fact"]["note"]["run"].as_str().unwrap().to_owned();
-    desk.fine(&["run", "--agent", &script, "--step", "write", "--again"]);
+    desk.fine(&["run", "--by", &script, "--step", "write", "--again"]);
     assert!(desk.root.join(".quipu/runs").join(&first).exists(), "a run removes only what is older than it found");
     let said = desk.fine(&["doctor"]);
     assert!(said.contains("removed 1 folder of old runs"), "{said}");

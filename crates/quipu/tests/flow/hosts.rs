@@ -114,7 +114,7 @@ impl Fleet {
         let number = std::fs::read_dir(&self.logs).unwrap().count();
         let log = |end: &str| File::create(self.logs.join(format!("{number:04}-host{}.{end}", host + 1))).unwrap();
         let mut command = self.hosts[host].command(env!("CARGO_BIN_EXE_quipu"));
-        command.args(["worker", "--agent", "rehearse", "--flow", "book", "--jobs", "1", "--json"]).current_dir(&self.copies[host]);
+        command.args(["worker", "--by", "rehearse", "--flow", "book", "--jobs", "1", "--json"]).current_dir(&self.copies[host]);
         command.env("QUIPU_REHEARSE_PAUSE", TURN_MS);
         let child = quipu(&mut command, &self.logs).stdout(log("out")).stderr(log("err")).spawn().unwrap();
         Worker { host, child }

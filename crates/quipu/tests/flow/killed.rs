@@ -43,7 +43,7 @@ fn tree(stage: &Stage) -> BTreeMap<String, String> {
 fn killed_at_any_moment_it_ends_with_the_same_tree() {
     let undisturbed = begun();
     let whole = std::time::Instant::now();
-    quipu(&undisturbed, &["run", "--agent", "script", "--until", "audit"]).status().unwrap();
+    quipu(&undisturbed, &["run", "--by", "script", "--until", "audit"]).status().unwrap();
     let whole = whole.elapsed();
     assert_eq!(undisturbed.state("audit", None).0, State::Done);
 
@@ -53,14 +53,14 @@ fn killed_at_any_moment_it_ends_with_the_same_tree() {
     let longest = u64::try_from(whole.as_millis()).unwrap() / 3;
     let mut really = 0;
     for _ in 0..kills {
-        let mut child = quipu(&killed, &["run", "--agent", "script", "--until", "audit"]).spawn().unwrap();
+        let mut child = quipu(&killed, &["run", "--by", "script", "--until", "audit"]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(next(&mut seed) % longest.max(20)));
         really += u64::from(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
         child.wait().unwrap();
     }
     assert!(really * 2 >= kills.min(8), "only {really} of {kills} were killed while they ran");
-    quipu(&killed, &["run", "--agent", "script", "--until", "audit"]).status().unwrap();
+    quipu(&killed, &["run", "--by", "script", "--until", "audit"]).status().unwrap();
     assert_eq!(killed.state("audit", None).0, State::Done, "{:#?}", killed.with_flow(|f| f.standings.clone()));
     assert_eq!(tree(&killed), tree(&undisturbed));
     // What was complete was not done twice: each turn has one accepted run.
@@ -80,7 +80,7 @@ fn killed_at_any_moment_it_ends_with_the_same_tree() {
 fn asked_to_stop_it_gives_its_leases_back() {
     let stage = begun();
     stage.script.put("research/ch01-research.md.acts", "hang\n");
-    let mut child = quipu(&stage, &["run", "--agent", "script"]).spawn().unwrap();
+    let mut child = quipu(&stage, &["run", "--by", "script"]).spawn().unwrap();
     let project = stage.open();
     let held = || project.store.leases().unwrap().iter().any(|l| l.paths.contains(&"research/ch01-research.md".to_owned()));
     let begun = std::time::Instant::now();

@@ -140,10 +140,10 @@ pub fn next(seed: &mut u64) -> u64 {
 #[test]
 fn a_rehearsed_book_killed_at_random_moments_ends_with_the_same_tree() {
     let undisturbed = Desk::book();
-    undisturbed.fine(&["run", "--agent", "rehearse"]);
+    undisturbed.fine(&["run", "--by", "rehearse"]);
     undisturbed.fine(&["approve", "approve-outline"]);
     let begun = Instant::now();
-    let said = undisturbed.fine(&["run", "--agent", "rehearse"]);
+    let said = undisturbed.fine(&["run", "--by", "rehearse"]);
     let whole = begun.elapsed();
     assert!(said.contains("flow: 46 done"), "{said}");
     let tree = undisturbed.tree();
@@ -167,10 +167,10 @@ fn a_rehearsed_book_killed_at_random_moments_ends_with_the_same_tree() {
     let mut real = 0;
     while real < kills {
         let killed = Desk::book();
-        killed.fine(&["run", "--agent", "rehearse"]);
+        killed.fine(&["run", "--by", "rehearse"]);
         killed.fine(&["approve", "approve-outline"]);
         loop {
-            let mut child = killed.quipu(&["run", "--agent", "rehearse"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let mut child = killed.quipu(&["run", "--by", "rehearse"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
             std::thread::sleep(Duration::from_millis(next(&mut seed) % longest));
             if child.try_wait().unwrap().is_some() {
                 break; // it came to the end of the book
@@ -182,7 +182,7 @@ fn a_rehearsed_book_killed_at_random_moments_ends_with_the_same_tree() {
                 break;
             }
         }
-        killed.fine(&["run", "--agent", "rehearse"]);
+        killed.fine(&["run", "--by", "rehearse"]);
         let left = killed.tree();
         assert_eq!(left.keys().collect::<Vec<_>>(), tree.keys().collect::<Vec<_>>());
         for (path, bytes) in &tree {
@@ -208,9 +208,9 @@ fn a_chinese_book_is_rehearsed_to_its_pages() {
         }
     }
     desk.add(&["日志"]);
-    desk.fine(&["run", "--agent", "rehearse"]);
+    desk.fine(&["run", "--by", "rehearse"]);
     desk.fine(&["approve", "approve-outline"]);
-    let said = desk.fine(&["run", "--agent", "rehearse"]);
+    let said = desk.fine(&["run", "--by", "rehearse"]);
     assert!(desk.text("publish/ch01.html").contains("lang=\"zh"), "{said}");
     assert!(desk.text("publish/index.html").contains("日志"));
     assert!(desk.root.join("publish/book.epub").exists());
@@ -222,7 +222,7 @@ fn a_public_domain_text_is_reviewed_to_a_verdict() {
     for mode in ["full", "lite"] {
         let desk = Desk::lay(&["init", "--profile", "review", "--var", "project=Walking", "--var", &format!("mode={mode}")]);
         desk.put("manuscript.md", text);
-        let said = desk.fine(&["run", "--agent", "rehearse"]);
+        let said = desk.fine(&["run", "--by", "rehearse"]);
         let status = desk.fine(&["review", "status"]);
         assert!(status.to_lowercase().contains("verdict"), "{mode}\n{said}\n{status}");
         let state: serde_json::Value = serde_json::from_str(&desk.text("system_state.json")).unwrap();
@@ -243,7 +243,7 @@ fn a_novel_is_rehearsed_to_its_end_and_remembers() {
         desk.add(&["The watch", "The log"]);
         desk.put("outline.md", "# Outline\n\n## ch01\n\nThe watch.\n\n## ch02\n\nThe log.\n");
         desk.put("characters.md", &format!("# Characters\n\n## {name}\n\n- handed: left\n"));
-        let run = ["run", "--agent", "rehearse"];
+        let run = ["run", "--by", "rehearse"];
         desk.fine(&run);
         for unit in ["ch01", "ch02"] {
             // What the rehearsal drafts is a list; the author writes the chapter, and says something new in each.

@@ -6,7 +6,8 @@ use super::terms::{Reader, Term};
 /// Characters of a snippet at most.
 const LENGTH: usize = 240;
 
-/// The stretch of whole words of `text` that holds most different terms of the question.
+/// The stretch of whole words of `text` that holds most different terms of the question, with what stands around them: a
+/// quarter of the rest before the first, since the answer mostly follows the words of the question.
 pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
     let mut flat = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -28,22 +29,26 @@ pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
         }
     });
     let step = LENGTH / 4;
-    let mut best = (0, 0);
+    // How many terms, and the characters from the first to the last of them.
+    let mut best = (0, 0..0);
     let mut found: Vec<Term> = Vec::new();
     // Places are in the order of the text: what is behind one window is behind the next.
     let mut ahead = &places[..];
     for first in (0..starts.len() - LENGTH + step).step_by(step) {
         ahead = &ahead[ahead.iter().take_while(|(start, ..)| *start < first).count()..];
-        let within = ahead.iter().take_while(|(start, ..)| *start < first + LENGTH);
+        let within = || ahead.iter().take_while(|(start, ..)| *start < first + LENGTH).filter(|(_, end, _)| *end <= first + LENGTH);
         found.clear();
-        found.extend(within.filter(|(_, end, _)| *end <= first + LENGTH).map(|(_, _, term)| *term));
+        found.extend(within().map(|(_, _, term)| *term));
         found.sort_unstable();
         found.dedup();
         if found.len() > best.0 {
-            best = (found.len(), first);
+            let from = within().map(|(start, ..)| *start).min().unwrap_or(first);
+            let to = within().map(|(_, end, _)| *end).max().unwrap_or(first);
+            best = (found.len(), from..to);
         }
     }
-    let first = best.1.min(starts.len() - LENGTH);
+    let rest = LENGTH.saturating_sub(best.1.len());
+    let first = best.1.start.saturating_sub(rest / 4).min(starts.len() - LENGTH);
     let end = starts.get(first + LENGTH).copied().unwrap_or(flat.len());
     let mut cut = &flat[starts[first]..end];
     // Begin and end at a space where there is one, so that no word is torn.
@@ -75,5 +80,19 @@ mod tests {
         let chinese = format!("{}广茂铁路全长{}", "字".repeat(500), "词".repeat(500));
         assert!(snippet(&chinese, &said, &mut reader).contains("铁路"));
         assert_eq!(snippet("short", &said, &mut reader), "short");
+    }
+
+    #[test]
+    fn shows_what_follows_the_words_of_the_question() {
+        let mut reader = Reader::new();
+        let mut said = TermSet::default();
+        reader.read("staging database password", |term, _| {
+            said.insert(term);
+        });
+        for before in 0..120 {
+            let text = format!("{}the staging database has its password in vault entry 7 {}", "word ".repeat(before), "tail ".repeat(100));
+            let shown = snippet(&text, &said, &mut reader);
+            assert!(shown.contains("the staging database has its password in vault entry 7"), "{before}: {shown}");
+        }
     }
 }
