@@ -5,14 +5,17 @@
     prove.py QUIPU FOLDER [HOST …]     QUIPU: the program; FOLDER: where the agent programs are
 
 For each host, in a fresh project: the cold start and the skill reach the model; an append over MCP lands; a write to a sealed file is
-denied and the model hears why; a write that the hook cannot see is found afterwards; the stop gate holds once, then lets go
-and the journal says so. Then two hosts at once append to one file. What a host cannot do (its table says so) is printed.
+denied and the model hears why; a write that the hook cannot see is found afterwards. The request, the changed file and the last message
+are recorded; `quipu start` in the middle goes on with the session; a second conversation is a second session and is told what the first
+left. The stop gate holds after a change, lets go after two refusals and the journal says so, does not hold a question, and holds again
+after a finish. Then two hosts at once append to one file. What a host cannot do (its table says so) is printed.
 
 Cursor's agent talks to its vendor's servers in a language of its own, for which nothing is scripted here. Of it is shown what comes
 before: it reads the rules and the skill, starts the MCP server, and calls the hooks of a session's start and of a stop.
 """
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -96,7 +99,7 @@ CALLS = {
 # What a host has no place for: told, not tested. If it turns out to have one, that is told too, as a failure of this table.
 # goose shows its model nothing of what a hook prints at a session's start. `opencode run` ends before a plugin can go on.
 HOSTS = {"claude": (claude, set()), "codex": (codex, set()), "gemini": (gemini, set()), "qwen": (qwen, set()),
-         "opencode": (opencode, {"stop gate"}), "goose": (goose, {"cold start"})}
+         "opencode": (opencode, {"stop gate", "let go after two refusals"}), "goose": (goose, {"cold start"})}
 # Prepared like the others, but without a model to talk to.
 SPEECHLESS = {"cursor": cursor}
 
@@ -160,6 +163,70 @@ class Running:
         shutil.rmtree(home, ignore_errors=True)
 
 
+GATE = "changed something and is not finished"
+HELD = "held at the stop gate"
+
+
+def names(folder, host):
+    """The flags that an agent of this host names itself with."""
+    told = quipu(folder, "integrate", host, "--dry-run").stdout
+    role = re.search(r"--as[\", ]+(\w+)", told)
+    return f"--as {role[1]} --agent {host}" if role else f"--agent {host}"
+
+
+def begun(folder):
+    return quipu(folder, "log", "-n", "500").stdout.count(" begins")
+
+
+def captured(folder):
+    """What is recorded of the sessions that are open, oldest first."""
+    return [one["captured"] for one in json.loads(quipu(folder, "capture", "show", "--json").stdout)["sessions"]]
+
+
+def sessions(host):
+    """A question, a conversation that is left unfinished, another one after it, and one that finishes and goes on."""
+    folder = project(host)
+    asked = Running(host, folder, lambda *_: "It is four.")
+    quiet = captured(folder)
+    checks = [
+        ("a question is not held", HELD not in quipu(folder, "log", "-n", "500").stdout and not asked.model.heard(GATE)),
+        ("request recorded", [[r["text"] for r in one["requests"]] for one in quiet] == [[TASK]]),
+        ("last message recorded", [one["last_message"] for one in quiet] == ["It is four."]),
+    ]
+    call = names(folder, host)
+    steps = [write(os.path.join(folder, "left.txt"), "half\n"), shell(f"{QUIPU} start {call}")]
+    run = Running(host, folder, lambda done, _: steps[done] if done < len(steps) else "Half of it is done.")
+    left = captured(folder)[-1:]
+    checks += [
+        ("start goes on with the session", run.model.heard("goes on") and begun(folder) == 2),
+        ("changed file recorded", [one["changed"] for one in left] == [["left.txt"]]),
+    ]
+    # The next one is told, ends what was left, and goes on: the gate holds it again.
+    steps = [write(os.path.join(folder, "one.txt"), "1\n"),
+             shell(f"{QUIPU} finish {call} --did 'one' --next 'two' --none decisions > finished.txt 2>&1"),
+             write(os.path.join(folder, "two.txt"), "2\n")]
+    next_run = Running(host, folder, lambda done, _: steps[done] if done < len(steps) else "Two as well.")
+    text = next_run.model.heard
+    finished = open(os.path.join(folder, "finished.txt")).read() if os.path.exists(os.path.join(folder, "finished.txt")) else ""
+    journal = quipu(folder, "log", "-n", "500").stdout.split("finish: one")[0]
+    checks += [
+        ("the next is told what was left", text("left.txt") and text("Half of it is done.") and text("began at")),
+        ("finish closes what was left", "also closed session" in finished),
+        ("held again after a finish", HELD in journal and [one["changed"] for one in captured(folder)[-1:]] == [["two.txt"]]),
+        ("purged", quipu(folder, "capture", "purge").returncode == 0 and quipu(folder, "verify", fine=False).returncode == 0
+         and not any(one["requests"] for one in captured(folder))),
+    ]
+    lacks = HOSTS[host][1]
+    failed = [name for name, good in checks if not good and not (name == "the next is told what was left" and "cold start" in lacks)]
+    if failed:
+        put(folder, "../said.txt", f"{asked.out}\n---\n{run.out}\n---\n{next_run.out}")
+        put(folder, "../heard.json", json.dumps([r.model.requests for r in (asked, run, next_run)], indent=1, ensure_ascii=False))
+        print(f"  {host}: exits {asked.exit} {run.exit} {next_run.exit}; see {os.path.dirname(folder)}", file=sys.stderr)
+    else:
+        shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
+    return [(name, "yes" if name not in failed else "NO") for name, _ in checks], failed
+
+
 def alone(host):
     """Everything that one host has to show; what failed, and what it has no place for."""
     folder = project(host)
@@ -182,7 +249,6 @@ def alone(host):
     status = quipu(folder, "status", fine=False)
     verify = quipu(folder, "verify", fine=False)
     heard = run.model.heard
-    gate = "session is not finished"
     checks = [
         ("cold start", heard(SECRET)),
         ("skill", heard(SKILL)),
@@ -190,8 +256,9 @@ def alone(host):
         ("denial", seen.get("before the bypass") == "We agreed on this.\n" and heard("is sealed")),
         ("bypass found", open(charter).read() == "bypassed\n" and "charter.md" in status.stdout and status.returncode == 1
          and "charter.md" in verify.stdout + verify.stderr and verify.returncode == 1),
-        ("stop gate", heard(gate)),
-        ("let go with a record", journal.count("stopped without a finish") == 1),
+        ("held", HELD in journal),
+        ("stop gate", heard(GATE)),
+        ("let go after two refusals", journal.count(HELD) == 2 and journal.count("stopped without a finish") == 1),
         ("restored", quipu(folder, "restore", "charter.md").returncode == 0 and open(charter).read() == "We agreed on this.\n"),
         ("removed", quipu(folder, "integrate", host, "--remove").returncode == 0),
     ]
@@ -222,7 +289,7 @@ def speechless():
         ("rules and skill read", "ruleCount: 1, skillCount: 1" in run.out),
         ("MCP server started", "mcp --agent cursor" in called),
         ("session begun by its hook", "begins" in journal),
-        ("stop heard, let go with a record", journal.count("stopped without a finish") == 1),
+        ("stop heard", "capture: last message" in journal),
         ("removed", quipu(folder, "integrate", "cursor", "--remove").returncode == 0 and not os.path.exists(os.path.join(folder, ".cursor"))),
     ]
     failed = [name for name, good in checks if not good]
@@ -320,7 +387,8 @@ def main():
             print(f"SKIPPED {host}: the program is not in {BIN} nor on PATH")
     failed = []
     for host in there:
-        rows, wrong = alone(host)
+        (rows, wrong), (more, bad) = alone(host), sessions(host)
+        rows, wrong = rows + more, wrong + bad
         print(f"{host:<9} " + ", ".join(f"{name}: {word}" for name, word in rows), flush=True)
         failed += [f"{host}: {what}" for what in wrong]
     if has_cursor:

@@ -1,9 +1,11 @@
 //! What a role may read and write.
 //!
 //! A role reads what its read pointers name and what it writes itself; it writes what its write
-//! pointers name, and nothing else. `{unit}` and `{agent}` stand for the actor's own.
+//! pointers name, and nothing else. `{unit}` and `{agent}` stand for the actor's own. Where sessions work in a role, an agent without
+//! one writes what some role may write; a profile's other files are for people.
 
 use crate::actor::Actor;
+use crate::class::Class;
 use crate::contract::Contract;
 use crate::fault::Place;
 use crate::nearest::{nearest, unknown};
@@ -15,6 +17,7 @@ use crate::role::Role;
 /// Why a role may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
+    /// Empty where the agent has no role.
     pub role: String,
     pub what: String,
     pub place: Place,
@@ -81,6 +84,8 @@ pub enum Readable {
 #[derive(Debug, Clone, Copy)]
 pub struct Grant<'c> {
     pub role: Option<&'c Role>,
+    /// For an agent without a role, where sessions have one.
+    roleless: Option<&'c Contract>,
 }
 
 impl Contract {
@@ -97,10 +102,11 @@ impl Contract {
             });
         }
         let Some(name) = actor.role() else {
-            return Ok(Grant { role: None });
+            let is_agent = matches!(actor, Actor::Agent { .. });
+            return Ok(Grant { role: None, roleless: (is_agent && self.session_role().is_some()).then_some(self) });
         };
         match self.roles.get(name.as_str()) {
-            Some(role) => Ok(Grant { role: Some(role) }),
+            Some(role) => Ok(Grant { role: Some(role), roleless: None }),
             None => Err(unknown("role", name.as_str(), self.roles.keys().map(String::as_str))),
         }
     }
@@ -123,7 +129,7 @@ impl Contract {
 
 impl Grant<'_> {
     pub fn may_write(&self, path: &ProjectPath, binding: &Binding) -> Result<(), Denial> {
-        let Some(role) = self.role else { return Ok(()) };
+        let Some(role) = self.role else { return self.may_write_without_role(path) };
         if role.writes.iter().any(|w| is_bound(&w.path, path, binding)) {
             return Ok(());
         }
@@ -134,6 +140,16 @@ impl Grant<'_> {
         };
         let hint = unsaid(role.writes.iter().map(|w| &w.path), path, binding);
         Err(Denial { role: role.name.clone(), what: what + &hint, place: role.place.clone() })
+    }
+
+    fn may_write_without_role(&self, path: &ProjectPath) -> Result<(), Denial> {
+        let Some((contract, rule)) = self.roleless.and_then(|contract| Some((contract, contract.rule(path)?))) else { return Ok(()) };
+        // Who writes a derived file its class says. A profile's roles cannot name what the project has given a class itself.
+        if rule.class == Class::Derived || rule.profile.is_none() || contract.has_writer(path) {
+            return Ok(());
+        }
+        let what = format!("no role writes `{path}`: it is for people");
+        Err(Denial { role: String::new(), what, place: rule.place.clone() })
     }
 
     /// What of a file the actor may read. A pointer that names the very path stands; one with a

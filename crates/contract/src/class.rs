@@ -47,6 +47,8 @@ pub enum Act {
     RestoreHead,
     /// Bring back an older version.
     RestoreOlder,
+    /// Replace a newest version that is not a valid text of its form by what is valid of it.
+    Repair,
     /// Written by Quipu from other files.
     Derive,
 }
@@ -97,6 +99,10 @@ impl Class {
             (_, Act::Derive) => refuse("is not a derived file", "quipu contract show"),
 
             (_, Act::RestoreHead) => Ok(()),
+            (Class::Sealed | Class::Record, Act::Repair) if *actor != Actor::Person => {
+                refuse("does not change: only a person may repair it", "ask a person for: quipu restore {path}")
+            }
+            (_, Act::Repair) => Ok(()),
             (_, Act::Create) => Ok(()),
             (_, Act::Replace { .. }) if !exists => Ok(()),
             (Class::Append | Class::Overwrite | Class::Free | Class::Sealed, Act::Append) if !exists => Ok(()),
@@ -159,23 +165,24 @@ mod tests {
             Act::Amend,
             Act::RestoreHead,
             Act::RestoreOlder,
+            Act::Repair,
             Act::Derive,
         ];
         let row = |class: Class, actor: &Actor| -> String {
             acts.iter().map(|a| if class.allows(*a, actor, true).is_ok() { 'y' } else { '-' }).collect()
         };
-        //                                               C A R E M D A H O D
-        assert_eq!(row(Class::Sealed, &Actor::Person), "------yyy-");
-        assert_eq!(row(Class::Sealed, &agent), "-------y--");
-        assert_eq!(row(Class::Append, &Actor::Person), "-y-----y--");
-        assert_eq!(row(Class::Append, &agent), "-y-----y--");
-        assert_eq!(row(Class::Record, &Actor::Person), "-------y--");
-        assert_eq!(row(Class::Overwrite, &agent), "-yyyyy-yy-");
-        assert_eq!(row(Class::State, &agent), "---yy--yy-");
-        assert_eq!(row(Class::State, &Actor::Person), "---yyy-yy-");
-        assert_eq!(row(Class::Derived, &Actor::Person), "-------y--");
-        assert_eq!(row(Class::Derived, &Actor::Runtime), "-------y-y");
-        assert_eq!(row(Class::Free, &agent), "-yyyyy-yy-");
+        //                                               C A R E M D A H O F D
+        assert_eq!(row(Class::Sealed, &Actor::Person), "------yyyy-");
+        assert_eq!(row(Class::Sealed, &agent), "-------y---");
+        assert_eq!(row(Class::Append, &Actor::Person), "-y-----y-y-");
+        assert_eq!(row(Class::Append, &agent), "-y-----y-y-");
+        assert_eq!(row(Class::Record, &Actor::Person), "-------y-y-");
+        assert_eq!(row(Class::Overwrite, &agent), "-yyyyy-yyy-");
+        assert_eq!(row(Class::State, &agent), "---yy--yyy-");
+        assert_eq!(row(Class::State, &Actor::Person), "---yyy-yyy-");
+        assert_eq!(row(Class::Derived, &Actor::Person), "-------y---");
+        assert_eq!(row(Class::Derived, &Actor::Runtime), "-------y--y");
+        assert_eq!(row(Class::Free, &agent), "-yyyyy-yyy-");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::actor::Actor;
 use crate::budget::Budgets;
 use crate::capture::Capture;
 use crate::class::Class;
@@ -48,6 +49,16 @@ pub struct FileRule {
     pub place: Place,
 }
 
+/// Endings of files that are text where no form says what they are.
+const TEXT_ENDINGS: [&str; 5] = [".md", ".markdown", ".json", ".toml", ".txt"];
+
+impl FileRule {
+    /// Whether a file under this rule is text, and so UTF-8.
+    pub fn is_text(&self, path: &ProjectPath) -> bool {
+        self.form.map_or_else(|| TEXT_ENDINGS.iter().any(|ending| path.as_str().ends_with(ending)), Form::is_text)
+    }
+}
+
 /// A profile that the contract takes.
 #[derive(Debug, Clone, Serialize)]
 pub struct Profile {
@@ -55,6 +66,12 @@ pub struct Profile {
     pub about: Said,
     #[serde(skip)]
     pub welcome: Said,
+    /// What agents are told about it: which commands to use, and when.
+    #[serde(skip)]
+    pub guide: Said,
+    /// By the command of another profile: what to use here.
+    #[serde(skip)]
+    pub instead: BTreeMap<String, String>,
     pub unit: Option<UnitKind>,
     pub folders: Vec<String>,
 }
@@ -73,6 +90,9 @@ pub struct Var {
 #[derive(Debug, Clone, Serialize)]
 pub struct Contract {
     pub language: Language,
+    /// The folder that every path of the profiles is below, if it is not the project's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
     pub profiles: Vec<Profile>,
     pub vars: BTreeMap<String, Var>,
     /// In natural order, one for each id.
@@ -187,6 +207,20 @@ impl Contract {
         self.units.iter().filter(belongs).collect()
     }
 
+    /// Whether a write pointer of any role names a path, for whatever unit and agent.
+    pub fn has_writer(&self, path: &ProjectPath) -> bool {
+        self.roles.values().flat_map(|role| &role.writes).any(|write| write.path.matches(path.as_str()).is_some())
+    }
+
+    /// Whether neither a profile nor a role names a path: it is free, or the project gave it a class itself.
+    pub fn is_projects_own(&self, path: &ProjectPath) -> bool {
+        let pointed_at = |role: &Role| {
+            let reads = role.reads.iter().map(|read| &read.path).chain(role.denies.iter().map(|deny| &deny.path));
+            reads.chain(role.writes.iter().map(|write| &write.path)).any(|pattern| pattern.matches(path.as_str()).is_some())
+        };
+        self.rule(path).is_none_or(|rule| rule.profile.is_none() && !rule.people_only) && !self.roles.values().any(pointed_at)
+    }
+
     pub fn step(&self, name: &str) -> Option<&Step> {
         self.steps.iter().find(|s| s.name == name)
     }
@@ -200,6 +234,39 @@ impl Contract {
     /// What a million tokens cost with an agent, if the contract says.
     pub fn price(&self, agent: &str) -> Option<Price> {
         self.prices.get(agent).or_else(|| self.prices.get("default")).copied()
+    }
+
+    /// Where a profile keeps the template of a file: under the path that the profile itself writes.
+    pub fn template_path(&self, language: Language, path: &str) -> String {
+        let below = self.dir.as_deref().and_then(|dir| path.strip_prefix(dir)?.strip_prefix('/'));
+        format!("templates/{}/{}", language.as_str(), below.unwrap_or(path))
+    }
+
+    /// The role in which a session of an agent works, if the profiles give it one: that of the scene `main`. Where profiles
+    /// share the scene, the role that is the others as well.
+    pub fn session_role(&self) -> Option<&str> {
+        let named = self.session_roles();
+        let is_all = |role: &&&str| {
+            let also = |other: &&str| self.roles.get(**role).is_some_and(|role| role.also.iter().any(|name| name == other));
+            named.iter().all(|other| other == *role || also(other))
+        };
+        named.iter().find(is_all).or(named.first()).copied()
+    }
+
+    /// Every role that the scene `main` wakes, the profiles in order.
+    fn session_roles(&self) -> Vec<&str> {
+        let scene = self.scenes.get("main");
+        scene
+            .into_iter()
+            .flat_map(|scene| scene.role.iter().chain(scene.next.iter().filter_map(|next| next.role.as_ref())))
+            .map(String::as_str)
+            .collect()
+    }
+
+    /// Whether an actor may change files that no rule names: people, agents without a role, and sessions, which work on the
+    /// project itself. A role of a flow or of a delegation writes what its pointers name and nothing else.
+    pub fn leaves_free(&self, actor: &Actor) -> bool {
+        actor.role().is_none_or(|role| self.session_roles().contains(&role.as_str()))
     }
 
     /// The variables with a value, for filling patterns and templates.

@@ -78,6 +78,8 @@ pub struct Step {
     pub merge: Option<Merge>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remember: Option<Remember>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declare: Option<Declare>,
     /// Steps that judge one subject: scores far apart are a conflict.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub subjects: BTreeMap<String, Vec<String>>,
@@ -132,6 +134,22 @@ pub struct Objection {
     /// An output that ends with this marker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marker: Option<String>,
+}
+
+/// The units that a gate declares in `quipu.toml` when it is approved.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Declare {
+    /// The plan: a section for each unit, headed by its id alone.
+    pub from: String,
+    /// The names of the line in such a section that is the unit's title, one for each language.
+    pub title: Vec<String>,
+    /// The names of the line with the ids that it needs.
+    pub needs: Vec<String>,
+    /// A file with a section for each unit, and in it a table whose first column has paths that are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<String>,
 }
 
 /// How reports become one.

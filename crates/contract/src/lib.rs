@@ -7,6 +7,7 @@
 
 mod access;
 mod actor;
+mod below_dir;
 mod budget;
 mod capture;
 mod characters;
@@ -28,6 +29,7 @@ mod manifest;
 mod merge;
 mod misread;
 mod naming;
+mod near_name;
 mod nearest;
 mod order;
 mod outside;
@@ -61,9 +63,9 @@ pub use credential::{find_credentials, may_continue_credential};
 pub use fault::{Fault, Faults, Place};
 pub use finish::{Condition, FinishItem, Occasion};
 pub use flow::{
-    Builtin, Each, Merge, MergePart, Objection, Price, Remember, RememberItem, RememberKind, RowCheck, RunsKept, Shape, Step, When,
+    Builtin, Declare, Each, Merge, MergePart, Objection, Price, Remember, RememberItem, RememberKind, RowCheck, RunsKept, Shape, Step, When,
 };
-pub use form::Form;
+pub use form::{Form, bad_line};
 pub use guard::{Finding, GuardRules, find_shrink, says_nothing};
 pub use hooks::Fail;
 pub use ignore::CACHE_MARKS;

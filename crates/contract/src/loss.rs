@@ -25,6 +25,8 @@ pub(crate) fn lost_names(path: &str, before: &[u8], after: &[u8]) -> Option<Stri
         let current = facts(before).into_iter().filter(|fact| !fact.older && !after.contains(&fact.key));
         lost.extend(current.map(|fact| if fact.section.is_empty() { fact.key } else { format!("{}/{}", fact.section, fact.key) }));
     }
+    // A whole item says more than a field of another.
+    lost.sort_by_key(|name| name.matches('/').count());
     let mut named = lost.iter().take(NAMED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if lost.len() > NAMED {
         named.push_str(&format!(" and {} more", lost.len() - NAMED));
@@ -80,7 +82,7 @@ mod tests {
             assert_eq!(lost("s.json", before, after), None, "{after}");
         }
         let after = r#"{"phase":"plan","todos":[{"id":"1"}]}"#;
-        assert_eq!(lost("s.json", before, after).unwrap(), "`tags`, `todos/1/s`, `todos/2`");
+        assert_eq!(lost("s.json", before, after).unwrap(), "`tags`, `todos/2`, `todos/1/s`");
         assert_eq!(lost("s.json", before, r#"{"phase":"plan","tags":0,"todos":null}"#).unwrap(), "`todos`");
         assert_eq!(lost("s.json", before, "[]").unwrap(), "`/`");
         let many = r#"{"a":1,"b":1,"c":1,"d":1,"e":1}"#;

@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use crate::capture::Capture;
 use crate::finish::Occasion;
-use crate::flow::{Builtin, Each, Merge, Objection, Price, Remember, RunsKept, When};
+use crate::flow::{Builtin, Declare, Each, Merge, Objection, Price, Remember, RunsKept, When};
 use crate::form::Form;
 use crate::guard::Fraction;
 use crate::hooks::Fail;
@@ -36,6 +36,10 @@ pub struct Manifest {
     /// The language the project's own files are written in.
     #[serde(default)]
     pub language: Language,
+    /// The folder that holds the memory files: every path of the profiles is below it. Without it, the project's own folder.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub dir: Option<Spanned<String>>,
     /// Values for `{name}` in paths and templates.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, String>"))]
@@ -117,6 +121,12 @@ pub struct ProfileFile {
     /// Shown after `quipu init`: what lies where, and what to do first.
     #[serde(default)]
     pub welcome: Option<Said>,
+    /// What `quipu integrate` tells agents about this profile, as list items: which commands to use, and when.
+    #[serde(default)]
+    pub guide: Option<Said>,
+    /// What to use here in place of a command that only other profiles have: `task = 'quipu todo add "…"'`.
+    #[serde(default)]
+    pub instead: BTreeMap<String, String>,
     /// Further files of the profile's folder with more of the same keys.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
@@ -451,6 +461,10 @@ pub struct StepTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Remember>"))]
     pub remember: Option<Spanned<Remember>>,
+    /// The units that a `gate` declares when it is approved.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<Declare>"))]
+    pub declare: Option<Spanned<Declare>>,
     /// Steps that judge one subject: scores two or more apart are a conflict.
     #[serde(default)]
     pub subjects: BTreeMap<String, Vec<String>>,

@@ -79,6 +79,10 @@ fn judge_append(before: &[u8], after: &[u8]) -> Outside {
     }
     let mut found = after.split_inclusive(|b| *b == b'\n').map(trim_line);
     for (number, line) in before.split_inclusive(|b| *b == b'\n').map(trim_line).enumerate() {
+        // A line that is no text may be repaired.
+        if std::str::from_utf8(line).is_err() {
+            continue;
+        }
         if !found.by_ref().any(|candidate| candidate == line) {
             let what = "is append-only, but existing text was changed behind Quipu's back";
             return Outside::Flagged { what: what.into(), line: Some(number + 1) };
@@ -139,6 +143,14 @@ mod tests {
         assert!(matches!(judge("a\nb\n", "a\nB\n"), Outside::Flagged { line: Some(2), .. }));
         assert!(matches!(judge("a\nb\n", "b\na\n"), Outside::Flagged { line: Some(2), .. }));
         assert!(matches!(judge("a\nb\n", "a\n"), Outside::Flagged { line: Some(2), .. }));
+    }
+
+    #[test]
+    fn a_line_of_an_append_file_that_is_no_text_may_be_repaired() {
+        let judge = |after: &[u8]| judge(Class::Append, "g.md", Some(b"a\nb\xff\nc\n"), Some(after));
+        assert_eq!(judge(b"a\nb\nc\n"), Outside::Replaced);
+        assert_eq!(judge(b"a\nc\nd\n"), Outside::Replaced);
+        assert!(matches!(judge(b"a\nb\n"), Outside::Flagged { line: Some(3), .. }));
     }
 
     #[test]

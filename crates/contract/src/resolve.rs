@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use toml::Spanned;
 
+use crate::below_dir;
 use crate::budget::{Budget, Budgets};
 use crate::class::Class;
 use crate::contract::{Contract, FileRule, Profile, Var};
@@ -61,6 +62,12 @@ pub fn resolve_contract(manifest: &Source, load: &dyn Fn(&str, &str) -> Result<S
     // Without its profiles everything that rests on them would be a fault.
     if resolver.found.len() > found_before {
         return Err(resolver.faults());
+    }
+    if let Some(dir) = &parsed.dir {
+        match below_dir::parse_dir(dir.get_ref()) {
+            Ok(dir) => loaded.iter_mut().flat_map(|profile| &mut profile.files).for_each(|(_, file)| below_dir::move_below(&dir, file)),
+            Err(what) => resolver.fault(manifest, dir.span(), what, "the name of a folder: dir = \"memory\"".into()),
+        }
     }
     let contract = resolver.join(manifest, parsed, loaded);
     if resolver.found.is_empty() { Ok(contract) } else { Err(resolver.faults()) }
@@ -149,6 +156,7 @@ impl Resolver {
 
         let mut contract = Contract {
             language,
+            dir: parsed.dir.as_ref().and_then(|dir| below_dir::parse_dir(dir.get_ref()).ok()),
             profiles: Vec::new(),
             vars,
             units: Vec::new(),
@@ -186,8 +194,15 @@ impl Resolver {
         }
         let own = contract.files.len();
         for profile in &loaded {
-            let mut entry =
-                Profile { name: profile.name.clone(), about: Said::default(), welcome: Said::default(), unit: None, folders: Vec::new() };
+            let mut entry = Profile {
+                name: profile.name.clone(),
+                about: Said::default(),
+                welcome: Said::default(),
+                guide: Said::default(),
+                instead: BTreeMap::new(),
+                unit: None,
+                folders: Vec::new(),
+            };
             for (source, file) in &profile.files {
                 if let Some(about) = &file.about {
                     entry.about = about.clone();
@@ -195,6 +210,10 @@ impl Resolver {
                 if let Some(welcome) = &file.welcome {
                     entry.welcome = welcome.clone();
                 }
+                if let Some(guide) = &file.guide {
+                    entry.guide = guide.clone();
+                }
+                entry.instead.extend(file.instead.clone());
                 if let Some(unit) = &file.unit {
                     let table = unit.get_ref();
                     entry.unit = Some(UnitKind { name: table.name.clone(), id: table.id.clone(), place: source.place(unit.span()) });

@@ -90,5 +90,6 @@ fn paths(step: &Step) -> impl Iterator<Item = &String> {
         let named = [Some(&remember.from), remember.text.as_ref(), remember.to.as_ref()];
         named.into_iter().flatten().chain(remember.items.iter().map(|item| &item.to))
     });
-    step.reads.iter().chain(&step.writes).chain(&step.when.files).chain(remembered)
+    let declared = step.declare.iter().flat_map(|declare| std::iter::once(&declare.from).chain(&declare.map));
+    step.reads.iter().chain(&step.writes).chain(&step.when.files).chain(remembered).chain(declared)
 }

@@ -74,6 +74,7 @@ impl Resolver {
             marker: self.marker(source, table.marker.as_ref()),
             merge: table.merge.as_ref().map(|m| m.get_ref().clone()),
             remember: table.remember.as_ref().map(|r| r.get_ref().clone()),
+            declare: table.declare.as_ref().map(|d| d.get_ref().clone()),
             subjects: table.subjects.clone(),
             opposites: table.opposites.clone(),
             profile: profile.to_owned(),
@@ -103,12 +104,13 @@ impl Resolver {
     fn check_builtin_tables(&mut self, source: &Source, table: &StepTable) {
         let name = table.name.get_ref();
         let tables = [
-            ("merge", Builtin::Merge, table.merge.as_ref().map(Spanned::span)),
-            ("remember", Builtin::Remember, table.remember.as_ref().map(Spanned::span)),
+            ("merge", "merge", Builtin::Merge, table.merge.as_ref().map(Spanned::span)),
+            ("remember", "remember", Builtin::Remember, table.remember.as_ref().map(Spanned::span)),
+            ("declare", "gate", Builtin::Gate, table.declare.as_ref().map(Spanned::span)),
         ];
-        for (key, builtin, span) in tables {
+        for (key, kind, builtin, span) in tables {
             if let Some(span) = span.filter(|_| table.builtin != Some(builtin)) {
-                self.fault(source, span, format!("step `{name}` has a table `{key}`, but is no `{key}`"), format!("builtin = \"{key}\""));
+                self.fault(source, span, format!("step `{name}` has a table `{key}`, but is no `{kind}`"), format!("builtin = \"{kind}\""));
             }
         }
     }

@@ -65,10 +65,18 @@ pub enum Paragraph {
     Matches,
     /// The newest sessions.
     Sessions,
+    /// How far a flow is: what waits for a person, what failed, what comes next.
+    Flow,
+    /// What was planted in the story and is due.
+    Threads,
+    /// Path and first line of each file.
+    Index,
+    /// What the last sessions said when they finished, where no file keeps it.
+    Finished,
 }
 
 impl Paragraph {
-    pub const ALL: [Paragraph; 13] = [
+    pub const ALL: [Paragraph; 17] = [
         Paragraph::Identity,
         Paragraph::State,
         Paragraph::Unfinished,
@@ -82,6 +90,10 @@ impl Paragraph {
         Paragraph::Task,
         Paragraph::Matches,
         Paragraph::Sessions,
+        Paragraph::Flow,
+        Paragraph::Threads,
+        Paragraph::Index,
+        Paragraph::Finished,
     ];
 
     /// As the contract writes it.
@@ -100,6 +112,10 @@ impl Paragraph {
             Paragraph::Task => "task",
             Paragraph::Matches => "matches",
             Paragraph::Sessions => "sessions",
+            Paragraph::Flow => "flow",
+            Paragraph::Threads => "threads",
+            Paragraph::Index => "index",
+            Paragraph::Finished => "finished",
         }
     }
 }

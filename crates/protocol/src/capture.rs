@@ -32,6 +32,8 @@ pub struct Captured {
     pub refusals: u32,
     /// Something was changed, whether or not its name was recorded.
     pub has_changed: bool,
+    /// The user asked something, whether or not it was recorded.
+    pub was_asked: bool,
     /// The agent stopped after the newest request.
     pub is_answered: bool,
     /// The gate let the agent go without a finish.
@@ -85,7 +87,7 @@ impl Captured {
         self.also.extend(note["also"].as_str().map(str::to_owned));
         match note["capture"].as_str() {
             Some("request") => {
-                self.is_answered = false;
+                (self.was_asked, self.is_answered) = (true, false);
                 self.requests.extend(text.map(|text| Request { at, text }));
             }
             Some("changed") => {

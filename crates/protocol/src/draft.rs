@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use quipu_contract::{Actor, Form, ProjectPath, in_one_line};
 use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError, Version};
-use quipu_text::json::{JsonError, parse_json};
+use serde_json::Value;
 
 use crate::difference::render_difference;
 use crate::forms::{resolve_form, template_of};
@@ -25,6 +25,18 @@ pub struct Draft<'p> {
     pub project: &'p Project,
     pub actor: &'p Actor,
     files: BTreeMap<ProjectPath, Drafted>,
+    /// What the journal keeps beside the files.
+    pub(crate) note: Option<Value>,
+    /// Todos and decisions that it adds, for whoever reports them.
+    pub made: Vec<Made>,
+}
+
+/// An entry with an id of its own that a change adds.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Made {
+    pub form: Form,
+    pub id: String,
+    pub title: String,
 }
 
 #[derive(Debug, Clone)]
@@ -46,7 +58,7 @@ pub struct Terms {
 
 impl<'p> Draft<'p> {
     pub fn new(project: &'p Project, actor: &'p Actor) -> Draft<'p> {
-        Draft { project, actor, files: BTreeMap::new() }
+        Draft { project, actor, files: BTreeMap::new(), note: None, made: Vec::new() }
     }
 
     fn load(&mut self, path: &ProjectPath) -> Result<&mut Drafted, WorkError> {
@@ -55,14 +67,8 @@ impl<'p> Draft<'p> {
             let old = match self.project.store.read(path)? {
                 None => None,
                 Some((bytes, version)) => {
-                    refuse_broken_json(self.project, path, &bytes)?;
-                    let text = String::from_utf8(bytes).map_err(|_| WorkError::Malformed {
-                        path: path.clone(),
-                        line: 1,
-                        what: "this is not text".into(),
-                        allowed: "UTF-8".into(),
-                        newest: true,
-                    })?;
+                    // A byte that is not UTF-8 hides nothing else. What is added at the end leaves it as it is.
+                    let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                     Some((text, version))
                 }
             };
@@ -125,7 +131,7 @@ impl<'p> Draft<'p> {
         change.revised = true;
         // The texts are whole by construction: what shrinks here is meant to.
         change.force = true;
-        (change.lease, change.ends) = (terms.lease.clone(), terms.ends.clone());
+        (change.lease, change.ends, change.note) = (terms.lease.clone(), terms.ends.clone(), self.note.clone());
         for (path, file) in self.files.iter().filter(|(_, f)| f.is_changed()) {
             change = match (&file.old, &file.added) {
                 (None, _) => change.create(path, file.new.clone()),
@@ -136,26 +142,26 @@ impl<'p> Draft<'p> {
         change
     }
 
+    /// Where nothing would change because a file is not read as it stands on disk, that must be put right first. Where something
+    /// changes, the store says so.
+    fn refuse_flagged(&self) -> Result<(), WorkError> {
+        if self.changed().next().is_some() {
+            return Ok(());
+        }
+        for path in self.files.keys() {
+            if let Some(file) = self.project.store.flagged(path)?
+                && let Some(flag) = &file.flag
+            {
+                let line = flag.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+                return Err(WorkError::refused(format!("`{path}` {}{line}", flag.what), file.mend()));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a refusal only means that another has made a file meanwhile.
     fn was_overtaken(&self) -> bool {
         self.files.iter().any(|(path, f)| f.old.is_none() && f.is_changed() && matches!(self.project.store.read(path), Ok(Some(_))))
-    }
-}
-
-/// What a hand left there and the contract does not allow is not read; if it is broken JSON, the line
-/// that breaks it is what the caller must know.
-fn refuse_broken_json(project: &Project, path: &ProjectPath, allowed: &[u8]) -> Result<(), WorkError> {
-    if !path.as_str().ends_with(".json") {
-        return Ok(());
-    }
-    match project.store.on_disk(path)? {
-        Some(found) if found != allowed => match parse_json(&String::from_utf8_lossy(&found)) {
-            Ok(_) => Ok(()),
-            Err(JsonError { line, what }) => {
-                Err(WorkError::Malformed { path: path.clone(), line, what, allowed: String::new(), newest: false })
-            }
-        },
-        _ => Ok(()),
     }
 }
 
@@ -174,6 +180,7 @@ pub fn revise<T>(
     for attempt in 0..ATTEMPTS {
         let mut draft = Draft::new(project, actor);
         let (outcome, terms) = compose(&mut draft)?;
+        draft.refuse_flagged()?;
         let published = project.judge(draft.change(&terms)).and_then(|judged| judged.publish());
         match published {
             Ok(receipt) => return Ok((outcome, receipt)),
@@ -227,7 +234,6 @@ pub fn change_formed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     use quipu_contract::{ActorName, Language, facts, set_fact};
     use quipu_store::Options;
@@ -240,7 +246,7 @@ mod tests {
     #[test]
     fn changes_of_one_file_at_once_are_all_in_it() {
         let folder = tempfile::tempdir().unwrap();
-        let layout = Layout { profiles: vec!["worldlog".into()], language: Language::En, vars: BTreeMap::new(), force: false };
+        let layout = Layout { profiles: vec!["worldlog".into()], ..Layout::default() };
         lay_out(folder.path(), &layout, Options::default()).unwrap();
         let name = |text: &str| ActorName::parse(text).ok();
         let actor = Actor::Agent { role: name("agent"), unit: None, agent: name("otto") };

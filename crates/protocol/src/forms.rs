@@ -29,7 +29,7 @@ pub fn template_of(project: &Project, path: &ProjectPath) -> Result<String, Work
     let Some((rule, profile)) = project.contract.rule(path).and_then(|rule| Some((rule, rule.profile.as_ref()?))) else {
         return Ok(String::new());
     };
-    let file = format!("templates/{}/{}", project.contract.language.as_str(), rule.path);
+    let file = project.contract.template_path(project.contract.language, rule.path.as_str());
     let text = project.library.read(profile, &file).unwrap_or_default();
     let mut values = template_values(&project.contract.binding(), now(&project.store));
     values.extend(rule.path.matches(path.as_str()).unwrap_or_default());

@@ -7,22 +7,28 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use quipu_contract::{Actor, Class, Contract, Language, ProjectPath};
+use quipu_contract::{Actor, Class, Contract, Form, Language, ProjectPath};
 use quipu_store::{Change, Expect, Op, Options, SHARED, Store, StoreError};
 use serde::Serialize;
 
+use crate::foreign::{Foreign, find_foreign};
 use crate::library::Library;
 use crate::project::{Project, ProjectError};
+use crate::repository::Repository;
 use crate::template::{TemplateError, render_template, template_values};
 
 /// The variable that every project has.
 const PROJECT: &str = "project";
 
 /// What a new project is made of.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Layout {
     pub profiles: Vec<String>,
     pub language: Language,
+    /// The folder for the memory files, if it is not the project's own.
+    pub dir: Option<String>,
+    /// What the first texts are filled in from.
+    pub repository: Repository,
     pub vars: BTreeMap<String, String>,
     pub force: bool,
 }
@@ -30,6 +36,10 @@ pub struct Layout {
 /// What `init` did.
 #[derive(Debug, Clone, Serialize)]
 pub struct Laid {
+    pub language: Language,
+    /// The folder that holds the memory files, if it is not the project's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
     pub created: Vec<String>,
     pub adopted: Vec<String>,
     /// What was there and is not taken over, with the reason.
@@ -42,14 +52,26 @@ pub struct Laid {
     pub known_vars: Vec<String>,
     pub replaced: Vec<String>,
     pub folders: Vec<String>,
+    /// The file that says who we are, if it was filled in, and the files that it was filled in from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filled_in: Option<FilledIn>,
     /// What each profile says to its user.
     pub welcome: Vec<String>,
+}
+
+/// A file with what the repository says about itself.
+#[derive(Debug, Clone, Serialize)]
+pub struct FilledIn {
+    pub path: String,
+    pub from: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
     #[error("`quipu.toml` is there already")]
     Exists,
+    #[error("{}; nothing was written", render_foreign(.0))]
+    Foreign(Vec<Foreign>),
     #[error("`quipu.toml` of this folder was removed; its history is still there")]
     Removed,
     #[error("name at least one profile: {}", Library::built_in().join(", "))]
@@ -64,6 +86,11 @@ pub enum InitError {
     Template(#[from] TemplateError),
     #[error("{what}: {source}")]
     Io { what: String, source: std::io::Error },
+}
+
+fn render_foreign(found: &[Foreign]) -> String {
+    let said = found.iter().map(|file| format!("`{}` is there for another purpose: {}", file.path, file.why));
+    said.collect::<Vec<_>>().join("; ")
 }
 
 /// Makes a project in a folder, or joins one that holds such files already. What is refused leaves no store behind.
@@ -111,7 +138,13 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
     }
     let source = quipu_contract::Source::new("quipu.toml", text.clone());
     let contract = quipu_contract::resolve_contract(&source, &|name, file| library.load(name, file)).map_err(ProjectError::Faulty)?;
-    let files = plan_files(&contract, &library)?;
+    if !has_manifest && !Store::has_history(root) {
+        let foreign = find_foreign(root, &contract);
+        if !foreign.is_empty() {
+            return Err(InitError::Foreign(foreign));
+        }
+    }
+    let files = plan_files(&contract, &library, layout.repository.values())?;
 
     std::fs::create_dir_all(root).map_err(io(format!("cannot make `{}`", root.display())))?;
     if has_manifest {
@@ -189,17 +222,27 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
     let is_unknown = |name: &&String| contract.vars.get(*name).is_some_and(|var| !var.declared) && *name != PROJECT;
     let unknown_vars = layout.vars.keys().filter(is_unknown).cloned().collect();
     let known_vars = contract.vars.iter().filter(|(_, var)| var.declared).map(|(name, _)| name.clone()).collect();
-    Ok(Laid { created, adopted, flagged, unknown_vars, known_vars, replaced, folders, welcome })
+    let identity =
+        contract.of_form(Form::Identity).filter_map(|rule| rule.path.as_literal()).find(|path| created.iter().any(|c| c == path));
+    let from = layout.repository.sources.clone();
+    let filled_in = identity.filter(|_| !from.is_empty()).map(|path| FilledIn { path: path.to_owned(), from });
+    let (language, dir) = (contract.language, contract.dir.clone());
+    Ok(Laid { language, dir, created, adopted, flagged, unknown_vars, known_vars, replaced, folders, filled_in, welcome })
 }
 
 /// The files that `init` makes, rendered, in the order of the contract.
-pub(crate) fn plan_files(contract: &Contract, library: &Library) -> Result<Vec<(ProjectPath, Class, String)>, TemplateError> {
-    let values = template_values(&contract.binding(), jiff::Timestamp::now());
+pub(crate) fn plan_files(
+    contract: &Contract,
+    library: &Library,
+    repository: &BTreeMap<String, String>,
+) -> Result<Vec<(ProjectPath, Class, String)>, TemplateError> {
+    let mut values = template_values(&contract.binding(), jiff::Timestamp::now());
+    values.extend(repository.clone());
     let mut files = Vec::new();
     for rule in contract.files.iter().filter(|r| r.create) {
         let (Some(profile), Some(literal)) = (&rule.profile, rule.path.as_literal()) else { continue };
         let Ok(path) = ProjectPath::parse(literal) else { continue };
-        let template = format!("templates/{}/{literal}", contract.language.as_str());
+        let template = contract.template_path(contract.language, literal);
         let unreadable = |error: crate::library::Unreadable| TemplateError { file: error.file, line: 1, what: error.what };
         let text = library.find(profile, &template).map_err(unreadable)?.unwrap_or_default();
         files.push((path, rule.class, render_template(&Library::shown(profile, &template), &text, &values)?));
@@ -210,7 +253,7 @@ pub(crate) fn plan_files(contract: &Contract, library: &Library) -> Result<Vec<(
 fn render_manifest(layout: &Layout, root: &Path) -> String {
     let mut vars = layout.vars.clone();
     if !vars.contains_key(PROJECT)
-        && let Some(name) = std::path::absolute(root).ok().and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()))
+        && let Some(name) = layout.repository.title.clone().or_else(|| name_of(root))
     {
         vars.insert(PROJECT.into(), name);
     }
@@ -218,13 +261,21 @@ fn render_manifest(layout: &Layout, root: &Path) -> String {
     let mut text = format!(
         "# The contract of this project. `quipu contract show` prints every rule and where it comes from,\n\
          # `quipu contract schema` every key that may stand here.\n\
-         quipu = 1\nprofiles = [{profiles}]\nlanguage = \"{}\"\n\n[vars]\n",
+         quipu = 1\nprofiles = [{profiles}]\nlanguage = \"{}\"\n",
         layout.language.as_str()
     );
+    if let Some(dir) = &layout.dir {
+        text.push_str(&format!("dir = {}\n", toml::Value::from(dir.as_str())));
+    }
+    text.push_str("\n[vars]\n");
     for (name, value) in vars {
         text.push_str(&format!("{} = {}\n", quote_key(&name), toml::Value::from(value)));
     }
     text
+}
+
+fn name_of(folder: &Path) -> Option<String> {
+    std::path::absolute(folder).ok()?.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
 fn quote_key(name: &str) -> String {

@@ -17,6 +17,7 @@ mod eject;
 pub mod experience;
 mod finish;
 pub mod flow;
+mod foreign;
 mod forms;
 mod gather;
 mod growth;
@@ -37,6 +38,7 @@ mod publish;
 mod quoting;
 mod reading;
 mod recall;
+mod repository;
 mod rules;
 mod source_file;
 mod start;
@@ -61,15 +63,18 @@ pub use conversation::{Caller, HostProcess, begin_or_continue, find_session};
 pub use decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
 pub use delegation::{Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate, delegate_again, report};
 pub use difference::render_difference;
-pub use draft::{Formed, Terms, change_formed, load_formed};
+pub use draft::{Formed, Made, Terms, change_formed, load_formed};
 pub use eject::{EjectError, Ejected, eject_profile};
-pub use finish::{Closed, Finish, Material, Missing, finish, parse_material};
+pub use finish::{
+    Closed, Finish, FinishText, Material, Missing, finish, finish_template, is_in_journal_only, parse_finish_text, parse_material,
+};
+pub use foreign::Foreign;
 pub use forms::resolve_form;
 pub use gather::{Gathered, gather};
 pub use growth::{Grown, GrowthError, split_page};
 pub use import::{Act as ImportAct, Import, ImportError, ImportSource, Imported, ImportedFile, LeftOut, import};
 pub use index_file::refresh_index;
-pub use init::{InitError, Laid, Layout, lay_out};
+pub use init::{FilledIn, InitError, Laid, Layout, lay_out};
 pub use learning::{LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal};
 pub use library::{Library, ProfileSummary};
 pub use links::{LinkMap, MoveError, Moved, link_graph, map_links, most_links, move_file};
@@ -82,13 +87,16 @@ pub use quipu_text::recall::Tier;
 pub use quoting::{headline, quoted};
 pub use reading::{ReadError, Reading, may_read_whole, not_found, read_pointer};
 pub use recall::{Ask, RecallError, Recalled, recall};
+pub use repository::Repository;
 pub use rules::is_of_faulty_rules;
 pub use source_file::{SourceError, Sources};
 pub use start::{Awake, Block, StartRequest, Surroundings, look_around, start};
-pub use state::{Blocked, get_state, merge_state, set_state};
+pub use state::{Blocked, List, change_list, get_state, merge_state, set_state};
 pub use state_folder::{make_state_folder, state_folder};
 pub use template::{TemplateError, render_template};
-pub use todos::{Move, NewTodo, Priority, Status, Todo, TodoMoves, Todos, add_todo, load_todos, move_todo, parse_todos, review_todos};
+pub use todos::{
+    LATER, Move, NewTodo, Priority, Status, Todo, TodoMoves, Todos, add_todo, load_todos, move_todo, parse_todos, review_todos,
+};
 pub use trust::{Power, Setting, TRUST_COMMAND, TrustError, is_trusted, revoke_trust, trust, trust_only};
 pub use view::{
     Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Repeated, Seen, ShownFile, StageView, Topic, Unreadable,

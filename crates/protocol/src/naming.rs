@@ -31,6 +31,15 @@ pub fn find_name<'n>(names: impl Iterator<Item = &'n str> + Clone, asked: &str) 
     ending.next().filter(|_| ending.next().is_none())
 }
 
+/// The name as it is shown: the ending of a generated name where no other ends so, else the whole.
+pub fn short_name<'n, 'i>(names: impl Iterator<Item = &'n str>, id: &'i str) -> &'i str {
+    let Some((head, ending)) = id.rsplit_once('-') else { return id };
+    let day = head.rsplit_once('-').map_or("", |(_, day)| day);
+    let is_generated = ending.len() == CHANCE && day.len() == 6 && day.bytes().all(|b| b.is_ascii_digit());
+    let ends_so = |name: &&str| name.rsplit_once('-').map_or(*name, |(_, end)| end).eq_ignore_ascii_case(ending);
+    if is_generated && names.filter(ends_so).count() <= 1 { ending } else { id }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +59,8 @@ mod tests {
         assert_eq!(find_name(names.into_iter(), "001"), Some("TODO-001"));
         assert_eq!(find_name(names.into_iter(), "k7q2m"), None);
         assert_eq!(find_name(names.into_iter(), "nope"), None);
+        assert_eq!(short_name(names.into_iter(), "TODO-001"), "TODO-001");
+        assert_eq!(short_name(names.into_iter(), "TODO-261115-k7q2m"), "TODO-261115-k7q2m");
+        assert_eq!(short_name(names[..2].iter().copied(), "TODO-261115-k7q2m"), "k7q2m");
     }
 }

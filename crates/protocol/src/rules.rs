@@ -1,12 +1,15 @@
-//! Reading a project's rules as a change would leave them.
+//! Reading a project's rules, and its files with a form, as a change would leave them.
 
 use std::path::{Path, PathBuf};
 
-use quipu_contract::{Faults, MANIFEST, ProjectPath, Source, resolve_contract};
-use quipu_store::{Changed, RuleBook};
+use quipu_contract::{Contract, Faults, Form, MANIFEST, ProjectPath, Source, resolve_contract};
+use quipu_store::{Changed, FormFault, RuleBook};
 
 use crate::library::Library;
 use crate::project::{not_utf8, read_manifest};
+use crate::state::check_state;
+use crate::todos::parse_todos;
+use crate::work::WorkError;
 
 /// The rules of the project in a folder.
 pub(crate) struct Rules {
@@ -36,6 +39,18 @@ impl RuleBook for Rules {
             }
         };
         resolve_contract(&Source::new(MANIFEST, text), &load).map(|_| ())
+    }
+
+    fn form_fault(&self, contract: &Contract, path: &ProjectPath, form: Form, text: &str) -> Option<FormFault> {
+        let checked = match form {
+            Form::State => check_state(contract, path, text),
+            Form::Todos => parse_todos(path, text).map(drop),
+            _ => Ok(()),
+        };
+        match checked {
+            Err(WorkError::Malformed { line, what, allowed, .. }) => Some(FormFault { line, what, allowed }),
+            _ => None,
+        }
     }
 }
 

@@ -136,6 +136,9 @@ pub(crate) fn template_values(vars: &BTreeMap<String, String>, now: jiff::Timest
     let mut values = vars.clone();
     values.insert("date".into(), zoned.strftime("%Y-%m-%d").to_string());
     values.insert("now".into(), format!("{:.0}", now));
+    for name in crate::repository::VALUES {
+        values.entry(name.to_owned()).or_default();
+    }
     values
 }
 

@@ -17,9 +17,9 @@ pub enum WorkError {
     /// A file that each agent has for itself, and the caller did not say which it is.
     #[error("`{path}` is for one agent: say for which")]
     WhichAgent { path: String },
-    /// A file that someone edited by hand. It stays as it is. `newest`: the edit was adopted, and is the newest version.
+    /// A file that is not valid in its form. It stays as it is.
     #[error("`{path}`, line {line}: {what}")]
-    Malformed { path: ProjectPath, line: usize, what: String, allowed: String, newest: bool },
+    Malformed { path: ProjectPath, line: usize, what: String, allowed: String },
     #[error("{what}")]
     Refused { what: String, mend: String },
     #[error("{what}")]
@@ -60,6 +60,6 @@ impl WorkError {
 
     /// A fault of a JSON text, in the file that holds it.
     pub(crate) fn in_file(path: &ProjectPath) -> impl Fn(JsonError) -> WorkError + '_ {
-        |JsonError { line, what }| WorkError::Malformed { path: path.clone(), line, what, allowed: String::new(), newest: true }
+        |JsonError { line, what }| WorkError::Malformed { path: path.clone(), line, what, allowed: String::new() }
     }
 }

@@ -45,7 +45,7 @@ fn open(root: &Path) -> Project {
 
 fn layout(root: &Path, profile: &str, language: Language) {
     let vars = BTreeMap::from([("project".to_owned(), "Knots".to_owned())]);
-    lay_out(root, &Layout { profiles: vec![profile.into()], language, vars, force: false }, Options::default()).unwrap();
+    lay_out(root, &Layout { profiles: vec![profile.into()], language, vars, ..Layout::default() }, Options::default()).unwrap();
 }
 
 fn sample_book(tongue: Tongue) -> (TempDir, Project) {

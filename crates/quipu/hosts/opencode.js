@@ -1,40 +1,65 @@
-// Written by `quipu integrate`. Tells where things stand, asks before a tool acts, and holds a session that is not finished.
+// Written by `quipu integrate`. Tells where things stand, records what is asked, changed and said last, asks before a tool acts, and
+// holds a session that changed something and is not finished.
 import { spawnSync } from "node:child_process"
 
 export const Quipu = async ({ client, directory }) => {
   const hook = (event, said) => {
     const input = JSON.stringify({ cwd: directory, ...said })
-    return spawnSync("quipu", ["hook", event, "--agent", "{host}"], { input, encoding: "utf8", cwd: directory })
+    return spawnSync("quipu", ["hook", event, {as-words}"--agent", "{host}"], { input, encoding: "utf8", cwd: directory })
   }
-  // What each session was told first: the same text with every request, so that it stays at hand. A session that
-  // another one started works for that one, and is told nothing.
+  // A session that another one started works for that one: it is told nothing, and what it changes is the other's.
+  const parents = new Map()
+  const parent = async (id) => {
+    if (!parents.has(id)) {
+      const session = await client.session.get({ path: { id } }).catch(() => undefined)
+      parents.set(id, session?.data?.parentID)
+    }
+    return parents.get(id)
+  }
+  const top = async (id) => {
+    for (let above = await parent(id); above; above = await parent(id)) id = above
+    return id
+  }
+  // What each session was told first: the same text with every request, so that it stays at hand. It is no part of the conversation
+  // that opencode keeps, so a resumed one is told everything again.
   const told = new Map()
-  const start = async (id) => {
-    const session = await client.session.get({ path: { id } }).catch(() => undefined)
-    return session?.data?.parentID ? "" : hook("session-start", { source: "startup" }).stdout
+  const start = async (id) => ((await parent(id)) ? "" : hook("session-start", { session_id: id, source: "compact" }).stdout)
+  const tell = (id) => {
+    if (!told.has(id)) told.set(id, start(id))
+    return told.get(id)
+  }
+  const said = (parts) => (parts ?? []).filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text).join("\n")
+  const lastMessage = async (id) => {
+    const messages = await client.session.messages({ path: { id } }).catch(() => undefined)
+    const texts = (messages?.data ?? []).filter((message) => message.info.role === "assistant").map((message) => said(message.parts))
+    return texts.filter((text) => text.trim()).at(-1)
   }
   return {
+    "chat.message": async (input, output) => {
+      if (!input.sessionID || (await parent(input.sessionID))) return
+      await tell(input.sessionID)
+      hook("prompt", { session_id: input.sessionID, prompt: said(output.parts) })
+    },
     "experimental.chat.system.transform": async (input, output) => {
-      if (!input.sessionID) return
-      if (!told.has(input.sessionID)) told.set(input.sessionID, start(input.sessionID))
-      const text = await told.get(input.sessionID)
+      const text = input.sessionID && (await tell(input.sessionID))
       if (text) output.system.push(text)
     },
     // A denial reaches the model as the tool's error.
     "tool.execute.before": async (input, output) => {
-      const verdict = hook("pre-tool", { tool: input.tool, args: output.args })
+      const verdict = hook("pre-tool", { session_id: await top(input.sessionID), tool: input.tool, args: output.args })
       if (verdict.status === 2) throw new Error(verdict.stderr)
     },
     "experimental.session.compacting": async (input) => {
-      hook("pre-compact", { trigger: "compact" })
-      if (await told.get(input.sessionID)) told.set(input.sessionID, hook("session-start", { source: "compact" }).stdout)
+      const id = input.sessionID
+      hook("pre-compact", { session_id: id, trigger: "compact" })
+      if (await told.get(id)) told.set(id, hook("session-start", { session_id: id, source: "compact" }).stdout)
     },
     event: async ({ event }) => {
       if (event.type !== "session.idle" || !(await told.get(event.properties.sessionID))) return
-      const verdict = hook("stop", {})
+      const id = event.properties.sessionID
+      const verdict = hook("stop", { session_id: id, last_assistant_message: await lastMessage(id) })
       if (verdict.status !== 2) return
-      const body = { parts: [{ type: "text", text: verdict.stderr }] }
-      await client.session.promptAsync({ path: { id: event.properties.sessionID }, body })
+      await client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text: verdict.stderr }] } })
     },
   }
 }

@@ -220,6 +220,7 @@ impl From<InitError> for Failure {
             InitError::Removed => {
                 Failure::new(exit::REFUSED, what, "quipu restore quipu.toml; or, to begin with another: quipu init --profile NAME --force")
             }
+            InitError::Foreign(_) => Failure::new(exit::REFUSED, what, "quipu init --dir memory"),
             InitError::UnknownProfile(_) => Failure::new(exit::NOT_FOUND, what, "quipu profile list"),
             InitError::NoProfile => Failure::usage(what, "quipu profile list"),
             InitError::Project(error) => error.into(),
@@ -355,16 +356,12 @@ impl From<WorkError> for Failure {
             WorkError::Task(error) => error.into(),
             WorkError::Keyed(error) => error.into(),
             WorkError::Splice(error) => error.into(),
-            WorkError::Malformed { path, allowed, newest, .. } => {
+            WorkError::Malformed { path, allowed, .. } => {
                 let allowed = if allowed.is_empty() { String::new() } else { format!("allowed: {allowed}; ") };
-                let back = if newest {
-                    format!("quipu restore {path} --at ~1 brings the version before it back")
-                } else {
-                    format!("quipu restore {path} brings the last sound version back")
-                };
-                let mend =
-                    format!("{allowed}mend `{path}` in an editor: nothing was changed; {back}, quipu log {path} tells the earlier ones");
-                Failure::usage(what, mend)
+                let mend = format!(
+                    "{allowed}correct `{path}` in an editor; quipu status     (says whether an earlier version can be brought back)"
+                );
+                Failure::new(exit::NO, what, mend)
             }
             WorkError::Refused { mend, .. } => Failure::new(exit::REFUSED, what, mend),
             WorkError::NotFound { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),
@@ -402,6 +399,13 @@ impl From<GateError> for Failure {
             GateError::Unknown(_) => Failure::new(exit::NOT_FOUND, what, "quipu contract show"),
             GateError::NeedsUnit(_) => Failure::usage(what, "--unit UNIT"),
             GateError::NotWaiting { .. } => Failure::new(exit::REFUSED, what, "quipu status"),
+            GateError::Plan { turn, .. } => {
+                let (what, remedy) = (
+                    format!("the plan cannot be approved: {what}"),
+                    format!("quipu reject {} --why \"…\"; or change the units in quipu.toml", turn.step),
+                );
+                Failure::new(exit::REFUSED, what, remedy)
+            }
             GateError::Withheld(withheld) => withheld.into(),
             GateError::NoGate(_) => Failure::new(exit::REFUSED, what, "quipu run --step STEP --again"),
             GateError::Flow(error) => error.into(),

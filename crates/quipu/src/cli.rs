@@ -30,7 +30,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let (operation, inner) = called(&matches);
     let json = inner.get_flag("json");
-    let result = session(inner).and_then(|session| {
+    let result = session(inner, operation.name).and_then(|session| {
         let session = Session { json, ..session };
         let result = (operation.call)(inner, &session);
         // An agent that gets nowhere is told so, beside whatever this call says.
@@ -144,7 +144,7 @@ fn called(matches: &ArgMatches) -> (&'static Operation, &ArgMatches) {
     (TABLE.iter().find(|o| o.name == name).expect("every command comes from the table"), inner)
 }
 
-fn session(matches: &ArgMatches) -> Result<Session, Failure> {
+fn session(matches: &ArgMatches, operation: &str) -> Result<Session, Failure> {
     let flag = |name: &str| matches.get_one::<String>(name).cloned();
     let folder = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| PathBuf::from("."));
     if !folder.is_dir() {
@@ -163,6 +163,8 @@ fn session(matches: &ArgMatches) -> Result<Session, Failure> {
         lease: variable("QUIPU_LEASE")?,
         session: variable("QUIPU_SESSION")?,
     };
+    // An agent host's hooks and server say who it usually is; whoever started it for another task says so in the environment.
+    let flags = if ["hook", "mcp"].contains(&operation) { flags.unless(&environment) } else { flags };
     Session::new(folder, flags, environment)
 }
 

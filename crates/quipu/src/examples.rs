@@ -30,6 +30,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("delegate", &[r#"quipu delegate --task "List every call of parse()" --expect "a table in calls.md" --input src/parse.rs"#]),
     ("report", &[r#"quipu report --delegation DEL-001 --result done --output "calls.md has 14 calls""#]),
     ("collect", &["quipu collect"]),
+    ("capture", &["quipu capture show", "quipu capture off", "quipu capture purge"]),
     ("status", &["quipu status", "quipu status --files"]),
     ("view", &["quipu view writer --unit ch01", "quipu view writer --unit ch01 --explain"]),
     ("brief", &["quipu brief writer --unit ch01"]),

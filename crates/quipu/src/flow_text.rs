@@ -1,7 +1,10 @@
 //! A flow as people read it: counts by step, what needs someone, and the command that comes next.
 
 use quipu_contract::Builtin;
-use quipu_protocol::flow::{Estimate, Flow, State, Usage};
+use quipu_protocol::Project;
+use quipu_protocol::flow::{Estimate, Flow, PlannedUnit, State, Usage, load_unit_plan, next_command};
+
+use crate::answer::Failure;
 
 /// So many turns of one kind are named before the rest is only counted.
 const NAMED: usize = 8;
@@ -58,24 +61,30 @@ pub fn render_flow(flow: &Flow<'_>) -> String {
     text
 }
 
-fn next_command(flow: &Flow<'_>) -> Option<String> {
-    let first = |state: State| flow.standings.iter().find(|s| s.state == state);
-    if first(State::Ready).is_some() {
-        return Some("quipu run --by NAME     (--dry-run: what it costs)".into());
-    }
-    if let Some(gate) = first(State::Waiting) {
-        return gate.why.first().cloned();
-    }
-    if first(State::Stale).is_some() {
-        return Some("quipu run --stale --by NAME".into());
-    }
-    first(State::Failed).map(|s| {
-        let unit = s.turn.unit.as_ref().map(|u| format!(" --unit {u}")).unwrap_or_default();
-        if s.objects {
-            return format!("mend it and run it again, or overrule it: quipu approve {}{unit}", s.turn.step);
+/// A unit as a plan has it.
+pub fn render_unit(unit: &PlannedUnit) -> String {
+    let needs = unit.needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let needs = if needs.is_empty() { String::new() } else { format!(" (needs {needs})") };
+    format!("{} \"{}\"{needs}", unit.id, unit.title)
+}
+
+/// What approving a plan would declare, and where a plan and the declared units disagree.
+pub fn render_plans(project: &Project, flow: &Flow<'_>) -> Result<String, Failure> {
+    let mut text = String::new();
+    for (planned, standing) in flow.turns.iter().zip(&flow.standings) {
+        let decided = standing.state == State::Done;
+        let Some(plan) = load_unit_plan(project, planned)?.filter(|_| decided || standing.state == State::Waiting) else { continue };
+        let fresh: Vec<_> = plan.fresh(&project.contract).collect();
+        if decided && !fresh.is_empty() {
+            let ids = fresh.iter().map(|unit| unit.id.as_str()).collect::<Vec<_>>().join(", ");
+            let step = &planned.turn.step;
+            text.push_str(&format!("  `{}` has {ids}, which quipu.toml does not declare: quipu approve {step}\n", plan.path));
+        } else {
+            fresh.iter().for_each(|unit| text.push_str(&format!("  approving declares {}\n", render_unit(unit))));
         }
-        format!("quipu run --step {}{unit} --by NAME     (after looking into it)", s.turn.step)
-    })
+        plan.faults.iter().for_each(|fault| text.push_str(&format!("  plan     {fault}\n")));
+    }
+    Ok(text)
 }
 
 /// Tokens and what they cost.

@@ -35,7 +35,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("History", &["log", "show", "diff", "blame", "restore", "verify", "doctor", "history", "head", "key"]),
     ("Project", &["init", "integrate", "import", "contract", "profile", "trust", "demo"]),
     ("Other machines", &["git", "sync", "checkout", "store"]),
-    ("Programs", &["serve", "mcp", "hook", "memory-tool", "completions", "man"]),
+    ("Programs", &["serve", "mcp", "hook", "capture", "memory-tool", "completions", "man"]),
 ];
 
 /// A call for the overview: `quipu`, `quipu --help`, `quipu help`, with `--all` or not.

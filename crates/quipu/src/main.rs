@@ -35,6 +35,7 @@ mod table;
 mod terminal;
 mod unformed;
 mod unseen;
+mod uses;
 
 use quipu_protocol::{Setting, is_trusted};
 

@@ -44,6 +44,20 @@ pub struct Names {
     pub session: Option<String>,
 }
 
+impl Names {
+    /// These names as far as the others leave something unsaid.
+    pub fn unless(self, others: &Names) -> Names {
+        let keep = |own: Option<String>, other: &Option<String>| own.filter(|_| other.is_none());
+        Names {
+            role: keep(self.role, &others.role),
+            unit: keep(self.unit, &others.unit),
+            agent: keep(self.agent, &others.agent),
+            lease: keep(self.lease, &others.lease),
+            session: keep(self.session, &others.session),
+        }
+    }
+}
+
 impl Session {
     /// What the environment says cannot be overruled by a flag: a runtime that starts an agent in a
     /// role must be able to rely on it.

@@ -8,6 +8,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use crate::answer::{Answer, Failure};
 use crate::ops;
 use crate::session::Session;
+use crate::uses::refuse_foreign;
 
 /// One thing that can be done.
 pub trait Operate: Args + FromArgMatches {
@@ -31,6 +32,7 @@ const fn row<T: Operate>() -> Operation {
 }
 
 fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, Failure> {
+    refuse_foreign(T::NAME, session)?;
     let arguments = T::from_arg_matches(matches).map_err(|e| Failure::usage(e.to_string(), ""))?;
     arguments.operate(session)
 }
@@ -128,6 +130,7 @@ pub const TABLE: &[Operation] = &[
     row::<ops::head::KeyShow>(),
     row::<ops::doctor::Doctor>(),
     row::<ops::history::HistoryPrune>(),
+    row::<ops::capture::CaptureCommand>(),
     row::<ops::contract::ContractShow>(),
     row::<ops::contract::ContractSchema>(),
     row::<ops::profile::ProfileList>(),

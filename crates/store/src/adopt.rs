@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::body::Body;
 use crate::error::{Result, StoreError, Unwritable};
+use crate::form_fault::{COMMITTED, INVALID, NO_VERSION};
 use crate::heads::Head;
 use crate::record::{Kind, OpKind, RecordOp};
 use crate::store::Store;
@@ -83,6 +84,11 @@ impl Flag {
         is_loss(&self.what)
     }
 
+    /// Whether the text is not valid in the form that the contract gives the file.
+    pub fn is_invalid(&self) -> bool {
+        self.what.starts_with(INVALID) || self.what.starts_with(COMMITTED)
+    }
+
     pub(crate) fn is_unwritten(&self) -> bool {
         self.what.starts_with(UNWRITTEN)
     }
@@ -112,6 +118,19 @@ impl Flag {
         }
         if is_loss(&self.what) {
             return mend_losses(&[path]);
+        }
+        if self.is_invalid() {
+            // Going back may undo more than the fault: it is named second where a value is wrong.
+            let is_committed = self.what.starts_with(COMMITTED);
+            return match has_history && !self.what.ends_with(NO_VERSION) {
+                true if is_committed => {
+                    format!(
+                        "correct it in an editor: a valid text is adopted; or go back to the newest valid version: quipu restore {path}"
+                    )
+                }
+                true => format!("quipu restore {path}     (or correct it in an editor: a valid text is adopted)"),
+                false => "correct it in an editor: a valid text is adopted".into(),
+            };
         }
         if !has_history {
             return format!("mend `{path}` by hand: there is no version of it to bring back");
@@ -163,7 +182,8 @@ impl Store {
         match (known, stamp) {
             (None, None) => return Ok(Noticed::Same),
             (Some(head), Some(stamp)) if head.stamp == Some(stamp) => return Ok(Noticed::Same),
-            (Some(Head { flag: Some((flag, seen)), .. }), stamp) if *seen == stamp && !flag.is_of_look() => {
+            // Whether a text is valid depends on the contract, too, which may have changed.
+            (Some(Head { flag: Some((flag, seen)), .. }), stamp) if *seen == stamp && !flag.is_of_look() && !flag.is_invalid() => {
                 return Ok(Noticed::Flagged(flag.clone(), stamp));
             }
             _ => {}
@@ -242,7 +262,7 @@ impl Store {
         })
     }
 
-    /// Judges an external edit of a file by its class.
+    /// Judges an external edit of a file by its class and its form.
     pub(crate) fn judge_edit(
         &self,
         path: &ProjectPath,
@@ -252,7 +272,19 @@ impl Store {
         after: Option<&[u8]>,
     ) -> Outside {
         let earlier = || head.zip(after).and_then(|(head, after)| self.commit_with(path, head, after));
-        judge_outside(class, path.as_str(), before, after, &earlier)
+        let judged = judge_outside(class, path.as_str(), before, after, &earlier);
+        let (rule, after) = (self.contract.rule(path), after.unwrap_or_default());
+        let fault = match &judged {
+            Outside::Grew { from } => self.growth_fault(path, rule, after, *from),
+            Outside::Replaced => self.form_fault(path, rule, after),
+            // The form knows what is wrong with it.
+            Outside::Flagged { what, .. } if what.ends_with("valid JSON") => self.form_fault(path, rule, after),
+            _ => None,
+        };
+        fault.map_or(judged, |fault| {
+            let Flag { what, line } = fault.flag();
+            Outside::Flagged { what: what.into(), line }
+        })
     }
 
     /// The newest of the last commits after which a file held some bytes, if something that came through Quipu was

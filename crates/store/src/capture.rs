@@ -66,6 +66,12 @@ impl Store {
         Ok(look.found)
     }
 
+    /// How many captured texts the journal holds.
+    pub fn captured_size(&self) -> Result<Pruned> {
+        self.settle()?;
+        Ok(self.plan_purge()?.0)
+    }
+
     /// Drops every captured text from the journal, and journals that it did.
     pub fn purge_captured(&self, actor: &Actor) -> Result<Pruned> {
         actor.may(Privilege::DropHistory).map_err(|withheld| StoreError::refused(withheld.what, withheld.mend))?;

@@ -87,6 +87,8 @@ pub struct Change {
     pub lease: Option<LeaseToken>,
     /// The writer means it: a large loss, or a text that looks like a stand-in.
     pub force: bool,
+    /// A person means a new file whose name is close to one of the contract.
+    pub new_name: bool,
     /// The session that this change closes: in the same record, so that neither is without the other.
     pub ends: Option<String>,
     /// What the writer wants to be remembered with the commit. The store keeps it and does not read it.
@@ -108,6 +110,7 @@ impl Change {
             key: None,
             lease: None,
             force: false,
+            new_name: false,
             ends: None,
             note: None,
             revised: false,

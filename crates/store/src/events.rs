@@ -253,6 +253,13 @@ impl Store {
         Ok((0..events.len()).any(|index| events[index].len == bytes.len() as u64 && is(index)))
     }
 
+    /// The newest version of a file before the newest one that is as wanted, if the journal tells it.
+    pub(crate) fn newest_version_that(&self, path: &ProjectPath, head: &Head, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>> {
+        let events = self.events_from(path, head, 0, usize::MAX)?;
+        let texts = (1..events.len()).filter(|index| matches!(events[*index].op, OpKind::Write | OpKind::Append));
+        Ok(texts.filter_map(|index| join(&events[index..]).ok()).find(|text| is(text)))
+    }
+
     /// The bytes of an earlier version of a file, if the journal tells it.
     pub(crate) fn version_bytes(&self, path: &ProjectPath, head: &Head, version: &Version) -> Result<Option<Vec<u8>>> {
         let events = self.events_from(path, head, 0, usize::MAX)?;

@@ -21,7 +21,7 @@ use crate::heads::Head;
 use crate::journal::Position;
 use crate::lock::Held;
 use crate::merge::merge_object;
-use crate::prepare::{Prepared, each_op, permit};
+use crate::prepare::{Prepared, did_you_mean, each_op, permit};
 use crate::publish::{Judged, Look, Receipt};
 use crate::record::{Kind, OpKind, RecordOp, Who};
 use crate::rulebook::{Changed, check_rules};
@@ -323,6 +323,7 @@ impl Store {
             Op::Amend { bytes: None, .. } if now.flagged.as_ref().is_some_and(|(flag, _)| flag.is_loss()) => Act::Accept,
             Op::Amend { .. } => Act::Amend,
             Op::Derive { .. } => Act::Derive,
+            Op::Restore { older: true, bytes, .. } if self.is_repair(path, now, bytes) => Act::Repair,
             Op::Restore { older: true, .. } => Act::RestoreOlder,
             // An edit that was just adopted is the newest version: what is asked for lies before it.
             Op::Restore { .. } if now.head != now.journalled => Act::RestoreOlder,
@@ -331,6 +332,9 @@ impl Store {
         now.class
             .allows(act, actor, now.exists())
             .map_err(|refusal| refused_by(format!("`{path}` {}", refusal.what), rule, refusal.mend.replace("{path}", path.as_str())))?;
+        if !now.exists() && !mends && !matches!(op, Op::Remove { .. }) {
+            check_name(contract, change, (op, actor))?;
+        }
         if let Op::Write { expect: Expect::Version(expected), .. }
         | Op::Derive { expect: Expect::Version(expected), .. }
         | Op::Remove { expect: Expect::Version(expected), .. } = op
@@ -379,6 +383,9 @@ impl Store {
             if appends {
                 guard_continued(&contract.guards, &writing, &self.line_before(path, now, prepared)?)?;
             }
+        }
+        if act != Act::RestoreHead {
+            self.check_form(op, rule, &bytes, || Ok(if now.exists() { Some(self.now_content(path, now)?) } else { None }))?;
         }
         // Whoever accepts a loss has been told of it.
         now.replaced |= matches!(op, Op::Write { .. } | Op::Create { .. } | Op::Amend { .. } | Op::Merge { .. }) && act != Act::Accept;
@@ -512,9 +519,15 @@ impl Store {
             };
         }
         match &now.journalled {
-            Some(head) if head.seq > 0 && self.was_version(path, head, bytes)? => Ok(bytes.to_vec()),
+            Some(head) if head.seq > 0 && (self.is_repair(path, now, bytes) || self.was_version(path, head, bytes)?) => Ok(bytes.to_vec()),
             _ => Err(StoreError::NotFound { what: format!("`{path}` never held these bytes"), mend: format!("quipu log {path}") }),
         }
+    }
+
+    /// Whether these bytes are what repairs the newest journalled version.
+    fn is_repair(&self, path: &ProjectPath, now: &Now, bytes: &[u8]) -> bool {
+        let head = now.journalled.as_ref().filter(|head| !head.gone && head.seq > 0);
+        head.and_then(|head| self.repaired(path, head).ok().flatten()).is_some_and(|repaired| repaired == bytes)
     }
 
     /// A shared world that has moved on since it was read: what this write did to the version that was read, done
@@ -561,6 +574,14 @@ const LAST_LINE: u64 = 4096;
 /// What stands behind the last newline.
 fn last_line(text: &[u8]) -> &[u8] {
     &text[memchr::memrchr(b'\n', text).map_or(0, |newline| newline + 1)..]
+}
+
+/// Refuses a new file whose name was probably meant to be one of the contract, unless a person says otherwise.
+fn check_name(contract: &Contract, change: &Change, (op, actor): (&Op, &Actor)) -> Result<()> {
+    let path = op.path();
+    let is_meant = change.new_name && *actor == Actor::Person;
+    let meant = contract.near_name(path).filter(|_| !is_meant && *actor != Actor::Runtime);
+    meant.map_or(Ok(()), |meant| Err(did_you_mean(path, meant)))
 }
 
 fn length(head: Option<&Head>) -> u64 {

@@ -305,11 +305,11 @@ pub(crate) fn spelled(patterns: &[Pattern]) -> Vec<String> {
 }
 
 pub(crate) fn denied(denial: quipu_contract::Denial, mend: &str) -> StoreError {
-    StoreError::Refused(crate::error::Refused {
-        what: denial.what,
-        rule: Some((denial.place, "pointers of the role".into())),
-        mend: mend.into(),
-    })
+    let (rule, mend) = match denial.role.is_empty() {
+        true => ("no role writes it", "ask a person to change it"),
+        false => ("pointers of the role", mend),
+    };
+    StoreError::Refused(crate::error::Refused { what: denial.what, rule: Some((denial.place, rule.into())), mend: mend.into() })
 }
 
 fn current(leases: &[Lease], token: &LeaseToken, actor: &Actor) -> Result<Lease> {

@@ -1,10 +1,10 @@
 //! What can be said of a change before it is its turn: what does not depend on what others write. While the append lock is held,
 //! everyone else waits.
 
-use quipu_contract::{Actor, Binding, Class, Contract, FileRule, Grant, may_continue_credential};
+use quipu_contract::{Actor, Binding, Class, Contract, FileRule, Grant, ProjectPath, may_continue_credential};
 
 use crate::change::{Change, Op};
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::guarding::{Writing, guard, may_hold_credentials, refused_by};
 use crate::lease::denied;
 use crate::store::Store;
@@ -63,6 +63,13 @@ pub(crate) fn each_op(change: &Change) -> impl Iterator<Item = (&Op, &Actor)> {
     own.chain(change.beside.iter().map(|op| (op, &Actor::Runtime)))
 }
 
+/// A new file whose name was probably meant to be one of the contract.
+pub(crate) fn did_you_mean(path: &ProjectPath, meant: &FileRule) -> StoreError {
+    let what = format!("no rule names `{path}`: did you mean `{}`?", meant.path);
+    let mend = format!("the same command with `{}`; a person who means a new file: quipu write {path} --force --file FILE", meant.path);
+    refused_by(what, Some(meant), mend)
+}
+
 /// Whether the contract lets someone do this to a file at all, whatever stands there. True if the file belongs to the contract.
 pub(crate) fn permit(
     contract: &Contract,
@@ -92,8 +99,12 @@ pub(crate) fn permit(
         };
         return Err(refused_by(what, rule, "ask a person".into()));
     }
-    if *actor != Actor::Runtime {
+    let is_free = rule.is_none() && contract.leaves_free(actor);
+    if *actor != Actor::Runtime && !is_free {
         grant.may_write(path, binding).map_err(|denial| {
+            if let Some(meant) = contract.near_name(path) {
+                return did_you_mean(path, meant);
+            }
             let role = grant.role.map_or("NAME", |r| r.name.as_str());
             denied(denial, &format!("quipu contract show --role {role}"))
         })?;

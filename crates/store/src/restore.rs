@@ -61,7 +61,10 @@ impl Store {
             (None, Some(head)) if !head.gone => {
                 let newest = self.content_from_journal(path, head)?;
                 self.distrust_stamp(path, head, &newest)?;
-                (newest, false)
+                match self.repaired(path, head)? {
+                    Some(repaired) => (repaired, true),
+                    None => (newest, false),
+                }
             }
             // It was removed: the newest version before that.
             (None, Some(_)) => (self.text_at(path, &At::Back(1))?.0, true),

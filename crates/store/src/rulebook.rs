@@ -1,20 +1,25 @@
-//! Whether a project's rules would still be rules after a change.
+//! Whether a project's rules would still be rules after a change, and whether a text is valid in its form.
 //!
-//! The store keeps the files of a contract like any others and cannot read them: whoever opens it brings someone along who can.
+//! The store keeps the files of a contract like any others and cannot read them, nor files with a form: whoever opens it brings someone
+//! along who can.
 
 use std::collections::BTreeMap;
 
-use quipu_contract::{Faults, MANIFEST, ProjectPath};
+use quipu_contract::{Contract, Faults, Form, MANIFEST, ProjectPath};
 
 use crate::error::{Result, StoreError};
+use crate::form_fault::FormFault;
 
 /// The files of a change as they would be; none where one goes.
 pub type Changed = BTreeMap<ProjectPath, Option<Vec<u8>>>;
 
-/// Someone who reads contracts.
+/// Someone who reads contracts, and files with a form.
 pub trait RuleBook: Send + Sync {
     /// Everything that would be wrong with the contract after a change.
     fn check(&self, changed: &Changed) -> std::result::Result<(), Faults>;
+
+    /// What is wrong with the text of a file that has a form.
+    fn form_fault(&self, contract: &Contract, path: &ProjectPath, form: Form, text: &str) -> Option<FormFault>;
 }
 
 /// Refuses a change after which no command would find the project, or understand its contract.

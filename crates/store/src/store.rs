@@ -51,7 +51,7 @@ pub struct Options {
     pub offline: bool,
     /// The door that the caller came through, noted in every record that it makes: `page`.
     pub door: Option<&'static str>,
-    /// Who tells whether changed rules are sound.
+    /// Who tells whether changed rules are sound, and texts valid in their form.
     pub rules: Option<Arc<dyn RuleBook>>,
     /// The contract cannot be read, and the one that the store is given says nothing: files have the classes that the journal knows.
     pub unruled: bool,

@@ -259,6 +259,8 @@ impl Store {
             if head.is_none() && self.contract.class(&path) == Class::Free {
                 if let Some(rule) = self.contract.look_alike(&path) {
                     survey.strange.push((text.clone(), format!("looks like `{}` but is not spelled like it", rule.path)));
+                } else if let Some(rule) = self.contract.near_name(&path) {
+                    survey.strange.push((text.clone(), format!("no rule names it: did you mean `{}`?", rule.path)));
                 } else {
                     survey.free.push(text.clone());
                 }
@@ -321,7 +323,7 @@ fn missing(path: &str, head: &Head, changed: &mut Vec<(ProjectPath, Option<Stamp
     }
 }
 
-fn standing(path: &str, class: Class, head: Option<&Head>, flag: Option<Flag>) -> Standing {
+pub(crate) fn standing(path: &str, class: Class, head: Option<&Head>, flag: Option<Flag>) -> Standing {
     Standing {
         path: path.to_owned(),
         class,

@@ -274,6 +274,12 @@ impl Store {
             other => other?,
         };
         if found.as_deref() == Some(&before) {
+            if class != Class::Derived
+                && let Some(flag) = self.committed_flag(&path, head)?
+            {
+                let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
+                off(format!("{}{line}", flag.what), flag.mend(text, class, true));
+            }
             return Ok(problems);
         }
         if let Some(told) = told

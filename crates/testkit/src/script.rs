@@ -23,8 +23,11 @@ impl Script {
     pub fn book(folder: &Path, chapters: usize) -> Script {
         let script = Script { folder: folder.to_owned() };
         let sections = |what: &str| (1..=chapters).map(|n| format!("\n## ch{n:02}\n\n{what} of chapter {n}.\n")).collect::<String>();
-        script.put("outline-draft.md", &format!("# Outline\n{}\n<!-- ARCHITECTURE_COMPLETE -->\n", sections("The goal")));
-        script.put("source-map.md", &format!("# Source map\n{}\n<!-- ARCHITECTURE_COMPLETE -->\n", sections("The files")));
+        let titled =
+            (1..=chapters).map(|n| format!("\n## ch{n:02}\n\n- **Title:** Chapter {n}\n\nThe goal of chapter {n}.\n")).collect::<String>();
+        script.put("outline-draft.md", &format!("# Outline\n{titled}\n<!-- ARCHITECTURE_COMPLETE -->\n"));
+        let files = "| path | lines | why |\n|---|---|---|\n| `source/lib.rs` | 1-2 | it is all |\n\nThe files";
+        script.put("source-map-draft.md", &format!("# Source map\n{}\n<!-- ARCHITECTURE_COMPLETE -->\n", sections(files)));
         script.put("outline-reader-feedback.md", "# Feedback\n\nGood.\n\n<!-- READER_FEEDBACK_COMPLETE -->\n");
         script.put("outline-r3-review.md", "# R3\n\n- 💡 More examples.\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n");
         for number in 1..=chapters {

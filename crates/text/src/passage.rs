@@ -2,23 +2,54 @@
 //!
 //! A sign counts in list items of any depth, paragraphs, headings, rows of tables, quotations and HTML, inside emphasis
 //! or not; in code and comments it does not. A sign made of letters is a word that prose may hold, too: it counts only
-//! where it begins a list item.
+//! where it begins a list item. Counts (`0 ❌`) and denials (`❌: none`) are not passages.
 
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::scan::options;
+use crate::sign::{Weight, says_none, says_only_verdict, weigh};
 
 /// The passages with a sign, in one line each, as they are written. What stands below a list item with a sign belongs to
 /// it; a nested item is told with the item it belongs to.
 pub fn passages_with(text: &str, sign: &str) -> Vec<String> {
+    read(text, sign).into_iter().filter(|found| found.is_item(sign)).map(|found| found.text).collect()
+}
+
+/// A passage that counts signs or names a verdict, in a text without a single one that says what is wrong.
+pub fn find_stray_sign(text: &str, sign: &str) -> Option<String> {
+    let found = read(text, sign);
+    if found.iter().any(|found| found.is_item(sign)) { None } else { found.into_iter().next().map(|found| found.text) }
+}
+
+/// A passage with a sign.
+struct Found {
+    text: String,
+    weight: Weight,
+    heading: bool,
+}
+
+impl Found {
+    fn is_item(&self, sign: &str) -> bool {
+        self.weight == Weight::Said && (is_word(sign) || !says_only_verdict(&self.text, sign))
+    }
+}
+
+/// Whether a sign is made of letters.
+fn is_word(sign: &str) -> bool {
+    sign.chars().any(|c| c.is_alphanumeric() || c.is_ascii())
+}
+
+fn read(text: &str, sign: &str) -> Vec<Found> {
     let mut reader = Reader {
         text,
         sign,
-        word: sign.chars().any(|c| c.is_alphanumeric() || c.is_ascii()),
+        word: is_word(sign),
         code: false,
         row: false,
+        head: false,
+        heading: false,
         lines: Vec::new(),
         open: false,
         items: Vec::new(),
@@ -53,12 +84,15 @@ struct Reader<'t> {
     word: bool,
     code: bool,
     row: bool,
+    /// Whether that row heads its table.
+    head: bool,
+    heading: bool,
     /// The lines of the block that is being read.
     lines: Vec<Line>,
     /// Whether the last of them goes on.
     open: bool,
     items: Vec<Open>,
-    found: Vec<String>,
+    found: Vec<Found>,
 }
 
 impl<'t> Reader<'t> {
@@ -71,7 +105,9 @@ impl<'t> Reader<'t> {
                 self.speak(range.end..range.end, "");
             }
             Event::Text(said) if !self.code => self.speak(range, &said),
-            Event::Code(_) | Event::InlineHtml(_) | Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => {
+            // Code says something, but not with a sign.
+            Event::Code(_) => self.speak(range, "`"),
+            Event::InlineHtml(_) | Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => {
                 self.speak(range, " ");
             }
             Event::SoftBreak | Event::HardBreak => self.open = self.row,
@@ -87,7 +123,9 @@ impl<'t> Reader<'t> {
         match tag {
             Tag::Item => self.items.push(Open::default()),
             Tag::CodeBlock(_) => self.code = true,
-            Tag::TableHead | Tag::TableRow => self.row = true,
+            Tag::TableHead => (self.row, self.head) = (true, true),
+            Tag::TableRow => self.row = true,
+            Tag::Heading { .. } => self.heading = true,
             Tag::HtmlBlock => self.read_html(range),
             _ => {}
         }
@@ -100,7 +138,8 @@ impl<'t> Reader<'t> {
                 self.items.pop();
             }
             TagEnd::CodeBlock => self.code = false,
-            TagEnd::TableHead | TagEnd::TableRow => self.row = false,
+            TagEnd::TableHead | TagEnd::TableRow => (self.row, self.head) = (false, false),
+            TagEnd::Heading(_) => self.heading = false,
             _ => {}
         }
     }
@@ -146,46 +185,59 @@ impl<'t> Reader<'t> {
     fn close(&mut self) {
         self.open = false;
         let lines = std::mem::take(&mut self.lines);
-        let mut passages: Vec<(String, bool)> = Vec::new();
+        let mut passages: Vec<(String, Weight)> = Vec::new();
         for line in &lines {
             let source = self.source(&line.range);
             let begins = line.plain.trim_start().starts_with(self.sign) || source.starts_with(self.sign);
-            let carries = if self.word {
-                begins && passages.is_empty() && self.items.last().is_some_and(|item| item.text.is_none())
+            let weight = if self.word {
+                let carries = begins && passages.is_empty() && self.items.last().is_some_and(|item| item.text.is_none());
+                if carries { Weight::Said } else { Weight::Nothing }
             } else {
-                line.plain.contains(self.sign)
+                weigh(&line.plain, self.sign)
             };
-            match passages.last_mut().filter(|_| !(begins && carries)) {
-                Some((passage, carried)) => {
+            match passages.last_mut().filter(|_| !(begins && weight > Weight::Nothing)) {
+                Some((passage, known)) => {
                     passage.push(' ');
                     passage.push_str(&source);
-                    *carried |= carries;
+                    *known = weight.max(*known);
                 }
-                None => passages.push((source, carries)),
+                None => passages.push((source, weight)),
             }
         }
         let whole = passages.iter().map(|(passage, _)| passage.as_str()).collect::<Vec<_>>().join(" ");
         if whole.is_empty() {
             return;
         }
-        if passages.iter().any(|(_, carries)| *carries) {
+        // A column may be headed by a sign.
+        passages.retain(|(passage, weight)| *weight > Weight::Nothing && !(self.head && says_only_verdict(passage, self.sign)));
+        if passages.is_empty() {
+            self.carry_on(&whole);
+        } else {
             let alone = self.items.iter().all(|item| item.passage.is_none());
             let about = self.items.iter().rev().find_map(|item| item.text.clone()).filter(|_| alone);
-            for (passage, _) in passages.into_iter().filter(|(_, carries)| *carries) {
-                self.found.push(match &about {
+            for (passage, weight) in passages {
+                let text = match &about {
                     Some(about) => format!("{passage} ({about})"),
                     None => passage,
-                });
+                };
+                self.found.push(Found { text, weight, heading: self.heading });
             }
             if let Some(item) = self.items.last_mut() {
                 item.passage = Some(self.found.len() - 1);
             }
-        } else if let Some(at) = self.items.iter().rev().find_map(|item| item.passage) {
-            self.found[at].push(' ');
-            self.found[at].push_str(&whole);
         }
         if let Some(item) = self.items.last_mut() {
             item.text.get_or_insert(whole);
+        }
+    }
+
+    /// A block without the sign: it belongs to the passage of its list item, or says that there is nothing under a heading with the sign.
+    fn carry_on(&mut self, whole: &str) {
+        if let Some(at) = self.items.iter().rev().find_map(|item| item.passage) {
+            self.found[at].text.push(' ');
+            self.found[at].text.push_str(whole);
+        } else if says_none(whole) && self.found.last().is_some_and(|found| found.heading && says_only_verdict(&found.text, self.sign)) {
+            self.found.pop();
         }
     }
 
@@ -204,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_counts_wherever_it_stands() {
+    fn a_sign_that_says_something_counts_wherever_it_stands() {
         assert_eq!(found("- ❌ `knit()` does not exist\n- fine\n"), ["❌ `knit()` does not exist"]);
         assert_eq!(found("- **❌ add does not exist**\n"), ["**❌ add does not exist**"]);
         assert_eq!(found("1. __❌__ *泄露密钥*\n"), ["__❌__ *泄露密钥*"]);
@@ -214,9 +266,22 @@ mod tests {
         assert_eq!(found("| ❌ | no add |\n|---|---|\n"), ["❌ | no add"]);
         assert_eq!(found("### ❌ 1. No add\n\nText.\n\n> ❌ quoted\n"), ["❌ 1. No add", "❌ quoted"]);
         assert_eq!(found("- [ ] ❌ open\n\n[❌ link](a.md)\n"), ["❌ open", "[❌ link](a.md)"]);
+        assert_eq!(found("## ❌ Must fix\n\n- none\n\n## ❌\n\n- ❌ one\n"), ["❌ one"]);
         assert_eq!(found("&#10060; by its number\n"), ["&#10060; by its number"]);
         assert_eq!(found("<pre>\n❌ swallowed\n"), ["❌ swallowed"]);
         assert_eq!(found("<b>❌</b> inline\n"), ["<b>❌</b> inline"]);
+    }
+
+    #[test]
+    fn a_count_is_no_item_and_without_items_it_is_stray() {
+        let pass = "## Verdict\n\n**Pass.** 0 ❌, 1 💡.\n\n| ❌ | ⚠️ |\n|---|---|\n| none | 2 |\n";
+        assert_eq!((found(pass), find_stray_sign(pass, "❌")), (Vec::new(), None));
+        assert_eq!(find_stray_sign("Pass. 0 ❌, 1 💡.\n", "❌"), None);
+        assert_eq!(find_stray_sign("## Verdict\n\nBlock: 2 ❌.\n", "❌").as_deref(), Some("Block: 2 ❌."));
+        assert_eq!(find_stray_sign("Block: 1 ❌.\n\n- ❌ no `add`\n", "❌"), None);
+        assert_eq!(find_stray_sign("## ❌ Must fix\n\n- none\n", "❌"), None);
+        assert_eq!(find_stray_sign("## ❌ Must fix\n\n- the name\n", "❌").as_deref(), Some("❌ Must fix"));
+        assert_eq!(found("- ❌\n  - the name is wrong\n"), ["❌ the name is wrong"]);
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Decision {
     pub why: Option<String>,
     pub alternatives: Option<String>,
     pub consequences: Option<String>,
+    /// Who decided.
+    pub by: Option<String>,
     /// The decisions that this one replaces.
     pub supersedes: Vec<String>,
     /// The decision that replaced this one.
@@ -29,7 +31,7 @@ pub struct Decision {
 }
 
 /// What each field is called, in both languages.
-const KEYS: [(Field, &[&str]); 8] = [
+const KEYS: [(Field, &[&str]); 9] = [
     (Field::Date, &["date", "日期"]),
     (Field::Status, &["status", "状态"]),
     (Field::Context, &["context", "背景"]),
@@ -38,6 +40,7 @@ const KEYS: [(Field, &[&str]); 8] = [
     (Field::Alternatives, &["alternatives", "备选", "备选方案", "落选方案"]),
     (Field::Consequences, &["consequences", "影响", "后果"]),
     (Field::Supersedes, &["supersedes", "取代"]),
+    (Field::By, &["decided by", "by", "决定者", "决定人"]),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,6 +53,7 @@ enum Field {
     Alternatives,
     Consequences,
     Supersedes,
+    By,
 }
 
 /// The decisions of the project, oldest first.
@@ -75,6 +79,7 @@ pub fn parse_decisions(text: &str) -> Vec<Decision> {
             why: None,
             alternatives: None,
             consequences: None,
+            by: None,
             supersedes: Vec::new(),
             superseded_by: None,
             line: section.line,
@@ -95,6 +100,7 @@ pub fn parse_decisions(text: &str) -> Vec<Decision> {
                 Field::Decision => &mut entry.decision,
                 Field::Why => &mut entry.why,
                 Field::Alternatives => &mut entry.alternatives,
+                Field::By => &mut entry.by,
                 Field::Consequences | Field::Supersedes => &mut entry.consequences,
             };
             if slot.is_none() && !value.is_empty() {
@@ -137,7 +143,7 @@ fn is_placeholder(entry: &Decision) -> bool {
     let said = fields.iter().filter_map(|f| f.as_deref()).collect::<Vec<_>>();
     let hollow = said.is_empty() || said.iter().all(|f| open(f));
     let number = entry.id.rsplit('-').next().unwrap_or_default();
-    let unnumbered = !number.is_empty() && number.chars().all(|c| matches!(c, 'X' | 'x' | 'N' | 'n'));
+    let unnumbered = (1..=4).contains(&number.len()) && number.chars().all(|c| matches!(c, 'X' | 'x' | 'N' | 'n'));
     open(&entry.title) || (unnumbered && hollow) || (hollow && !said.is_empty())
 }
 

@@ -5,7 +5,7 @@ use quipu_store::{LeaseToken, Receipt};
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Decision, parse_decisions};
-use crate::draft::{Draft, Terms, revise};
+use crate::draft::{Draft, Made, Terms, revise};
 use crate::finish::{Closing, Closure};
 use crate::forms::resolve_form;
 use crate::moment::{now, render_date};
@@ -37,6 +37,9 @@ pub struct NewDecision {
     pub status: Option<String>,
     #[serde(default)]
     pub supersedes: Vec<String>,
+    /// Who decided.
+    #[serde(default)]
+    pub by: Option<String>,
 }
 
 /// Appends a decision and returns its id.
@@ -60,11 +63,7 @@ fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) 
     let known = parse_decisions(&draft.text(path)?);
     let moment = now(&draft.project.store);
     if new.title.trim().is_empty() || new.title.contains(is_line_break) {
-        return Err(WorkError::usage("a decision needs a title of one line", "quipu decide \"title\" --decision \"…\" --context \"…\""));
-    }
-    if new.decision.as_ref().is_none_or(|d| d.trim().is_empty()) || new.context.as_ref().is_none_or(|c| c.trim().is_empty()) {
-        let mend = format!("quipu decide \"{}\" --context \"what forced a choice\" --decision \"what was chosen\"", new.title);
-        return Err(WorkError::usage("a decision says what forced a choice and what was chosen", mend));
+        return Err(WorkError::usage("a decision needs a title of one line", "quipu decide \"title\" --why \"…\""));
     }
     let is_taken = |name: &str| known.iter().any(|d| d.id.eq_ignore_ascii_case(name));
     let id = match &new.id {
@@ -89,6 +88,7 @@ fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) 
     }
     let text = render(new, &id, &supersedes, &render_date(moment), draft.project.contract.language);
     draft.append(path, &text)?;
+    draft.made.push(Made { form: Form::Decisions, id: id.clone(), title: new.title.trim().to_owned() });
     Ok(id)
 }
 
@@ -113,9 +113,10 @@ fn render(new: &NewDecision, id: &str, supersedes: &[String], date: &str, langua
     let colon = if language == Language::Zh { "：" } else { ": " };
     let status = new.status.clone().unwrap_or_else(|| if language == Language::Zh { "已采纳".into() } else { "Accepted".into() });
     let joined = supersedes.join(if language == Language::Zh { "、" } else { ", " });
-    let fields: [(&str, &str, Option<&str>); 8] = [
+    let fields: [(&str, &str, Option<&str>); 9] = [
         ("Date", "日期", Some(date)),
         ("Status", "状态", Some(&status)),
+        ("Decided by", "决定者", new.by.as_deref()),
         ("Supersedes", "取代", Some(&joined)),
         ("Context", "背景", new.context.as_deref()),
         ("Decision", "决策", new.decision.as_deref()),

@@ -136,7 +136,7 @@ fn render_order(project: &Project, actor: &Actor, id: &str, new: &NewDelegation,
     let rule = contract.of_form(Form::Delegation).find(|r| r.path.holes().any(|h| h == "unit"));
     let named = rule.and_then(|rule| {
         let profile = rule.profile.as_ref()?;
-        let file = format!("templates/{}/{}", contract.language.as_str(), rule.path);
+        let file = contract.template_path(contract.language, rule.path.as_str());
         Some((Library::shown(profile, &file), project.library.read(profile, &file)?))
     });
     let (file, template) = named.unwrap_or_else(|| ("delegation".into(), PLAIN.into()));

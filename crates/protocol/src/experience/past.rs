@@ -220,7 +220,7 @@ pub fn write_derived(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()
 mod tests {
     use super::*;
 
-    use quipu_contract::{ActorName, Language};
+    use quipu_contract::ActorName;
     use quipu_store::Options;
 
     use crate::init::{Layout, lay_out};
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_match_reads_a_bounded_number_of_sessions() {
         let folder = tempfile::tempdir().unwrap();
-        let layout = Layout { profiles: vec!["worldlog".into()], language: Language::En, vars: BTreeMap::new(), force: false };
+        let layout = Layout { profiles: vec!["worldlog".into()], ..Layout::default() };
         lay_out(folder.path(), &layout, Options::default()).unwrap();
         let name = |text: &str| ActorName::parse(text).ok();
         let actor = Actor::Agent { role: name("agent"), unit: None, agent: name("otto") };

@@ -1,6 +1,6 @@
 //! The contract's checklist, held against what the finish would leave.
 
-use quipu_contract::{Condition, FinishItem, Form, Occasion, ProjectPath, did_you_mean, says_nothing};
+use quipu_contract::{Actor, Condition, FinishItem, Form, Language, Occasion, ProjectPath, did_you_mean, in_one_line, says_nothing};
 use quipu_text::Document;
 use quipu_text::json::{JsonPointer, parse_json};
 use serde::Serialize;
@@ -10,6 +10,8 @@ use super::Closing;
 use crate::draft::Draft;
 use crate::experience::{Lack, read_task};
 use crate::forms::{list_form, resolve_form};
+use crate::naming::short_name;
+use crate::project::Project;
 use crate::reading::find_section;
 use crate::todos::{hanging, parse_todos};
 use crate::work::WorkError;
@@ -23,6 +25,11 @@ pub struct Missing {
     pub detail: Option<String>,
     #[serde(rename = "do")]
     pub supply: String,
+    /// Lines of a finish text that supply it as they stand, and the flags that say the same. Empty where only the caller knows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
     pub rule: String,
 }
 
@@ -38,11 +45,11 @@ pub(super) fn check(draft: &mut Draft<'_>, closing: &Closing<'_>, outcome: &Outc
     let contract = std::sync::Arc::clone(&draft.project.contract);
     for name in &closing.material.none {
         let item = contract.finish.iter().find(|i| i.name == *name);
-        if !item.is_some_and(|i| i.need == Condition::Answered) {
-            let names: Vec<&str> = contract.finish.iter().filter(|i| i.need == Condition::Answered).map(|i| i.name.as_str()).collect();
-            let what = format!("`{name}` cannot be answered with none{}", did_you_mean(name, names.iter().copied()));
-            let names = names.join(", ");
-            return Err(WorkError::usage(what, format!("--none takes {}", if names.is_empty() { "nothing here" } else { &names })));
+        if !item.is_some_and(|i| can_be_none(&i.need)) {
+            let names: Vec<&str> = contract.finish.iter().filter(|i| can_be_none(&i.need)).map(|i| i.name.as_str()).collect();
+            let what = format!("`--none {}` answers nothing{}", in_one_line(name), did_you_mean(name, names.iter().copied()));
+            let takes = if names.is_empty() { "leave it out".to_owned() } else { format!("--none takes {}", names.join(", ")) };
+            return Err(WorkError::usage(what, takes));
         }
     }
     let mut missing = Vec::new();
@@ -58,7 +65,10 @@ pub(super) fn check(draft: &mut Draft<'_>, closing: &Closing<'_>, outcome: &Outc
             continue;
         }
         if let Some(detail) = fault(draft, closing, item)? {
+            let (lines, flags) = supply_lines(draft, closing, item)?;
             missing.push(Missing {
+                lines,
+                flags,
                 name: item.name.clone(),
                 text: item.text.in_language(contract.language).to_owned(),
                 detail: Some(detail).filter(|d| !d.is_empty()),
@@ -75,6 +85,8 @@ fn tell(lack: &Lack, item: &FinishItem) -> Missing {
         name: lack.item.to_owned(),
         text: lack.what.clone(),
         detail: None,
+        lines: Vec::new(),
+        flags: Vec::new(),
         supply: lack.command.clone(),
         rule: item.place.to_string(),
     }
@@ -89,18 +101,22 @@ fn counts(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Re
         return Ok(false);
     }
     Ok(match item.when {
-        Occasion::Worked => !closing.touched.is_empty() || draft.changed().next().is_some(),
+        Occasion::Worked => closing.has_changed_files || !closing.touched.is_empty() || draft.changed().next().is_some(),
         Occasion::Exists => !list_form(draft.project, draft.actor, item.form).is_empty(),
         Occasion::Always | Occasion::Never => true,
     })
 }
 
-/// Whether the actor's role writes any file of a form.
 pub(super) fn may_write_form(draft: &Draft<'_>, form: Form) -> bool {
-    let contract = &draft.project.contract;
-    let Ok(grant) = contract.grant(draft.actor) else { return false };
+    may_write(draft.project, draft.actor, form)
+}
+
+/// Whether the actor's role writes any file of a form.
+pub(super) fn may_write(project: &Project, actor: &Actor, form: Form) -> bool {
+    let contract = &project.contract;
+    let Ok(grant) = contract.grant(actor) else { return false };
     let Some(role) = grant.role else { return contract.of_form(form).next().is_some() };
-    let binding = contract.actor_binding(draft.actor);
+    let binding = contract.actor_binding(actor);
     contract.of_form(form).any(|rule| {
         let path = rule.path.fill(&binding);
         role.writes.iter().any(|w| {
@@ -123,6 +139,7 @@ fn fault(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Res
             None => true,
         },
         Condition::Filled(place) => match file(draft, item.form)? {
+            _ if said_none && closing.material.next.is_empty() && item.form == Form::State => open_todos(draft)?.is_empty(),
             Some((_, text)) => is_filled(&text, place),
             None => false,
         },
@@ -134,6 +151,66 @@ fn fault(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Res
         }
     };
     Ok((!holds).then(String::new))
+}
+
+/// Whether `none` is an answer: nothing was decided, no step is left.
+pub(super) fn can_be_none(need: &Condition) -> bool {
+    matches!(need, Condition::Answered | Condition::Filled(_))
+}
+
+/// Titles of the todos that the finish would leave open, each with its short id.
+fn open_todos(draft: &mut Draft<'_>) -> Result<Vec<String>, WorkError> {
+    if !may_write_form(draft, Form::Todos) {
+        return Ok(Vec::new());
+    }
+    let Some((path, text)) = file(draft, Form::Todos)? else { return Ok(Vec::new()) };
+    let todos = parse_todos(&path, &text)?;
+    let ids = || todos.todos.iter().map(|t| t.id.as_str());
+    Ok(todos.open().iter().map(|t| format!("{} ({})", t.title, short_name(ids(), &t.id))).collect())
+}
+
+/// What supplies an item as it stands: lines of a finish text, and flags. Each says only what is known to be true.
+fn supply_lines(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Result<(Vec<String>, Vec<String>), WorkError> {
+    let zh = draft.project.contract.language == Language::Zh;
+    let said = |heading: &str, entries: Vec<String>, flags: Vec<String>| {
+        let lines = std::iter::once(format!("## {heading}")).chain(entries.into_iter().map(|entry| format!("- {entry}"))).collect();
+        Ok((lines, flags))
+    };
+    let none = if zh { "无" } else { "none" };
+    match (&item.need, item.form) {
+        (Condition::Changed, Form::State) => {
+            let mut paths: Vec<String> = draft.changed().map(|p| p.as_str().to_owned()).chain(closing.touched.iter().cloned()).collect();
+            paths.sort();
+            paths.dedup();
+            paths.truncate(5);
+            let told = format!("{} {}", if zh { "改动了" } else { "changed" }, paths.join(", "));
+            said(if zh { "完成" } else { "Done" }, vec![told.clone()], vec![format!("--did \"{told}\"")])
+        }
+        (Condition::Filled(_), Form::State) => {
+            let heading = if zh { "下一步" } else { "Next" };
+            match open_todos(draft)?.into_iter().next() {
+                Some(todo) => said(heading, vec![todo.clone()], vec![format!("--next \"{}\"", todo.replace('"', "'"))]),
+                None => said(heading, vec![none.into()], vec![format!("--none {}", item.name)]),
+            }
+        }
+        (Condition::Answered, form) => {
+            let heading = match (form, zh) {
+                (Form::Decisions, true) => "决策",
+                (Form::Decisions, false) => "Decisions",
+                _ => &item.name,
+            };
+            said(heading, vec![none.into()], vec![format!("--none {}", item.name)])
+        }
+        (Condition::Settled, _) => {
+            let Some((path, text)) = file(draft, item.form)? else { return Ok((Vec::new(), Vec::new())) };
+            let todos = parse_todos(&path, &text)?;
+            let ids = || todos.todos.iter().map(|t| t.id.as_str());
+            let open: Vec<String> = hanging(&todos, draft.actor).iter().map(|t| short_name(ids(), &t.id).to_owned()).collect();
+            let flags = open.iter().map(|id| format!("--leave {id}")).collect();
+            said(if zh { "待办" } else { "Todos" }, open.iter().map(|id| format!("leave {id}")).collect(), flags)
+        }
+        _ => Ok((Vec::new(), Vec::new())),
+    }
 }
 
 fn file(draft: &mut Draft<'_>, form: Form) -> Result<Option<(ProjectPath, String)>, WorkError> {

@@ -1,17 +1,22 @@
 //! Finishing: compose, check, publish.
 
-use quipu_contract::{Actor, says_nothing};
+use quipu_contract::{Actor, Contract, Form, says_nothing};
 use quipu_store::{LeaseToken, LogEntry, OpenSession, Receipt, Who};
 use serde::Serialize;
+use serde_json::json;
 
 use super::check::{Missing, Outcome, check, may_write_form};
 use super::{CLOSERS, Closing, Closure, Material};
-use crate::capture::load_captured_of;
+use crate::capture::{load_captured, load_captured_of};
 use crate::conversation::{Caller, find_session};
-use crate::draft::{Draft, Terms, revise};
+use crate::draft::{Draft, Made, Terms, revise};
 use crate::project::Project;
 use crate::work::WorkError;
 
+/// What was said for files of these forms is kept in the journal where a project has none.
+const IN_JOURNAL: [Form; 3] = [Form::Decisions, Form::Todos, Form::State];
+/// How the reason of a finish begins in the journal.
+pub(crate) const FINISH: &str = "finish: ";
 /// How far back the journal is searched for what this session touched.
 const LOOK_BACK: usize = 2_000;
 
@@ -42,6 +47,8 @@ pub enum Closed {
         closed: Vec<OpenSession>,
         /// The memory files of this session, those of earlier commits included.
         paths: Vec<String>,
+        /// Todos and decisions that were added.
+        made: Vec<Made>,
     },
     /// Nothing was written.
     Missing(Vec<Missing>),
@@ -51,6 +58,10 @@ pub enum Closed {
 
 /// Ends a session: one commit of everything that was said, or a list of what is missing.
 pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed, WorkError> {
+    let mut asked = asked.clone();
+    asked.takes_over.append(&mut asked.material.takes_over);
+    asked.abandon = asked.abandon.or(asked.material.abandon.take());
+    let asked = &asked;
     let sessions = project.store.sessions()?;
     let session = resolve_session(project, &sessions, actor, asked)?;
     for id in &asked.takes_over {
@@ -86,7 +97,8 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         }
         let why = match &asked.abandon {
             Some(why) => format!("abandon: {why}"),
-            None => format!("finish: {}", headline(&asked.material)),
+            None if draft.note.is_some() => format!("{FINISH}{}", summary(&asked.material)),
+            None => format!("{FINISH}{}", headline(&asked.material)),
         };
         paths.extend(draft.changed().map(|p| p.as_str().to_owned()));
         // What a start laid out belongs to the session as well.
@@ -94,14 +106,14 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         paths.extend(laid.filter(|p| project.store.root().join(p).is_file()).map(str::to_owned));
         paths.sort();
         paths.dedup();
-        Ok((paths, Terms { why, lease: asked.lease.clone(), ends: session.map(|s| s.id.clone()) }))
+        Ok(((paths, draft.made.clone()), Terms { why, lease: asked.lease.clone(), ends: session.map(|s| s.id.clone()) }))
     });
-    let (paths, receipt) = match outcome {
+    let ((paths, made), receipt) = match outcome {
         Err(WorkError::Unfinished(missing)) => return Ok(Closed::Missing(missing)),
         other => other?,
     };
     let closed = close_left_behind(project, actor, asked, session, &sessions)?;
-    Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), closed, paths })
+    Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), closed, paths, made })
 }
 
 /// Ends what this actor began earlier and never finished, and what it took over. A conversation whose host still runs goes on.
@@ -130,15 +142,20 @@ fn close_left_behind(
 /// Drafts what was said, and returns what is missing. `touched` are the files that the session changed.
 fn compose(draft: &mut Draft<'_>, asked: &Finish, session: Option<&OpenSession>, touched: Vec<String>) -> Result<Vec<Missing>, WorkError> {
     let contract = std::sync::Arc::clone(&draft.project.contract);
-    let closing = Closing { material: &asked.material, abandoned: asked.abandon.clone(), session, touched };
+    let captured = session.map(|session| load_captured(draft.project, session)).transpose()?.unwrap_or_default();
+    let has_changed_files = captured.has_changed;
+    let closing = Closing { material: &asked.material, abandoned: asked.abandon.clone(), session, touched, has_changed_files };
     let mut outcome = Outcome::default();
     for closer in CLOSERS {
         let form = closer.forms[0];
         let is_said = (closer.is_said)(&asked.material);
         if contract.of_form(form).next().is_none() {
-            if is_said {
+            if is_said && !IN_JOURNAL.contains(&form) {
                 let what = format!("something was said for a file of the form `{form}`, and this project has none");
                 return Err(WorkError::usage(what, "quipu contract show"));
+            }
+            if is_said {
+                draft.note = Some(json!({"finish": asked.material}));
             }
             continue;
         }
@@ -195,10 +212,25 @@ fn touched(project: &Project, actor: &Actor, session: &OpenSession) -> Result<Ve
     Ok(paths)
 }
 
+/// Whether a project has no file for some of what was said, so that only the journal keeps it.
+pub fn is_in_journal_only(contract: &Contract, material: &Material) -> bool {
+    let has_none = |form: &Form| contract.of_form(*form).next().is_none();
+    CLOSERS.iter().any(|closer| IN_JOURNAL.contains(&closer.forms[0]) && has_none(&closer.forms[0]) && (closer.is_said)(material))
+}
+
+/// Everything that was said in words, for a project whose files have no place for it.
+fn summary(material: &Material) -> String {
+    let mut parts: Vec<String> = material.did.iter().chain(&material.in_progress).chain(material.notes.iter()).cloned().collect();
+    parts.extend(material.decisions.iter().map(|decision| format!("decided: {}", decision.title)));
+    parts.extend(material.todos.add.iter().map(|todo| format!("todo: {}", todo.title)));
+    parts.extend(material.next.iter().map(|next| format!("next: {next}")));
+    if parts.is_empty() { headline(material) } else { parts.join("; ") }
+}
+
 /// What the journal says of it.
 fn headline(material: &Material) -> String {
     let told = |key: &str| material.rest.get(key).and_then(serde_json::Value::as_str);
-    let said = material.did.first().or(material.in_progress.as_ref()).or(material.notes.as_ref()).map(String::as_str);
+    let said = material.did.first().or(material.in_progress.as_ref()).or(material.notes.first()).map(String::as_str);
     let said = said.or_else(|| told("solution")).or_else(|| told("problem")).unwrap_or("session");
     crate::quoting::headline(said).into_owned()
 }

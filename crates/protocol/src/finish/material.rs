@@ -1,6 +1,6 @@
-//! What is said at a finish: a JSON file, flags, or both.
+//! What is said at a finish: a text, a JSON file, flags, or several of them.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::CLOSERS;
@@ -21,14 +21,27 @@ pub struct Material {
     pub phase: Option<String>,
     /// What is half done.
     pub in_progress: Option<String>,
-    /// What one would tell a colleague in the doorway.
-    pub notes: Option<String>,
+    /// Notes to keep until they are removed.
+    #[serde(deserialize_with = "texts")]
+    pub notes: Vec<String>,
+    /// Notes that go, each by its number or by words of it.
+    #[serde(deserialize_with = "texts")]
+    pub remove_notes: Vec<String>,
+    /// People, outside systems, dates: kept until they are removed.
+    #[serde(deserialize_with = "texts")]
+    pub facts: Vec<String>,
+    #[serde(deserialize_with = "texts")]
+    pub remove_facts: Vec<String>,
     pub blocked: Vec<Blocked>,
     pub unblocked: Vec<String>,
     /// Further values of the state, by JSON pointer.
     pub state: Map<String, Value>,
     pub decisions: Vec<NewDecision>,
     pub todos: TodoMoves,
+    /// Unfinished sessions of others whose work was taken over.
+    pub takes_over: Vec<String>,
+    /// The task is given up, for this reason.
+    pub abandon: Option<String>,
     /// Checklist items of which it is said that there is nothing.
     pub none: Vec<String>,
     #[serde(flatten)]
@@ -37,9 +50,9 @@ pub struct Material {
 
 impl Material {
     pub(crate) fn says_state(&self) -> bool {
-        let lists = !self.did.is_empty() || !self.next.is_empty() || !self.blocked.is_empty() || !self.unblocked.is_empty();
-        let texts = [&self.task, &self.phase, &self.in_progress, &self.notes].iter().any(|t| t.is_some());
-        lists || texts || !self.state.is_empty()
+        let lists = [&self.did, &self.next, &self.unblocked, &self.notes, &self.remove_notes, &self.facts, &self.remove_facts];
+        let texts = [&self.task, &self.phase, &self.in_progress].iter().any(|t| t.is_some());
+        texts || lists.iter().any(|list| !list.is_empty()) || !self.blocked.is_empty() || !self.state.is_empty()
     }
 
     pub(crate) fn says_decisions(&self) -> bool {
@@ -48,8 +61,14 @@ impl Material {
 
     pub(crate) fn says_todos(&self) -> bool {
         let moves = &self.todos;
-        let named = [&moves.done, &moves.cancel, &moves.leave].iter().any(|list| !list.is_empty());
+        let named = [&moves.done, &moves.cancel, &moves.leave, &moves.start, &moves.unblock].iter().any(|list| !list.is_empty());
         named || !moves.block.is_empty() || !moves.add.is_empty() || moves.reviewed
+    }
+
+    /// Whether nothing was said at all.
+    pub fn is_empty(&self) -> bool {
+        let says = self.says_state() || self.says_decisions() || self.says_todos() || self.abandon.is_some();
+        !says && self.none.is_empty() && self.rest.is_empty() && self.takes_over.is_empty()
     }
 
     pub(crate) fn says_any(&self, keys: &[&str]) -> bool {
@@ -62,6 +81,11 @@ impl Material {
         self.next.extend(flags.next);
         self.blocked.extend(flags.blocked);
         self.unblocked.extend(flags.unblocked);
+        self.notes.extend(flags.notes);
+        self.remove_notes.extend(flags.remove_notes);
+        self.facts.extend(flags.facts);
+        self.remove_facts.extend(flags.remove_facts);
+        self.takes_over.extend(flags.takes_over);
         self.decisions.extend(flags.decisions);
         self.none.extend(flags.none);
         self.state.extend(flags.state);
@@ -74,19 +98,38 @@ impl Material {
         self.task = flags.task.or(self.task.take());
         self.phase = flags.phase.or(self.phase.take());
         self.in_progress = flags.in_progress.or(self.in_progress.take());
-        self.notes = flags.notes.or(self.notes.take());
+        self.abandon = flags.abandon.or(self.abandon.take());
         let (mine, theirs) = (&mut self.todos, flags.todos);
         mine.done.extend(theirs.done);
         mine.cancel.extend(theirs.cancel);
         mine.leave.extend(theirs.leave);
         mine.block.extend(theirs.block);
+        mine.start.extend(theirs.start);
+        mine.unblock.extend(theirs.unblock);
+        mine.comments.extend(theirs.comments);
         mine.add.extend(theirs.add);
         mine.reviewed |= theirs.reviewed;
     }
 }
 
 /// The keys that every project's material may have.
-const TYPED: &str = "did, next, task, phase, in_progress, notes, blocked, unblocked, state, decisions, todos, none";
+const TYPED: &str = "did, next, task, phase, in_progress, notes, remove_notes, facts, remove_facts, blocked, unblocked, state, decisions, \
+                     todos, takes_over, abandon, none";
+
+/// A list of texts, or one text alone; a number is the number of an entry.
+fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let found = match Value::deserialize(deserializer)? {
+        Value::Null => Some(Vec::new()),
+        Value::Array(items) => items.iter().map(text).collect(),
+        other => text(&other).map(|text| vec![text]),
+    };
+    found.ok_or_else(|| serde::de::Error::custom("a text or a list of texts belongs here"))
+}
 
 /// Reads a file of material. A key that no one reads would be lost, so it is a fault.
 pub fn parse_material(file: &str, text: &str) -> Result<Material, WorkError> {

@@ -7,13 +7,16 @@
 mod check;
 mod close;
 mod material;
+mod text;
 
 use quipu_contract::{Form, ProjectPath};
 use quipu_store::{OpenSession, Who};
 
 pub use check::Missing;
-pub use close::{Closed, Finish, finish};
+pub(crate) use close::FINISH;
+pub use close::{Closed, Finish, finish, is_in_journal_only};
 pub use material::{Material, parse_material};
+pub use text::{FinishText, finish_template, parse_finish_text};
 
 use crate::draft::Draft;
 use crate::experience::{Lack, TASK_KEYS, WORLD_KEYS};
@@ -28,6 +31,8 @@ pub struct Closing<'c> {
     pub session: Option<&'c OpenSession>,
     /// Paths that this actor, or a hand outside Quipu, changed since the session began.
     pub(crate) touched: Vec<String>,
+    /// The session changed files of the project with its host's tools.
+    pub(crate) has_changed_files: bool,
 }
 
 impl Closing<'_> {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quipu_contract::{Actor, ActorName, ProjectPath};
+use quipu_contract::{Actor, ActorName, Builtin, ProjectPath};
 use quipu_store::{Below, Lease, Op, Refused, StoreError};
 use quipu_text::Counter;
 use serde_json::json;
@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use super::check::{Collected, collect, find_faults};
 use super::commit::{Wanted, find_obstacle, find_refusal};
+use super::declare::find_plan_faults;
 use super::engine::{Engine, FlowError, refresh_panel};
 use super::event::Event;
 use super::folder::RunFolder;
@@ -24,7 +25,7 @@ use super::perform::{Ended, Ending, Task, Told, Watch};
 use super::said::{self, Audit};
 use super::snapshot::{marker_of, unmarked};
 use super::state::{Standing, render_turn};
-use super::turn::{Planned, actor_of};
+use super::turn::{Output, Planned, actor_of, fill_path};
 use crate::brief::{BriefError, BriefOptions, render_brief};
 use crate::checking::find_blocking;
 use crate::view::{FolderError, Lexical, View, ViewError, ViewRequest, make_view, materialise_view};
@@ -177,13 +178,10 @@ impl Engine<'_> {
         if let Some(sent) = &job.standing.sent_back {
             let rounds = self.project.contract.step(&sent.by).and_then(|s| s.rounds).unwrap_or(0);
             added.push_str(&said::sent_back(self.project.contract.language, sent, rounds));
+            added.push_str(&self.reports_at_gate(turn, &sent.by)?);
         }
-        let before = job
-            .standing
-            .sent_back
-            .as_ref()
-            .and_then(|_| turn.required().next())
-            .and_then(|o| std::fs::read(out.join(o.path.as_str())).ok());
+        let seeded = |o: &Output| Some((o.path.to_string(), std::fs::read(out.join(o.path.as_str())).ok()?));
+        let before: Vec<_> = if job.standing.sent_back.is_some() { turn.required().filter_map(seeded).collect() } else { Vec::new() };
         materialise_view(&view, &folder.path.join("view"))?;
         let plan = json!({"role": view.role, "unit": view.unit, "counter": view.counter, "budget": view.budget, "window": view.window,
             "pointers": view.pointers, "shares": view.stages.iter().map(|s| &s.shares).collect::<Vec<_>>(), "absent": view.absent, "denied": view.denied,
@@ -224,7 +222,7 @@ impl Engine<'_> {
                     return None;
                 }
                 let collected = collect(turn, &out, ended.message.as_deref());
-                let faults = self.faults(job, &collected, before.as_deref(), ended);
+                let faults = self.faults(job, &collected, &before, ended);
                 let mut fault = (!faults.is_empty()).then(|| render_faults(&faults));
                 if fault.is_none() {
                     // What the contract would refuse is told while there is still someone to mend it.
@@ -259,7 +257,7 @@ impl Engine<'_> {
             // A stage before the last one failed: there is nothing to look at.
             None => {
                 let collected = collect(turn, &out, ended.message.as_deref());
-                let faults = self.faults(job, &collected, before.as_deref(), &ended);
+                let faults = self.faults(job, &collected, &before, &ended);
                 (collected, Some(render_faults(&faults)))
             }
         };
@@ -305,8 +303,12 @@ impl Engine<'_> {
     }
 
     /// Everything wrong with what came out; what the agent says of itself is added, not believed.
-    fn faults(&self, job: &Job<'_>, collected: &Collected, before: Option<&[u8]>, ended: &Ended) -> Vec<String> {
+    fn faults(&self, job: &Job<'_>, collected: &Collected, before: &[(String, Vec<u8>)], ended: &Ended) -> Vec<String> {
         let mut faults = find_faults(&self.project.contract, &job.planned, collected, before);
+        match find_plan_faults(self.project, &job.planned, collected) {
+            Ok(found) => faults.extend(found),
+            Err(error) => faults.push(error.to_string()),
+        }
         let actor = actor_of(job.planned.step, unit_of(&job.planned).as_ref(), self.choice.agent.as_ref());
         for (output, bytes) in &collected.files {
             match find_blocking(self.project, &actor, &output.path, &String::from_utf8_lossy(bytes)) {
@@ -415,6 +417,21 @@ impl Engine<'_> {
             stop: self.stop.clone(),
             root: self.project.store.root().to_owned(),
         })
+    }
+
+    /// What others said of a text that a person rejected at a gate, for whoever does it again.
+    fn reports_at_gate(&self, turn: &Planned<'_>, gate: &str) -> Result<String, AttemptError> {
+        let mut text = String::new();
+        let Some(step) = self.project.contract.step(gate).filter(|step| step.builtin == Some(Builtin::Gate)) else { return Ok(text) };
+        for path in step.reads.iter().filter_map(|read| fill_path(read, &turn.binding)) {
+            if !turn.outputs.iter().any(|o| o.path == path)
+                && let Some((bytes, _)) = self.project.store.read(&path)?
+            {
+                let report = String::from_utf8_lossy(&bytes).into_owned();
+                text.push_str(&said::report(self.project.contract.language, path.as_str(), unmarked(path.as_str(), &report)));
+            }
+        }
+        Ok(text)
     }
 
     /// What a view showed, and the ruled files that it named and had no room for.

@@ -1,10 +1,10 @@
 //! Whether what an agent wrote can be accepted: marker, length, form, schema. Each fault says what and where, so that it
 //! can be sent back as it is.
 
-use quipu_contract::{AgentKind, Contract, Form, find_placeholder};
+use quipu_contract::{AgentKind, Builtin, Contract, Form, find_placeholder};
 use quipu_text::{Document, count_words};
 
-use super::snapshot::{items_with, marker_of, unmarked};
+use super::snapshot::{items_with, marker_of, stray_sign, unmarked};
 use super::turn::{Output, Planned};
 use crate::panel::parse_report;
 
@@ -71,8 +71,8 @@ fn unfenced(text: &str) -> &str {
     inner.filter(|t| !t.contains("\n```")).map_or(text, str::trim)
 }
 
-/// Everything wrong with what was collected. `before` is the text that was sent back, if any was.
-pub fn find_faults(contract: &Contract, turn: &Planned<'_>, collected: &Collected, before: Option<&[u8]>) -> Vec<String> {
+/// Everything wrong with what was collected. `before` has the texts that were sent back, if any were.
+pub fn find_faults(contract: &Contract, turn: &Planned<'_>, collected: &Collected, before: &[(String, Vec<u8>)]) -> Vec<String> {
     let mut faults = collected.faults.clone();
     for output in turn.required() {
         if !collected.files.iter().any(|(o, _)| o.path == output.path) {
@@ -99,14 +99,11 @@ pub fn find_faults(contract: &Contract, turn: &Planned<'_>, collected: &Collecte
             let instead = found.as_ref().map(|m| format!(" but with <!-- {m} -->")).unwrap_or_default();
             faults.push(format!("`{path}` does not end with {wanted}{instead}: it must be the very last line"));
         }
-        let body = |bytes: &[u8]| unmarked(path, &String::from_utf8_lossy(bytes)).trim_end().to_owned();
-        if before.is_some_and(|before| body(before) == body(bytes)) && !output.optional {
-            faults.push(format!("`{path}` is as it was, although it was sent back"));
-        }
         if let Some(finding) = find_placeholder(text) {
             faults.push(format!("`{path}` line {}: {}; the file must hold the whole text", finding.line, finding.what));
         }
         faults.extend(find_contradiction(turn, path, text, found.as_deref()));
+        faults.extend(find_strays(contract, turn, output, text));
         faults.extend(find_shape_faults(contract, turn, output, text));
         if contract.rule(&output.path).and_then(|r| r.form) == Some(Form::Report) {
             let metrics: Vec<&str> = turn.role.iter().flat_map(|r| &r.metrics).map(|m| m.in_language(contract.language)).collect();
@@ -115,6 +112,13 @@ pub fn find_faults(contract: &Contract, turn: &Planned<'_>, collected: &Collecte
             }
         }
         faults.extend(find_missing_items(contract, turn, path, text));
+    }
+    let body = |path: &str, bytes: &[u8]| unmarked(path, &String::from_utf8_lossy(bytes)).trim_end().to_owned();
+    let is_same = |(path, old): &(String, Vec<u8>)| {
+        collected.files.iter().any(|(o, bytes)| o.path.as_str() == path && body(path, bytes) == body(path, old))
+    };
+    if let Some((path, _)) = before.first().filter(|_| before.iter().all(is_same)) {
+        faults.push(format!("`{path}` is as it was, although it was sent back"));
     }
     faults
 }
@@ -130,6 +134,20 @@ fn find_contradiction(turn: &Planned<'_>, path: &str, text: &str, found: Option<
         }
         _ => None,
     }
+}
+
+/// A sign that sends work back, in a report that has nothing to send back with it. The reviewer says what is meant, not the writer.
+fn find_strays(contract: &Contract, turn: &Planned<'_>, output: &Output, text: &str) -> Option<String> {
+    let reads = |step: &quipu_contract::Step| {
+        let mut read = step.reads.iter().filter_map(|read| super::turn::fill_path(read, &turn.binding));
+        step.name == turn.turn.step || step.builtin == Some(Builtin::Merge) && read.any(|path| path == output.path)
+    };
+    let objections = contract.steps.iter().filter(|step| reads(step)).filter_map(|step| step.objection.as_ref());
+    let (sign, stray) = objections.filter_map(|o| o.sign.as_ref()).find_map(|sign| Some((sign, stray_sign(text, sign)?)))?;
+    Some(format!(
+        "`{}` has {sign} in \"{stray}\" and no item that says what is wrong: begin a list item with {sign} for each objection, or leave the sign out",
+        output.path
+    ))
 }
 
 fn find_shape_faults(contract: &Contract, turn: &Planned<'_>, output: &Output, text: &str) -> Vec<String> {

@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use quipu_contract::{Builtin, Class, Contract, Pattern, ProjectPath, UnitId};
 use quipu_store::Version;
 
 use super::note::{ReadNote, Ruling, RunFact};
 use super::state::{Now, SentBack, Standing, State, render_turn};
-use super::turn::{Planned, Turn, Wait};
+use super::turn::{Planned, Turn, Wait, fill_path};
 
 /// What the journal knows of one turn.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +40,9 @@ pub struct Derivation<'a, 'c> {
     /// Who made which version of a path, from which, oldest first.
     makers: BTreeMap<&'a str, Vec<Made<'a>>>,
     memo: RefCell<Vec<Option<Standing>>>,
+    open: RefCell<Vec<Option<Arc<BTreeSet<usize>>>>>,
+    /// Which jobs only led to a file that is sealed by now.
+    behind_seal: Vec<bool>,
     classes: RefCell<BTreeMap<String, Class>>,
     named: RefCell<BTreeMap<String, Rc<Vec<ProjectPath>>>>,
 }
@@ -83,14 +87,88 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 Ruling::Rejected => known.rejected = Some(number),
             }
         }
-        let memo = RefCell::new(vec![None; turns.len()]);
+        let (memo, open) = (RefCell::new(vec![None; turns.len()]), RefCell::new(vec![None; turns.len()]));
         let (classes, named) = (RefCell::default(), RefCell::default());
-        Derivation { contract, turns, now, facts, known, index, senders, makers, memo, classes, named }
+        let behind_seal = Vec::new();
+        let mut derivation =
+            Derivation { contract, turns, now, facts, known, index, senders, makers, memo, open, behind_seal, classes, named };
+        derivation.behind_seal = derivation.find_behind_seals();
+        derivation
     }
 
     /// Derives a turn, if that was not done yet.
     pub fn derive(&self, index: usize) {
         self.state(index);
+        self.open_before(index);
+    }
+
+    /// The jobs that a job has to wait for, directly or through jobs that are done: it reads current texts only when there are none.
+    /// Each job is derived behind those that it waits for, so this never goes deep.
+    pub fn open_before(&self, index: usize) -> Arc<BTreeSet<usize>> {
+        if let Some(known) = &self.open.borrow()[index] {
+            return Arc::clone(known);
+        }
+        let mut open = BTreeSet::new();
+        for &(other, wait) in &self.turns[index].waits {
+            let given_up = |state: State| wait == Wait::Settled && matches!(state, State::Failed | State::Blocked);
+            match self.state(other) {
+                State::Done | State::Skipped => {
+                    let before = self.open_before(other);
+                    open.extend(before.iter().filter(|i| !given_up(self.state(**i)) && !self.was_approved_despite(other, **i)));
+                }
+                state if given_up(state) => {}
+                _ => {
+                    open.insert(other);
+                }
+            }
+        }
+        let open = Arc::new(open);
+        self.open.borrow_mut()[index] = Some(Arc::clone(&open));
+        open
+    }
+
+    /// Whether nothing is open before a job but what is stale.
+    fn is_only_stale_before(&self, index: usize) -> bool {
+        self.turns[index].without.is_empty() && self.open_before(index).iter().all(|i| self.state(*i) == State::Stale)
+    }
+
+    /// Whether a person passed a gate although a job before it was stale.
+    fn was_approved_despite(&self, gate: usize, stale: usize) -> bool {
+        let Some(approved) = self.known[gate].approved.map(|fact| &self.facts[fact]) else { return false };
+        let is_same = self.seq(self.known[stale].accepted) < approved.seq && self.state(stale) == State::Stale;
+        is_same && approved.note.despite.contains(&self.turns[stale].turn.to_string())
+    }
+
+    /// The jobs whose work ended in a sealed file, so that doing them again would change nothing: those that wrote it, and those
+    /// that only such jobs come after.
+    fn find_behind_seals(&self) -> Vec<bool> {
+        let is_sealed = |path: &ProjectPath| self.class(path) == Class::Sealed;
+        let mut found = vec![false; self.turns.len()];
+        let mut later: BTreeMap<(&str, Option<&UnitId>), Vec<usize>> = BTreeMap::new();
+        let mut later_any: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, Planned { turn, step, .. }) in self.turns.iter().enumerate() {
+            for before in &step.after {
+                later.entry((before, turn.unit.as_ref())).or_default().push(index);
+                later_any.entry(before).or_default().push(index);
+            }
+        }
+        // Jobs stand behind the steps that they come after, so the later ones are known first.
+        for index in (0..self.turns.len()).rev() {
+            let (turn, known) = (&self.turns[index], &self.known[index]);
+            if self.lacks(turn, is_sealed).next().is_some() {
+                continue;
+            }
+            let rejected = known.rejected.is_some() && self.seq(known.rejected) > self.seq(known.approved);
+            let seals = !rejected && turn.required().next().is_some() && turn.required().all(|o| is_sealed(&o.path));
+            let step = turn.turn.step.as_str();
+            let (own, whole) = match &turn.turn.unit {
+                Some(unit) => (later.get(&(step, Some(unit))), later.get(&(step, None))),
+                None => (later_any.get(step), None),
+            };
+            let mut sealed = own.into_iter().chain(whole).flatten().map(|other| found[*other]).peekable();
+            found[index] = seals || sealed.peek().is_some() && sealed.all(|sealed| sealed);
+        }
+        found
     }
 
     /// How a turn stands, in one word.
@@ -145,6 +223,10 @@ impl<'a, 'c> Derivation<'a, 'c> {
             return self.decide_gate(index, standing);
         }
         let incomplete = self.incomplete(turn);
+        if !incomplete.is_empty() && self.behind_seal[index] {
+            let why = "what it led to is sealed already".to_owned();
+            return Standing { state: State::Skipped, why: vec![why], ..standing };
+        }
         if !incomplete.is_empty() {
             standing.why = incomplete;
             return self.begin(index, standing);
@@ -156,14 +238,20 @@ impl<'a, 'c> Derivation<'a, 'c> {
         if turn.is_builtin(Builtin::Derive) {
             // It leaves no trace of its own: it is done when it could be done and its files are there.
             let begun = self.begin(index, standing);
-            return if begun.state == State::Ready { Standing { state: State::Done, why: Vec::new(), ..begun } } else { begun };
+            let done = begun.state == State::Ready || begun.state == State::Pending && self.is_only_stale_before(index);
+            return if done { Standing { state: State::Done, why: Vec::new(), through: Vec::new(), ..begun } } else { begun };
         }
-        if let Some(sent_back) = self.sent_back_to(index) {
+        let changed = known.accepted.map(|fact| self.changed(index, fact)).unwrap_or_default();
+        if let Some(mut sent_back) = self.sent_back_to(index) {
+            if !changed.by_flow.is_empty() || !changed.by_hand.is_empty() {
+                // It will answer more than the objections: everyone looks again.
+                let sender = self.contract.step(&sent_back.by);
+                sent_back.objectors = sender.filter(|s| s.role.is_none()).map_or(sent_back.objectors, |s| s.after.clone());
+            }
             standing.why = vec![format!("sent back by {} (round {})", sent_back.by, sent_back.round)];
             standing.sent_back = Some(sent_back);
             return self.begin(index, standing);
         }
-        let changed = known.accepted.map(|fact| self.changed(index, fact)).unwrap_or_default();
         if self.objects(index) && self.seq(known.approved) <= self.seq(known.accepted) {
             return self.decide_objection(index, standing, &changed);
         }
@@ -185,22 +273,13 @@ impl<'a, 'c> Derivation<'a, 'c> {
             return Standing { state: State::Failed, why: vec![format!("{} failures in a row: {why}", known.failures)], ..standing };
         }
         if let Some(step) = turn.without.first() {
-            return Standing {
-                state: State::Pending,
-                why: vec![format!("waits for {step}, which has no unit yet: [units.ID] in quipu.toml")],
-                ..standing
-            };
+            let gate = self.contract.steps.iter().find(|gate| gate.declare.is_some());
+            let how = gate.map_or_else(|| "[units.ID] in quipu.toml".to_owned(), |gate| format!("approving {} declares them", gate.name));
+            return Standing { state: State::Pending, why: vec![format!("waits for {step}, which has no unit yet: {how}")], ..standing };
         }
-        let (mut stopped, mut open) = (Vec::new(), Vec::new());
-        for (other, wait) in &turn.waits {
-            let state = self.state(*other);
-            match wait {
-                Wait::Strict if matches!(state, State::Failed | State::Blocked) => stopped.push(*other),
-                Wait::Strict if !state.is_satisfied() => open.push(*other),
-                Wait::Settled if !state.is_settled() => open.push(*other),
-                _ => {}
-            }
-        }
+        let (stopped, open): (Vec<usize>, Vec<usize>) =
+            self.open_before(index).iter().partition(|i| matches!(self.state(**i), State::Failed | State::Blocked));
+        let stale = open.iter().all(|i| self.state(*i) == State::Stale);
         let names = |list: &[usize]| -> Vec<Turn> { list.iter().map(|i| self.turns[*i].turn.clone()).collect() };
         let said = |list: &[Turn]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         if !stopped.is_empty() {
@@ -209,7 +288,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
             standing.state = State::Blocked;
         } else if !open.is_empty() {
             standing.through = names(&open);
-            standing.why = vec![format!("waits for {}", said(&standing.through))];
+            let stale = if stale { ", which is stale" } else { "" };
+            standing.why = vec![format!("waits for {}{stale}", said(&standing.through))];
             standing.state = State::Pending;
         } else {
             standing.state = State::Ready;
@@ -238,7 +318,9 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
         let why = std::mem::take(&mut standing.why);
         let begun = self.begin(index, standing);
-        if begun.state != State::Ready {
+        // A person may pass over reviews that are stale, and is told of them.
+        let passable = begun.state == State::Pending && self.is_only_stale_before(index);
+        if begun.state != State::Ready && !passable {
             return begun;
         }
         let rejected = known.rejected.filter(|_| self.seq(known.rejected) > self.seq(known.approved));
@@ -257,7 +339,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
         let mut told = vec![format!("quipu approve {name}     (or: quipu reject {name} --why \"…\")")];
         told.extend(why);
-        Standing { state: State::Waiting, why: told, ..begun }
+        Standing { state: State::Waiting, why: told, through: Vec::new(), ..begun }
     }
 
     /// A finished turn that objects is not done: the work goes back, or a person is asked.
@@ -323,8 +405,13 @@ impl<'a, 'c> Derivation<'a, 'c> {
         marked || !self.own_objections(index).is_empty()
     }
 
-    /// To whom the objection of a turn goes: the first step whose role it names, else the first.
+    /// To whom the objection of a turn goes: the first step whose role it names, else the first. What Quipu does itself comes out the same
+    /// again, so a person has to look.
     fn target(&self, index: usize) -> Option<usize> {
+        self.addressee(index).filter(|target| self.turns[*target].role.is_some())
+    }
+
+    fn addressee(&self, index: usize) -> Option<usize> {
         let turn = &self.turns[index];
         let objection = turn.step.objection.as_ref()?;
         let candidates: Vec<usize> = turn.step.back.iter().filter_map(|step| self.turn_of(step, index)).collect();
@@ -397,16 +484,19 @@ impl<'a, 'c> Derivation<'a, 'c> {
 
     /// What a turn lacks to be complete.
     fn incomplete(&self, turn: &Planned<'_>) -> Vec<String> {
-        let mut lacking = Vec::new();
-        for output in turn.required() {
+        self.lacks(turn, |_| true).collect()
+    }
+
+    /// The same, for those of its files that are asked about.
+    fn lacks<'t>(&'t self, turn: &'t Planned<'_>, asked: impl Fn(&ProjectPath) -> bool + 't) -> impl Iterator<Item = String> + 't {
+        turn.required().filter(move |o| asked(&o.path)).filter_map(|output| {
             let path = output.path.as_str();
             if self.now.version(path).is_none() {
-                lacking.push(format!("`{path}` is not there"));
-            } else if !output.markers.is_empty() && !self.now.marker(path).is_some_and(|m| output.markers.contains(&m)) {
-                lacking.push(format!("`{path}` does not end with {}", output.markers.join(" or ")));
+                return Some(format!("`{path}` is not there"));
             }
-        }
-        lacking
+            let marked = output.markers.is_empty() || self.now.marker(path).is_some_and(|m| output.markers.contains(&m));
+            (!marked).then(|| format!("`{path}` does not end with {}", output.markers.join(" or ")))
+        })
     }
 
     /// What changed since a run, and by whom.
@@ -423,25 +513,27 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 None => read.path.clone(),
             };
             let what = if self.now.version(&read.path).is_some() { "changed" } else { "is gone" };
-            self.tell(&mut changed, &read.path, since.seq, format!("`{name}` {what}"));
+            self.tell(&mut changed, index, &read.path, since.seq, format!("`{name}` {what}"));
         }
         let read: BTreeSet<&str> = since.note.reads.iter().map(|r| r.path.as_str()).collect();
         for path in self.named_by_wildcards(turn) {
             if !read.contains(path.as_str()) {
-                self.tell(&mut changed, path.as_str(), since.seq, format!("`{path}` is new"));
+                self.tell(&mut changed, index, path.as_str(), since.seq, format!("`{path}` is new"));
             }
         }
         changed
     }
 
-    fn tell(&self, changed: &mut Changed, path: &str, since: u64, what: String) {
+    fn tell(&self, changed: &mut Changed, index: usize, path: &str, since: u64, what: String) {
         let version = self.now.version(path);
-        let maker = self.makers.get(path).into_iter().flatten().rev().find(|(_, made, _)| Some(*made) == version.as_ref());
-        if maker.is_some_and(|(_, _, number)| self.facts[*number].seq > since) {
-            changed.by_flow.push(what)
-        } else {
-            changed.by_hand.push(what)
+        let made = self.makers.get(path).into_iter().flatten().rev().find(|(_, made, _)| Some(*made) == version.as_ref());
+        let maker = made.map(|(_, _, number)| &self.facts[*number]).filter(|fact| fact.seq > since);
+        // Behind a seal nothing is done again, unless someone asked for a job there and others rest on it.
+        let asked = |fact: &RunFact| self.index.get(&fact.note.turn()).is_some_and(|maker| self.behind_seal[*maker]);
+        if self.behind_seal[index] && !maker.is_some_and(asked) {
+            return;
         }
+        if maker.is_some() { changed.by_flow.push(what) } else { changed.by_hand.push(what) }
     }
 
     fn is_as_read(&self, turn: &Planned<'_>, read: &ReadNote) -> bool {
@@ -472,8 +564,13 @@ impl<'a, 'c> Derivation<'a, 'c> {
             let Some((_, made, number)) = next else { return false };
             let note = &self.facts[*number].note;
             let merge = note.sent_by.as_deref().and_then(|name| self.contract.step(name));
-            // What was remembered since is no reason to write anew what memory learnt from.
-            let remembered = self.contract.step(&note.turn().step).is_some_and(|step| step.builtin == Some(Builtin::Remember));
+            // What was remembered since is no reason to write anew what memory learnt from. The final text is no memory.
+            let remembers = |maker: usize| {
+                let Planned { step, binding, .. } = &self.turns[maker];
+                let text = step.remember.as_ref().and_then(|r| fill_path(r.to.as_ref()?, binding));
+                step.builtin == Some(Builtin::Remember) && text.is_none_or(|text| text.as_str() != read.path)
+            };
+            let remembered = self.index.get(&note.turn()).is_some_and(|maker| remembers(*maker));
             let fellow = merge.is_some_and(|m| m.builtin == Some(Builtin::Merge) && m.after.contains(&turn.turn.step));
             if !remembered && (!fellow || note.mends.contains(&turn.turn.step)) {
                 return false;
@@ -517,7 +614,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
 pub fn spread_staleness(turns: &[Planned<'_>], standings: &mut [Standing], derivation: &Derivation<'_, '_>) {
     let mut stale: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, turn) in turns.iter().enumerate() {
-        if standings[index].state == State::Done && !turn.is_builtin(Builtin::Derive) {
+        if standings[index].state == State::Done && !turn.is_builtin(Builtin::Derive) && !derivation.behind_seal[index] {
             let fact = derivation.known[index].accepted.or(derivation.known[index].approved);
             let reads = fact.map(|f| derivation.facts[f].note.reads.as_slice()).unwrap_or_default();
             let through: BTreeSet<usize> = reads.iter().filter_map(|r| stale.get(r.path.as_str()).copied()).collect();

@@ -194,7 +194,7 @@ impl<'p> Engine<'p> {
                 let seen = self.project.store.pulse()?;
                 let (flow, snapshot) = flow_of(self.project, &self.memory, &turns)?;
                 let facts = snapshot.facts.last().map_or(0, |f| f.seq);
-                let startable = if self.is_leaving() { Vec::new() } else { self.startable(&flow, &first, &forced) };
+                let startable = if self.is_leaving() { Vec::new() } else { self.startable(&flow, &first, &forced, &shift.running) };
                 for index in startable {
                     let planned = &flow.turns[index];
                     let turn = planned.turn.clone();
@@ -292,22 +292,45 @@ impl<'p> Engine<'p> {
         Ok(first)
     }
 
+    /// Whether a job that is done on request has to wait for others that this run does.
+    fn comes_later(&self, flow: &Flow<'_>, index: usize, begun: impl Fn(&Turn) -> bool) -> bool {
+        let begins = |other: usize| {
+            let standing = &flow.standings[other];
+            matches!(standing.state, State::Ready | State::Running) && self.choice.allows(self.project, &standing.turn)
+        };
+        if flow.open_before[index].iter().any(|other| begins(*other)) {
+            return true;
+        }
+        let (mut open, mut seen) = (vec![index], BTreeSet::new());
+        while let Some(at) = open.pop() {
+            for (other, _) in &flow.turns[at].waits {
+                if begun(&flow.turns[*other].turn) {
+                    return true;
+                }
+                if seen.insert(*other) {
+                    open.push(*other);
+                }
+            }
+        }
+        false
+    }
+
     /// The turns that can begin, as far as they were asked for.
-    fn startable(&self, flow: &Flow<'_>, first: &First, forced: &BTreeSet<Turn>) -> Vec<usize> {
-        let states: BTreeMap<&Turn, State> = flow.standings.iter().map(|s| (&s.turn, s.state)).collect();
+    fn startable(&self, flow: &Flow<'_>, first: &First, forced: &BTreeSet<Turn>, running: &BTreeSet<Turn>) -> Vec<usize> {
         let mut found = Vec::new();
         for (index, standing) in flow.standings.iter().enumerate() {
             if !self.choice.allows(self.project, &standing.turn) {
                 continue;
             }
-            let upstream_stale = standing.through.iter().any(|t| states.get(t) == Some(&State::Stale));
+            let through = |state: State| standing.through.iter().any(|t| flow.find(t).is_some_and(|i| flow.standings[i].state == state));
             let starts = match standing.state {
                 State::Ready if self.choice.stale => first.stale.contains(&standing.turn) || standing.known,
                 State::Ready => true,
-                State::Stale => self.choice.stale && !upstream_stale,
+                State::Stale => self.choice.stale && flow.open_before[index].is_empty() && !through(State::Stale),
                 _ => false,
             };
-            if starts || forced.contains(&standing.turn) {
+            let begun = |turn: &Turn| forced.contains(turn) || running.contains(turn);
+            if starts || forced.contains(&standing.turn) && !self.comes_later(flow, index, begun) {
                 found.push(index);
             }
         }

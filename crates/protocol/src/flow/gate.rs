@@ -5,6 +5,7 @@ use quipu_store::{Expect, Op, Receipt, StoreError};
 use thiserror::Error;
 
 use super::commit::{Wanted, commit};
+use super::declare::{PlannedUnit, declare_units, load_unit_plan};
 use super::engine::{FlowError, flow_now};
 use super::folder::run_id;
 use super::note::{ReadNote, Ruling, RunNote};
@@ -24,6 +25,8 @@ pub enum GateError {
     NotWaiting { turn: Turn, state: &'static str, why: Vec<String> },
     #[error("`{0}` is no gate: it can be overruled, not rejected")]
     NoGate(Turn),
+    #[error("{}", faults.join("; "))]
+    Plan { turn: Turn, faults: Vec<String> },
     #[error("{}", .0.what)]
     Withheld(Withheld),
     #[error(transparent)]
@@ -38,11 +41,13 @@ pub struct Decided {
     pub receipt: Receipt,
     /// The files that it made.
     pub made: Vec<String>,
+    /// The units that it declared.
+    pub declared: Vec<PlannedUnit>,
     /// Turns before it that looked at older texts than those which were approved.
     pub stale: Vec<Turn>,
 }
 
-/// Notes a person's decision. Approving a gate whose file is not there makes it from the first file that the gate reads.
+/// Notes a person's decision. Approving a gate whose files are not there makes them from the files that it reads, in order.
 pub fn decide_gate(project: &Project, actor: &Actor, turn: &Turn, ruling: Ruling, why: Option<&str>) -> Result<Decided, GateError> {
     actor.may(Privilege::Decide).map_err(GateError::Withheld)?;
     let memory = Memory::default();
@@ -77,12 +82,21 @@ pub fn decide_gate(project: &Project, actor: &Actor, turn: &Turn, ruling: Ruling
     if ruling == Ruling::Approved && gate {
         ops = missing_files(project, planned)?;
     }
+    let mut declared = Vec::new();
+    if let Some(plan) = load_unit_plan(project, planned)?.filter(|_| ruling == Ruling::Approved) {
+        if !plan.faults.is_empty() {
+            return Err(GateError::Plan { turn: turn.clone(), faults: plan.faults });
+        }
+        ops.extend(declare_units(project, &plan)?);
+        declared = plan.fresh(&project.contract).cloned().collect();
+    }
     let made = ops.iter().map(|op| op.path().to_string()).collect();
     let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };
+    let stale = if ruling == Ruling::Approved { stale_before(&flow, index) } else { Vec::new() };
+    note.despite = stale.iter().map(ToString::to_string).collect();
     let told = Some(why.map_or_else(|| format!("{verb} {}", render_turn(turn)), str::to_owned));
     let wanted = Wanted { actor: Actor::Person, note, lease: None, ops, files: &[], audits: Vec::new(), why: told };
-    let stale = if ruling == Ruling::Approved { stale_before(&flow, index) } else { Vec::new() };
-    Ok(Decided { receipt: commit(project, &memory, &wanted)?.receipt, made, stale })
+    Ok(Decided { receipt: commit(project, &memory, &wanted)?.receipt, made, declared, stale })
 }
 
 /// The stale turns on which a turn rests, nearest first.
@@ -104,11 +118,12 @@ fn stale_before(flow: &Flow<'_>, index: usize) -> Vec<Turn> {
     seen[1..].iter().filter(|i| flow.standings[**i].state == State::Stale).map(|i| flow.turns[*i].turn.clone()).collect()
 }
 
-/// The file that approving makes: the draft, under its final name and marker.
+/// The files that approving makes: each from the draft that stands in its place among what the gate reads, under its final name and marker.
 fn missing_files(project: &Project, planned: &Planned<'_>) -> Result<Vec<Op>, StoreError> {
-    let draft = planned.reads().iter().find_map(|p| ProjectPath::parse(p.as_literal()?).ok());
+    let drafts: Vec<ProjectPath> = planned.reads().iter().filter_map(|p| ProjectPath::parse(p.as_literal()?).ok()).collect();
     let mut ops = Vec::new();
-    for output in planned.required() {
+    for (nth, output) in planned.required().enumerate() {
+        let draft = drafts.get(nth);
         let there = project.store.read(&output.path)?;
         let complete = there.as_ref().is_some_and(|(bytes, _)| {
             output.markers.is_empty()
@@ -117,7 +132,7 @@ fn missing_files(project: &Project, planned: &Planned<'_>) -> Result<Vec<Op>, St
         if complete {
             continue;
         }
-        let Some((bytes, _)) = draft.as_ref().map(|d| project.store.read(d)).transpose()?.flatten() else { continue };
+        let Some((bytes, _)) = draft.map(|d| project.store.read(d)).transpose()?.flatten() else { continue };
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let text = match output.markers.first() {
             Some(name) if marker_of(output.path.as_str(), &text).as_ref() != Some(name) => {

@@ -1,6 +1,6 @@
 //! What Quipu does itself in a flow: merging, remembering, deriving, printing. Each is one commit by the runtime.
 
-use quipu_contract::{Actor, Builtin, Class, ProjectPath};
+use quipu_contract::{Actor, Builtin, Class, Form, ProjectPath};
 use quipu_store::{Expect, Lease, Op, StoreError};
 
 use super::attempt::Job;
@@ -13,7 +13,7 @@ use super::commit::Wanted;
 use super::engine::{Engine, FlowError, Shift};
 use super::event::Event;
 use super::folder::run_id;
-use super::note::{ReadNote, Ruling, RunNote};
+use super::note::{ReadNote, Ruling, RunFact, RunNote};
 use super::snapshot::{items_with, marker_of};
 use super::state::render_turn;
 use super::turn::{Output, Planned, Turn, fill_path};
@@ -75,7 +75,7 @@ impl Engine<'_> {
             }),
         }?;
         let told = made.told.clone();
-        self.commit_made(planned, lease, made)?;
+        self.commit_made(job, lease, made)?;
         Ok(Some(told))
     }
 
@@ -87,9 +87,15 @@ impl Engine<'_> {
         if replaced.is_empty() { all().map(ToString::to_string).collect() } else { replaced }
     }
 
-    fn commit_made(&self, planned: &Planned<'_>, lease: &Lease, made: Made) -> Result<(), Stuck> {
+    fn commit_made(&self, job: &Job<'_>, lease: &Lease, made: Made) -> Result<(), Stuck> {
+        let planned = &job.planned;
         let mut note = RunNote::new(&run_id(&planned.turn, jiff::Timestamp::now()), &planned.turn, Ruling::Accepted);
         note.reads = made.reads;
+        if let Some(sent) = &job.standing.sent_back {
+            note.round = sent.round;
+            note.sent_by = Some(sent.by.clone());
+            note.mends.clone_from(&sent.objectors);
+        }
         let mut audits = made.audits;
         let texts: Vec<(&ProjectPath, &[u8])> = made
             .ops
@@ -220,6 +226,15 @@ impl Engine<'_> {
         Ok(made)
     }
 
+    /// Whether an agent made a stylesheet as it is: its pages need that one, and no other.
+    fn is_agents_stylesheet(&self, path: &ProjectPath) -> bool {
+        let is_style = self.project.contract.rule(path).and_then(|rule| rule.form) == Some(Form::Stylesheet);
+        let Ok(Some((_, version))) = self.project.store.read(path) else { return false };
+        let facts = self.memory.facts(self.project).unwrap_or_default();
+        let made = |fact: &&RunFact| fact.files.iter().any(|file| file.path == path.as_str() && file.version == version);
+        is_style && facts.iter().rev().find(made).is_some_and(|fact| fact.note.agent.is_some())
+    }
+
     fn make_pages(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
         let press = self.press.ok_or_else(|| Stuck::Told("this program has no press".into()))?;
         let mut made = Made::default();
@@ -234,7 +249,8 @@ impl Engine<'_> {
         let pages = press.print(self.project, planned.step, planned.turn.unit.as_ref()).map_err(Stuck::Told)?;
         // Images come with the pages that show them; no step can name them beforehand.
         let wanted = |path: &ProjectPath| {
-            planned.outputs.iter().any(|o: &Output| o.path == *path) || self.project.contract.class(path) == Class::Derived
+            let own = planned.outputs.iter().any(|o: &Output| o.path == *path);
+            own && !self.is_agents_stylesheet(path) || self.project.contract.class(path) == Class::Derived
         };
         let pages: Vec<_> = pages.into_iter().filter(|(path, _)| wanted(path)).collect();
         made.told = format!("printed {}", pages.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join(", "));

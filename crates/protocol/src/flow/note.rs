@@ -61,6 +61,9 @@ pub struct RunNote {
     /// The steps that objected: only they look again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mends: Vec<String>,
+    /// The jobs before a gate that were stale when a person approved all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub despite: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<ReadNote>,
     /// Tokens read and written, as the agent counted them.
@@ -122,6 +125,7 @@ impl RunNote {
             round: 0,
             sent_by: None,
             mends: Vec::new(),
+            despite: Vec::new(),
             reads: Vec::new(),
             usage: None,
             why: None,

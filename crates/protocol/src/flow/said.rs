@@ -19,6 +19,15 @@ pub fn sent_back(language: Language, sent: &SentBack, rounds: u32) -> String {
     }
 }
 
+/// A report that the agent is told of, line by line as a quotation.
+pub fn report(language: Language, path: &str, text: &str) -> String {
+    let quoted = text.trim().lines().map(|line| format!("> {line}").trim_end().to_owned() + "\n").collect::<String>();
+    match language {
+        Language::En => format!("\n**What `{path}` said of it:**\n\n{quoted}"),
+        Language::Zh => format!("\n**`{path}` 的意见：**\n\n{quoted}"),
+    }
+}
+
 pub fn salvage(language: Language, path: &str) -> String {
     match language {
         Language::En => {

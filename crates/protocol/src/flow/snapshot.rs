@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use quipu_contract::{Pattern, ProjectPath};
 use quipu_store::{Lease, Survey, Version};
-use quipu_text::{Document, marker, passages_with};
+use quipu_text::{Document, find_stray_sign, marker, passages_with};
 
 use super::note::RunFact;
 use super::state::Now;
@@ -178,6 +178,11 @@ pub fn unmarked<'t>(path: &str, text: &'t str) -> &'t str {
         Some(_) => marker(text).map_or(text, |m| &text[..m.start]),
         None => text,
     }
+}
+
+/// A passage with a sign in a text that has none to answer: a count, or a verdict alone.
+pub fn stray_sign(text: &str, sign: &str) -> Option<String> {
+    find_stray_sign(&text.replace(SELECTOR, ""), &plain(sign))
 }
 
 /// What carries a sign, wherever it stands outside code, in one line each. The empty sign takes all top-level list items.

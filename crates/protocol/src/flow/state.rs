@@ -4,6 +4,7 @@
 //! changed since and no one objects. Everything is told from the files as they are now and from what runs noted in
 //! the journal; where the journal knows nothing, a marker is believed and that is said. Pure: all I/O is behind [`Now`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use quipu_contract::{Contract, Pattern, ProjectPath};
@@ -77,15 +78,6 @@ impl State {
             State::Skipped => "skipped",
         }
     }
-
-    /// Whether others may rest on it. What is stale was done: it is redone when asked for.
-    pub(super) fn is_satisfied(self) -> bool {
-        matches!(self, State::Done | State::Stale | State::Skipped)
-    }
-
-    pub(super) fn is_settled(self) -> bool {
-        self.is_satisfied() || matches!(self, State::Failed | State::Blocked)
-    }
 }
 
 /// Why work comes back to a turn.
@@ -129,6 +121,8 @@ pub struct Standing {
 pub struct Flow<'c> {
     pub turns: Arc<Vec<Planned<'c>>>,
     pub standings: Vec<Standing>,
+    /// For each job those that are open before it: directly, or behind jobs that are done.
+    pub open_before: Vec<Arc<BTreeSet<usize>>>,
 }
 
 impl Flow<'_> {
@@ -147,7 +141,8 @@ pub fn derive_flow<'c>(contract: &'c Contract, turns: &Arc<Vec<Planned<'c>>>, no
     waits_first(turns).into_iter().for_each(|index| derivation.derive(index));
     let mut standings: Vec<Standing> = (0..turns.len()).map(|i| derivation.standing(i)).collect();
     spread_staleness(turns, &mut standings, &derivation);
-    Flow { turns: Arc::clone(turns), standings }
+    let open_before = (0..turns.len()).map(|i| derivation.open_before(i)).collect();
+    Flow { turns: Arc::clone(turns), standings, open_before }
 }
 
 pub(crate) fn render_turn(turn: &Turn) -> String {

@@ -87,6 +87,7 @@ impl Engine<'_> {
             (State::Waiting, "for a person to approve"),
             (State::Failed, "failed: a person must look"),
             (State::Ready, "stuck"),
+            (State::Stale, "stale: redone by quipu run --stale"),
         ];
         let said = parts.iter().filter(|(state, _)| count(*state) > 0).map(|(state, what)| format!("{} {what}", count(*state)));
         self.say_once(said.collect::<Vec<_>>().join(", "), shift);

@@ -84,7 +84,7 @@ pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Import
     give_each_its_place(&mut taken.pieces);
     let earlier = earlier_imports(project, asked.source, &into)?;
     let mut change = Change::by(actor).why(format!("imported from {}", asked.source.name()));
-    (change.lease, change.force) = (asked.lease.clone(), asked.force);
+    (change.lease, change.force, change.new_name) = (asked.lease.clone(), asked.force, asked.force);
     let (mut files, mut noted, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
     for piece in &taken.pieces {
         let path = ProjectPath::parse(&format!("{into}/{}", piece.to))?;

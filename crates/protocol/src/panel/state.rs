@@ -122,7 +122,7 @@ pub fn derive_panel(project: &Project, panel: &PanelView, last: Option<&str>) ->
     let contract = &project.contract;
     let Some(rule) = contract.of_form(Form::Panel).next() else { return Ok(None) };
     let Some(path) = rule.path.as_literal().and_then(|p| ProjectPath::parse(p).ok()) else { return Ok(None) };
-    let template = format!("templates/{}/{path}", contract.language.as_str());
+    let template = contract.template_path(contract.language, path.as_str());
     let text = rule.profile.as_deref().and_then(|p| project.library.read(p, &template)).unwrap_or_else(|| "{}".into());
     let rendered = render_template(&template, &text, &template_values(&contract.binding(), jiff::Timestamp::UNIX_EPOCH))?;
     let base: Value = serde_json::from_str(&rendered).unwrap_or_else(|_| json!({}));

@@ -138,7 +138,7 @@ impl Furniture {
     fn of(contract: &Contract, library: &Library, path: &ProjectPath) -> Self {
         let Some(rule) = contract.rule(path) else { return Self::default() };
         let Some(profile) = &rule.profile else { return Self::default() };
-        let read = |language: Language| library.read(profile, &format!("templates/{}/{}", language.as_str(), rule.path));
+        let read = |language: Language| library.read(profile, &contract.template_path(language, rule.path.as_str()));
         let texts = [Language::En, Language::Zh].into_iter().filter_map(read);
         Self(texts.flat_map(|text| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()).collect())
     }

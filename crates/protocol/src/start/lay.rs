@@ -1,5 +1,7 @@
 //! Making what is missing, from the profiles' templates. Nothing that is there is touched.
 
+use std::collections::BTreeMap;
+
 use quipu_contract::Actor;
 use quipu_store::{Change, Expect, Op, StoreError};
 
@@ -16,7 +18,7 @@ pub(super) fn lay_missing(project: &Project) -> Result<Vec<String>, WorkError> {
     }
     let mut change = Change::by(&Actor::Runtime).why("laid out by quipu start");
     let mut made = Vec::new();
-    for (path, class, text) in plan_files(&project.contract, &project.library)? {
+    for (path, class, text) in plan_files(&project.contract, &project.library, &BTreeMap::new())? {
         // A file that the journal knows was removed or lost: that is for a person to decide.
         if root.join(path.as_str()).exists() || !project.store.events(&path)?.is_empty() {
             continue;

@@ -7,10 +7,14 @@
 mod around;
 mod experience;
 mod fit;
+mod flow;
+mod git;
 mod lay;
 mod news;
 mod others;
 mod relay;
+mod story;
+mod unfinished;
 mod wake;
 
 use std::cell::OnceCell;
@@ -23,6 +27,7 @@ use serde_json::Value;
 pub use around::{Surroundings, look_around};
 pub use wake::{Awake, StartRequest, start};
 
+use crate::capture::Captured;
 use crate::experience::PastSession;
 use crate::forms::resolve_form;
 use crate::project::Project;
@@ -36,6 +41,8 @@ pub struct Waking<'w> {
     pub now: jiff::Timestamp,
     /// Sessions that had not ended before this one began.
     pub sessions: &'w [OpenSession],
+    /// The caller's own session, if its agent has forgotten what it did in it.
+    pub forgotten: Option<(&'w OpenSession, &'w Captured)>,
     /// The newest records of the journal, newest first.
     pub recent: &'w [LogEntry],
     /// The record with which this agent was last here.
@@ -99,7 +106,7 @@ pub(crate) type Provider = fn(&Waking<'_>) -> Result<Option<Block>, WorkError>;
 pub(crate) const PROVIDERS: &[(Paragraph, Provider)] = &[
     (Paragraph::Identity, relay::identity),
     (Paragraph::State, relay::state),
-    (Paragraph::Unfinished, others::unfinished),
+    (Paragraph::Unfinished, unfinished::unfinished),
     (Paragraph::Others, others::others),
     (Paragraph::Todos, relay::todos),
     (Paragraph::Decisions, relay::decisions),
@@ -110,4 +117,8 @@ pub(crate) const PROVIDERS: &[(Paragraph, Provider)] = &[
     (Paragraph::Task, experience::task),
     (Paragraph::Matches, experience::matches),
     (Paragraph::Sessions, experience::sessions),
+    (Paragraph::Flow, flow::flow),
+    (Paragraph::Threads, story::threads),
+    (Paragraph::Index, story::index),
+    (Paragraph::Finished, story::finished),
 ];

@@ -1,6 +1,6 @@
 //! Paragraphs about identity, state, todos, decisions and delegations.
 
-use quipu_contract::{Actor, Form, Paragraph, in_one_line};
+use quipu_contract::{Actor, Form, Paragraph, ProjectPath, in_one_line};
 use quipu_text::Document;
 use quipu_text::json::parse_json;
 use serde_json::{Value, json};
@@ -14,7 +14,6 @@ use crate::forms::resolve_unit_form;
 use crate::moment::parse_moment;
 use crate::quoting::{as_entry_value, below, headline, quoted, unquoted};
 use crate::reading::{ReadError, read_pointer};
-use crate::state::check_state;
 use crate::todos::{Todo, is_review_due, load_todos};
 use crate::work::WorkError;
 
@@ -33,6 +32,7 @@ pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
         format!("{}{}", waking.say("Who we are: ", "我是谁："), in_one_line(&title)),
         format!("quipu read {path}"),
     );
+    block.entries.extend(flagged_line(waking, &path)?);
     for section in document.sections() {
         let body = plain(document.slice(&section.body));
         if !body.is_empty() {
@@ -67,20 +67,10 @@ pub(super) fn plain(text: &str) -> String {
 pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(path) = waking.readable(Form::State) else { return Ok(None) };
     let mut block = Block::new(Paragraph::State, waking.say("Where things stand", "当前状态"), "quipu state get");
-    let text = match Draft::new(waking.project, waking.actor).text(&path) {
-        Err(error @ WorkError::Malformed { .. }) => {
-            block.entries.push(warning(waking, &error));
-            let last = waking.project.store.read(&path)?.map(|(bytes, _)| bytes).unwrap_or_default();
-            String::from_utf8_lossy(&last).into_owned()
-        }
-        other => other?,
-    };
-    if text.trim().is_empty() {
+    block.entries.extend(flagged_line(waking, &path)?);
+    let text = Draft::new(waking.project, waking.actor).text(&path)?;
+    if text.trim().is_empty() && block.entries.is_empty() {
         return Ok(None);
-    }
-    // A state that a hand has broken is told as such: waking up must not fail because of it.
-    if let Err(error) = check_state(&waking.project.contract, &path, &text) {
-        block.entries.push(warning(waking, &error));
     }
     let Ok(root) = parse_json(&text) else {
         block.entries.push(quoted(&text));
@@ -92,13 +82,13 @@ pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     Ok(Some(block))
 }
 
-/// A file that a hand has broken, told without failing.
-fn warning(waking: &Waking<'_>, error: &WorkError) -> String {
-    let allowed = match error {
-        WorkError::Malformed { allowed, .. } if !allowed.is_empty() => format!(" ({} {allowed})", waking.say("allowed:", "允许：")),
-        _ => String::new(),
-    };
-    format!("⚠ {error}{allowed}")
+/// What is wrong with a file and how it is repaired. Waking up does not fail because of it.
+fn flagged_line(waking: &Waking<'_>, path: &ProjectPath) -> Result<Option<String>, WorkError> {
+    let Some(file) = waking.project.store.flagged(path)? else { return Ok(None) };
+    let (what, line) = file.flag.as_ref().map_or(("", None), |flag| (flag.what.as_str(), flag.line));
+    let line = line.map(|line| format!(", {} {line}", waking.say("line", "行"))).unwrap_or_default();
+    let shown = waking.say("the last committed version is shown", "以下是上次提交的版本");
+    Ok(Some(format!("⚠ {path} {what}{line}; {shown}. {}", file.mend())))
 }
 
 fn state_lines(waking: &Waking<'_>, value: &Value) -> Vec<String> {
@@ -159,20 +149,16 @@ fn told(value: &Value) -> String {
 
 /// Open todos, and whether they are due for a review.
 pub(super) fn todos(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    if waking.readable(Form::Todos).is_none() {
-        return Ok(None);
-    }
+    let Some(path) = waking.readable(Form::Todos) else { return Ok(None) };
     let mut block = Block::new(Paragraph::Todos, waking.say("Open todos", "未完成的待办"), "quipu todo list");
+    block.entries.extend(flagged_line(waking, &path)?);
     let list = match load_todos(waking.project, waking.actor) {
-        Ok(list) => list,
-        Err(error @ WorkError::Malformed { .. }) => {
-            block.entries.push(warning(waking, &error));
-            return Ok(Some(block));
-        }
-        Err(other) => return Err(other),
+        // The line above says it.
+        Err(WorkError::Malformed { .. }) => return Ok(Some(block)),
+        other => other?,
     };
     let open = list.open();
-    if open.is_empty() {
+    if open.is_empty() && block.entries.is_empty() {
         return Ok(None);
     }
     if let Some(hours) = is_review_due(waking.project, &list, waking.now) {
@@ -210,17 +196,17 @@ fn todo_line(waking: &Waking<'_>, todo: &Todo) -> String {
 
 /// Decisions that hold, the newest first.
 pub(super) fn decisions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    if waking.readable(Form::Decisions).is_none() {
-        return Ok(None);
-    }
+    let Some(path) = waking.readable(Form::Decisions) else { return Ok(None) };
+    let flagged = flagged_line(waking, &path)?;
     let all = load_decisions(waking.project, waking.actor)?;
     let mut standing: Vec<_> = all.into_iter().filter(|d| d.superseded_by.is_none()).collect();
-    if standing.is_empty() {
+    if standing.is_empty() && flagged.is_none() {
         return Ok(None);
     }
     standing.reverse();
     standing.truncate(DECISIONS_TOLD);
     let mut block = Block::new(Paragraph::Decisions, waking.say("Recent decisions", "最近的决策"), "quipu decisions");
+    block.entries.extend(flagged);
     for decision in &standing {
         let chosen = decision.decision.as_ref().map(|d| format!(": {}", in_one_line(&d.replace('\n', " ")))).unwrap_or_default();
         let old = if decision.supersedes.is_empty() {

@@ -21,7 +21,7 @@ use crate::template::{render_template, template_values};
 use crate::work::WorkError;
 
 /// So many records of the journal are looked through for what others did.
-const LOOK_BACK: usize = 400;
+const LOOK_BACK: usize = 2_000;
 
 /// What a start is asked for.
 #[derive(Debug, Clone)]
@@ -96,6 +96,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         language,
         now: now(&project.store),
         sessions: &sessions,
+        forgotten: current.as_ref().zip(own.as_ref()).filter(|_| caller.has_forgotten || request.full),
         recent: &recent,
         last_here: own.as_ref().and_then(|own| own.told).or_else(|| recent.iter().find(|e| e.who == mine).map(|e| e.seq)),
         delegation: delegation.as_deref(),
@@ -125,14 +126,14 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
     // The order of a child must be there before a trace says that it is at work on it.
     let continues = current.is_some();
     let session = match is_looking {
-        true => current,
-        false => match begin_or_continue(project, &actor, &caller, current) {
+        true => current.clone(),
+        false => match begin_or_continue(project, &actor, &caller, current.clone()) {
             // A disk that takes nothing keeps nobody from reading.
             Err(WorkError::Store(error)) if error.is_full_disk() => None,
             begun => Some(begun?),
         },
     };
-    if let (Some(session), true, true) = (&session, continues && !is_looking, own.is_some_and(|own| own.is_hosted)) {
+    if let (Some(session), true, true) = (&session, continues && !is_looking, own.as_ref().is_some_and(|own| own.is_hosted)) {
         record_note(project, &actor, session, "told where things stand", json!({"told": true}))?;
     }
     let counter = Counter::O200k;

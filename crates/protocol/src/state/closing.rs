@@ -1,11 +1,13 @@
 //! What a finish writes into the state.
 
-use quipu_contract::Form;
+use quipu_contract::{Form, in_one_line};
 use quipu_text::json::{JsonPointer, append_item, parse_json, remove_value, set_value};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::schema::check_state;
+use super::lists::{List, edit_list};
+use super::schema::{check_state, phases};
+use super::value::refuse_bad_state;
 use crate::draft::Draft;
 use crate::finish::{Closing, Closure};
 use crate::forms::{label, resolve_form};
@@ -32,7 +34,8 @@ pub(crate) fn close_state(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Resul
     let moment = render_moment(now(&draft.project.store));
     let at = |parts: &[&str]| parts.iter().fold(JsonPointer::default(), |pointer, part| pointer.child(part));
     let task = current_text(&text, &at(&["current_task"]));
-    let plain = [(at(&["phase"]), &said.phase), (at(&["current_task"]), &said.task), (at(&["notes"]), &said.notes)];
+    check_phase(draft, said.phase.as_deref())?;
+    let plain = [(at(&["phase"]), &said.phase), (at(&["current_task"]), &said.task)];
     for (pointer, value) in plain {
         if let Some(value) = value {
             text = set_value(&text, &pointer, &value.clone().into()).map_err(&file)?;
@@ -41,7 +44,7 @@ pub(crate) fn close_state(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Resul
     for did in &said.did {
         text = append_item(&text, &at(&["progress", "completed"]), &did.clone().into()).map_err(&file)?;
     }
-    if !said.next.is_empty() {
+    if !said.next.is_empty() || said.none.iter().any(|name| name == "next") {
         text = set_value(&text, &at(&["progress", "next_steps"]), &said.next.clone().into()).map_err(&file)?;
     }
     // Whoever says what was done and not what is half done leaves nothing half done.
@@ -62,8 +65,10 @@ pub(crate) fn close_state(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Resul
     for item in &said.unblocked {
         text = unblock(&text, &at(&["progress", "blocked"]), item)
             .map_err(&file)?
-            .ok_or_else(|| WorkError::not_found(format!("nothing is blocked under `{item}`"), "quipu state get /progress/blocked"))?;
+            .ok_or_else(|| WorkError::not_found(format!("nothing is blocked as `{item}`"), "quipu state get /progress/blocked"))?;
     }
+    text = edit_list(&path, text, List::Notes, &said.remove_notes, &said.notes)?;
+    text = edit_list(&path, text, List::Facts, &said.remove_facts, &said.facts)?;
     for (pointer, value) in &said.state {
         let pointer = JsonPointer::parse(pointer).map_err(|e| WorkError::usage(e.to_string(), "--state /notes=…"))?;
         text = set_value(&text, &pointer, value).map_err(&file)?;
@@ -76,10 +81,28 @@ pub(crate) fn close_state(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Resul
         text = set_value(&text, &at(&["last_session"]), &session.into()).map_err(&file)?;
     }
     if text != old {
-        check_state(&draft.project.contract, &path, &text)?;
+        // A state that was sound before is spoilt by what was said, not by a hand.
+        let was_sound = check_state(&draft.project.contract, &path, &old).is_ok();
+        if was_sound {
+            refuse_bad_state(draft, &path, &text)?
+        } else {
+            check_state(&draft.project.contract, &path, &text)?
+        }
         draft.replace(&path, text)?;
     }
     Ok(Closure::Left)
+}
+
+/// A phase that the contract does not have is the caller's mistake: the file is sound.
+fn check_phase(draft: &Draft<'_>, said: Option<&str>) -> Result<(), WorkError> {
+    let known = phases(&draft.project.contract);
+    match said {
+        Some(phase) if !known.is_empty() && !phase.is_empty() && !known.iter().any(|p| p == phase) => {
+            let allowed = known.iter().map(|phase| format!("--phase {phase}")).collect::<Vec<_>>().join(", ");
+            Err(WorkError::usage(format!("`--phase {}`: there is no such phase", in_one_line(phase)), format!("one of {allowed}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn current_text(text: &str, pointer: &JsonPointer) -> Option<String> {
@@ -93,8 +116,9 @@ fn current_text(text: &str, pointer: &JsonPointer) -> Option<String> {
 fn unblock(text: &str, list: &JsonPointer, item: &str) -> Result<Option<String>, quipu_text::json::JsonError> {
     let root = parse_json(text)?;
     let blocks = root.at(list).map(|n| n.items()).unwrap_or_default();
-    let named = |block: &Value| block.as_str() == Some(item) || block["item"].as_str() == Some(item);
-    match blocks.iter().position(|b| named(&b.to_value())) {
+    let name = |block: &Value| block.as_str().or(block["item"].as_str()).unwrap_or_default().trim().to_lowercase();
+    let asked = item.trim().to_lowercase();
+    match blocks.iter().position(|b| name(&b.to_value()) == asked) {
         Some(index) => remove_value(text, &list.child(index)).map(Some),
         None => Ok(None),
     }

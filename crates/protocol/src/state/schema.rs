@@ -14,7 +14,7 @@ pub(crate) fn check_state(contract: &Contract, path: &ProjectPath, text: &str) -
     }
     let root = parse_json(text).map_err(WorkError::in_file(path))?;
     let fault = |node: &Node, what: String, allowed: &str| {
-        Err(WorkError::Malformed { path: path.clone(), line: node.line(text), what, allowed: allowed.to_owned(), newest: true })
+        Err(WorkError::Malformed { path: path.clone(), line: node.line(text), what, allowed: allowed.to_owned() })
     };
     if !matches!(root.shape, Shape::Object(_)) {
         return fault(&root, "a state is an object".into(), "{\"phase\": …, \"current_task\": …, \"progress\": {…}}");
@@ -83,7 +83,7 @@ fn check_progress(progress: &Node) -> Result<(), Fault<'_>> {
 }
 
 /// The phases that the contract's variable names.
-pub(super) fn phases(contract: &Contract) -> Vec<String> {
+pub(crate) fn phases(contract: &Contract) -> Vec<String> {
     let said = contract.vars.get("phases").and_then(|v| v.value.clone()).unwrap_or_default();
     said.split([',', '，', '、']).map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect()
 }

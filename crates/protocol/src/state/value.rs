@@ -93,10 +93,10 @@ fn change_state(
 }
 
 /// A value that the schema does not allow is refused; its line would be that of a text no one has seen.
-fn refuse_bad_state(draft: &Draft<'_>, path: &ProjectPath, new: &str) -> Result<(), WorkError> {
+pub(super) fn refuse_bad_state(draft: &Draft<'_>, path: &ProjectPath, new: &str) -> Result<(), WorkError> {
     check_state(&draft.project.contract, path, new).map_err(|error| match error {
         WorkError::Malformed { what, allowed, line, .. } => {
-            WorkError::refused(format!("`{path}` would not be a state: {what} (line {line})"), format!("allowed: {allowed}"))
+            WorkError::refused(format!("this would make `{path}` invalid: {what} (line {line})"), format!("allowed: {allowed}"))
         }
         other => other,
     })

@@ -16,6 +16,9 @@ use crate::naming::find_name;
 use crate::project::Project;
 use crate::work::WorkError;
 
+/// The tag of a todo that is not for now.
+pub const LATER: &str = "later";
+
 /// How much it matters, most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
@@ -145,7 +148,8 @@ impl Todos {
     /// Open items: what matters most first, of equals the oldest.
     pub fn open(&self) -> Vec<&Todo> {
         let mut open: Vec<&Todo> = self.todos.iter().filter(|t| t.status.is_open()).collect();
-        open.sort_by(|a, b| (a.priority, a.status, &a.created, a.index).cmp(&(b.priority, b.status, &b.created, b.index)));
+        let rank = |t: &Todo| (t.tags.iter().any(|tag| tag == LATER), t.priority, t.status);
+        open.sort_by(|a, b| (rank(a), &a.created, a.index).cmp(&(rank(b), &b.created, b.index)));
         open
     }
 }
@@ -215,13 +219,7 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn fault(&self, node: &Node, what: &str, allowed: &str) -> WorkError {
-        WorkError::Malformed {
-            path: self.path.clone(),
-            line: node.line(self.text),
-            what: what.into(),
-            allowed: allowed.into(),
-            newest: true,
-        }
+        WorkError::Malformed { path: self.path.clone(), line: node.line(self.text), what: what.into(), allowed: allowed.into() }
     }
 
     fn todo(&self, node: &Node, index: usize) -> Result<Todo, WorkError> {

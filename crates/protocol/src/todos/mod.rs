@@ -4,8 +4,8 @@ mod closing;
 mod list;
 mod moves;
 
-pub use closing::TodoMoves;
+pub use closing::{TodoBlock, TodoMoves};
 pub(crate) use closing::{close_todos, hanging};
 pub(crate) use list::is_review_due;
-pub use list::{NewTodo, Priority, Status, Todo, Todos, load_todos, parse_todos};
+pub use list::{LATER, NewTodo, Priority, Status, Todo, Todos, load_todos, parse_todos};
 pub use moves::{Move, add_todo, move_todo, review_todos};

@@ -6,7 +6,7 @@ use quipu_text::json::{JsonPointer, append_item, parse_json, remove_value, set_v
 use serde_json::{Map, Value, json};
 
 use super::list::{NewTodo, Status, Todo, parse_todos};
-use crate::draft::{Draft, Terms, revise};
+use crate::draft::{Draft, Made, Terms, revise};
 use crate::forms::{label, resolve_form};
 use crate::moment::{now, parse_moment, render_moment};
 use crate::naming::fresh_name;
@@ -58,9 +58,9 @@ impl Move {
 /// The verbs that a status allows.
 const fn legal(status: Status) -> &'static [&'static str] {
     match status {
-        Status::Pending => &["start", "block", "cancel"],
+        Status::Pending => &["start", "done", "block", "cancel"],
         Status::InProgress => &["done", "block", "cancel"],
-        Status::Blocked => &["unblock", "start", "cancel"],
+        Status::Blocked => &["unblock", "start", "done", "cancel"],
         Status::Completed => &["cancel"],
         Status::Cancelled => &[],
     }
@@ -174,6 +174,7 @@ pub(super) fn draft_new(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewTodo
     let text = append_item(&text, &pointer(&["todos"]), &Value::Object(item)).map_err(&file)?;
     let text = set_value(&text, &pointer(&["metadata", "total_created"]), &json!(list.total_created + 1)).map_err(&file)?;
     draft.replace(path, text)?;
+    draft.made.push(Made { form: Form::Todos, id: id.clone(), title: new.title.trim().to_owned() });
     Ok(id)
 }
 

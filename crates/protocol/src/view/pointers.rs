@@ -134,8 +134,13 @@ pub fn resolve_pointers<'c>(
                     others.insert(section.clone());
                     target.files.push(file);
                 }
+                // A source tree has images: they are listed, not read.
+                Err(Lack::Binary(file)) if is_wild && target.class == Class::Free => {
+                    others.insert(section.clone());
+                    target.files.push(*file);
+                }
                 // What a wildcard finds is meant, each by its own name.
-                Err(found @ (Lack::Text | Lack::Link)) if is_wild => unreadable.push((path, found)),
+                Err(found @ (Lack::Text | Lack::Binary(_) | Lack::Link)) if is_wild => unreadable.push((path, found)),
                 Err(found) => lack = found,
             }
         }
@@ -215,10 +220,12 @@ fn list(pattern: &Pattern, role: &Role, binding: &Binding, all: &[ProjectPath]) 
 }
 
 /// Why there is no text; its words complete "`path` …".
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Lack {
     File,
     Text,
+    /// Not text by any encoding; with the line that stands for it in a listing.
+    Binary(Box<TargetFile>),
     Link,
     Section(String),
 }
@@ -226,7 +233,7 @@ enum Lack {
 impl Lack {
     fn unreadable(&self) -> Option<Unreadable> {
         match self {
-            Lack::Text => Some(Unreadable::NotText),
+            Lack::Text | Lack::Binary(_) => Some(Unreadable::NotText),
             Lack::Link => Some(Unreadable::NotFile),
             Lack::File | Lack::Section(_) => None,
         }
@@ -237,7 +244,7 @@ impl std::fmt::Display for Lack {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Lack::File => out.write_str("is not there"),
-            Lack::Text => out.write_str("is not text"),
+            Lack::Text | Lack::Binary(_) => out.write_str("is not text"),
             Lack::Link => out.write_str("is a link or a folder, and no file"),
             Lack::Section(anchor) => write!(out, "has no section `{anchor}`"),
         }
@@ -253,8 +260,13 @@ fn load(project: &Project, path: &ProjectPath, section: Option<&str>) -> Result<
         Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::InvalidInput => return Ok(Err(Lack::Link)),
         Err(error) => return Err(error.into()),
     };
-    let Ok(text) = String::from_utf8(bytes) else {
-        return Ok(Err(Lack::Text));
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) if section.is_none() && error.as_bytes().contains(&0) => {
+            let text = format!("(a binary file of {} bytes, not shown)\n", error.as_bytes().len());
+            return Ok(Err(Lack::Binary(Box::new(TargetFile { path: path.clone(), section: None, version, text }))));
+        }
+        Err(_) => return Ok(Err(Lack::Text)),
     };
     Ok(match section {
         None => Ok(TargetFile { path: path.clone(), section: None, version, text }),

@@ -116,7 +116,7 @@ impl Call {
             again: ["stop_hook_active", "stopHookActive"].iter().find_map(|n| value.get(*n)?.as_bool()).or_else(|| held_before(&value)),
             is_broken_off: is_broken_off(&value),
             conversation: text(&["session_id", "sessionId", "sessionID", "conversation_id", "conversationId", "thread_id"]),
-            prompt: text(&["prompt", "user_prompt", "userPrompt"]),
+            prompt: text(&["prompt", "user_prompt", "userPrompt"]).map(|text| without_context(&text).to_owned()),
             last_message: text(&["last_assistant_message", "lastAssistantMessage", "prompt_response", "response"]),
             transcript: text(&["transcript_path", "transcriptPath"]).map(PathBuf::from),
             tool: text(&["tool_name", "toolName", "tool"]).unwrap_or_default(),
@@ -219,6 +219,14 @@ fn held_before(value: &Value) -> Option<bool> {
     Some(value.get("loop_count")?.as_u64()? > 0 || is_broken_off(value))
 }
 
+/// What the user asked, without what a hook added: Gemini CLI puts it before the first request.
+fn without_context(prompt: &str) -> &str {
+    match prompt.trim_start().starts_with("<hook_context>").then(|| prompt.rsplit_once("</hook_context>")).flatten() {
+        Some((_, asked)) => asked.trim_start(),
+        None => prompt,
+    }
+}
+
 fn is_broken_off(value: &Value) -> bool {
     value.get("loop_count").is_some() && value.get("status").and_then(Value::as_str).is_some_and(|status| status != "completed")
 }
@@ -284,6 +292,13 @@ mod tests {
             let json = format!(r#"{{"tool_name":"write","tool_input":{{{more}}}}}"#);
             assert!(deeds(&json).contains(wanted), "{json}: {:?}", deeds(&json));
         }
+    }
+
+    #[test]
+    fn a_request_is_what_the_user_typed() {
+        let asked = |prompt: &str| Call::parse(&serde_json::json!({ "prompt": prompt }).to_string()).unwrap().prompt.unwrap();
+        assert_eq!(asked("<hook_context>## Now</hook_context>\n\nTie it."), "Tie it.");
+        assert_eq!(asked("What is <hook_context>?"), "What is <hook_context>?");
     }
 
     #[test]

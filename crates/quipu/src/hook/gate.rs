@@ -6,7 +6,9 @@
 use std::path::Path;
 
 use quipu_contract::{Actor, Language, in_one_line};
-use quipu_protocol::{Caller, Captured, Closed, Finish, Project, find_session, finish, load_captured, record_gate, record_last_message};
+use quipu_protocol::{
+    Caller, Captured, Closed, Finish, Project, find_session, finish, finish_template, load_captured, record_gate, record_last_message,
+};
 use quipu_store::{Kind, OpenSession, Who};
 use serde_json::{Value, json};
 
@@ -15,17 +17,16 @@ use super::capture::last_message;
 use super::events::{calling, is_offline, project_at};
 use super::manner::Manner;
 use crate::answer::{Answer, Failure};
-use crate::ops::finish::listed;
 use crate::session::Session;
 
 /// So often an agent is held before it is let go.
 const MOST_REFUSALS: u32 = 2;
 /// How far back the journal is searched for what the agent committed.
-const LOOK_BACK: usize = 400;
+const LOOK_BACK: usize = 2_000;
 /// How the gate's message begins. A host may hand it on as if the user had asked for it.
 const ASKS: [&str; 2] = [
-    "This session changed something and is not finished. Before you stop: quipu finish, with what is missing:",
-    "本次会话有改动，尚未收尾。停下之前请执行 quipu finish，并补上：",
+    "This session changed something and is not finished. Before you stop, fill this in and run it:",
+    "本次会话有改动，尚未收尾。停下之前请填好并执行：",
 ];
 
 /// Whether a text is the gate's own message.
@@ -72,7 +73,7 @@ fn judge(
         record_gate(project, actor, open, false, "held at the stop gate: the session is not finished")?;
     }
     let asks = ASKS[usize::from(project.contract.language == Language::Zh)];
-    let told = format!("{asks}\n{}{}", lacks.text, calling(project, actor).trim_start());
+    let told = format!("{asks}\n{}{}{}", lacks.text, finish_template(project, actor), calling(project, actor).trim_start());
     Ok(manner.held(lacks.missing.clone(), told.trim_end()))
 }
 
@@ -88,6 +89,7 @@ fn has_committed(project: &Project, actor: &Actor, open: &OpenSession) -> Result
 struct Lacks {
     names: Vec<String>,
     missing: Value,
+    /// What keeps a finish from being looked at, if something does.
     text: String,
 }
 
@@ -96,7 +98,7 @@ fn find_lacks(project: &Project, actor: &Actor, open: &OpenSession) -> Result<Op
     Ok(match finish(project, actor, &asked) {
         Ok(Closed::Would { missing, .. } | Closed::Missing(missing)) if !missing.is_empty() => {
             let names = missing.iter().map(|m| m.name.clone()).collect();
-            Some(Lacks { names, text: listed(&missing), missing: json!(missing) })
+            Some(Lacks { names, text: String::new(), missing: json!(missing) })
         }
         Ok(_) => None,
         // What keeps a finish from being looked at keeps it from being made: that is for the agent to fix.

@@ -5,11 +5,11 @@ use std::path::{Component, Path, PathBuf};
 
 use quipu_contract::{Actor, BadPath, ProjectPath, RESERVED};
 use quipu_protocol::Project;
-use quipu_store::{Change, Expect, Op, Options, StoreError};
+use quipu_store::{Change, Expect, Flag, Op, Options, StoreError};
 
 use super::call::Deed;
 use super::{edit, patch};
-use crate::answer::Failure;
+use crate::answer::{Failure, exit};
 use crate::session::Session;
 
 /// Who judges, for whom.
@@ -78,40 +78,65 @@ impl<'s> Judge<'s> {
 
     fn refusal_of(&self, project: &Project, path: &ProjectPath, deed: &Deed) -> Result<Option<Failure>, Failure> {
         let contract = &project.contract;
+        // A session works on the project, too: its role's pointers cannot name the project's own files.
+        let actor = match &self.actor {
+            Actor::Agent { role: Some(role), unit, agent }
+                if contract.session_role() == Some(role.as_str()) && contract.is_projects_own(path) =>
+            {
+                &Actor::Agent { role: None, unit: unit.clone(), agent: agent.clone() }
+            }
+            actor => actor,
+        };
         // What no rule names and no role is kept from is none of the contract's business.
-        if contract.rule(path).is_none() && contract.look_alike(path).is_none() && self.actor.role().is_none() {
+        let is_unnamed = contract.rule(path).is_none() && contract.look_alike(path).is_none() && contract.near_name(path).is_none();
+        if is_unnamed && contract.leaves_free(actor) {
             return Ok(None);
         }
+        let ask = |op: Op, is_meant: bool| self.ask(project, actor, op, is_meant);
         let now = project.store.read(path)?;
         let expect = now.as_ref().map_or(Expect::Any, |(_, version)| Expect::Version(version.clone()));
         let before = now.map(|(bytes, _)| bytes).unwrap_or_default();
-        let text = || String::from_utf8_lossy(&before).into_owned();
+        // An editor that corrects a text which is not valid edits the text on disk.
+        let is_invalid = project.store.flagged(path)?.and_then(|file| file.flag).is_some_and(|flag| flag.is_invalid());
+        let found = if is_invalid { project.store.on_disk(path)? } else { None };
+        let text = || String::from_utf8_lossy(found.as_ref().unwrap_or(&before)).into_owned();
         let after = match deed {
             Deed::Put { text, .. } => Some(text.clone()),
             Deed::Edit { edits, .. } => edit::edited(&text(), edits),
             Deed::Patch { hunks, .. } => patch::patched(&text(), hunks),
             Deed::Change { .. } => None,
-            Deed::Grow { .. } => return self.ask(project, Op::Append { path: path.clone(), bytes: Vec::new(), apart: false }),
-            Deed::Remove { .. } => return self.ask(project, Op::Remove { path: path.clone(), expect: Expect::Any }),
+            Deed::Grow { .. } => return ask(Op::Append { path: path.clone(), bytes: Vec::new(), apart: false }, false),
+            Deed::Remove { .. } => return ask(Op::Remove { path: path.clone(), expect: Expect::Any }, false),
         };
         let Some(after) = after.map(String::into_bytes) else {
             // An edit that does not fit will fail by itself; a text that cannot be told is asked about as the one that stands.
             return match deed {
-                Deed::Change { .. } => self.ask(project, Op::Write { path: path.clone(), bytes: before, expect }),
+                Deed::Change { .. } => ask(Op::Write { path: path.clone(), bytes: before, expect }, false),
                 _ => Ok(None),
             };
         };
         if let Some(added) = after.strip_prefix(before.as_slice()).filter(|_| !before.is_empty()) {
-            let grown = self.ask(project, Op::Append { path: path.clone(), bytes: added.to_vec(), apart: false })?;
+            let grown = ask(Op::Append { path: path.clone(), bytes: added.to_vec(), apart: false }, false)?;
             if grown.is_none() {
                 return Ok(None);
             }
         }
-        self.ask(project, Op::Write { path: path.clone(), bytes: after, expect })
+        let flag = project.store.judge_external(path, &after)?;
+        let may_write = || contract.grant(actor).is_ok_and(|grant| grant.may_write(path, &contract.actor_binding(actor)).is_ok());
+        if is_invalid && flag.is_none() && may_write() {
+            return Ok(None);
+        }
+        let write = Op::Write { path: path.clone(), bytes: after, expect };
+        match flag {
+            // The guards ask whether a loss is meant; here it is known what is lost.
+            Some(flag) => Ok(ask(write, true)?.or_else(|| Some(not_adopted(path, &flag)))),
+            None => ask(write, false),
+        }
     }
 
-    fn ask(&self, project: &Project, op: Op) -> Result<Option<Failure>, Failure> {
-        let mut change = Change::by(&self.actor).op(op);
+    fn ask(&self, project: &Project, actor: &Actor, op: Op, is_meant: bool) -> Result<Option<Failure>, Failure> {
+        let mut change = Change::by(actor).op(op);
+        change.force = is_meant;
         change.revised = true; // only judged, never written
         change.lease = self.session.lease.clone();
         match project.judge(change) {
@@ -120,6 +145,13 @@ impl<'s> Judge<'s> {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// An edit that Quipu itself could make and that would be flagged when an editor has made it.
+fn not_adopted(path: &ProjectPath, flag: &Flag) -> Failure {
+    let what = format!("an editor's change would be flagged and not adopted: `{path}` {}", flag.what);
+    let mend = format!("quipu read {path} --json     (for its version; then: quipu write {path} --expect VERSION --file FILE)");
+    Failure::new(exit::REFUSED, what, mend)
 }
 
 impl Deed {

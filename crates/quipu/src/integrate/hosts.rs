@@ -1,6 +1,8 @@
 //! The table of hosts, as it lies beside the program's source.
 
-use quipu_contract::Language;
+use std::path::Path;
+
+use quipu_contract::{Contract, Language};
 use serde::Deserialize;
 
 const TABLE: &str = include_str!("../../hosts/hosts.toml");
@@ -27,6 +29,12 @@ pub struct Host {
     /// What a person has to do besides.
     #[serde(default)]
     pub note: Option<String>,
+    /// The program by which it is found on PATH.
+    #[serde(default)]
+    program: Option<String>,
+    /// Files and folders by which it is found in a project.
+    #[serde(default)]
+    traces: Vec<String>,
     pub files: Vec<HostFile>,
 }
 
@@ -62,13 +70,63 @@ pub enum Mark {
     Hash,
 }
 
+/// What a project has to say in the files of its hosts.
+#[derive(Debug, Clone)]
+pub struct Fillings {
+    pub language: Language,
+    /// The role that agents work in, if they are not given another.
+    pub role: Option<String>,
+    /// What the profiles tell agents, as list items.
+    pub guide: String,
+}
+
+impl Fillings {
+    pub fn of(contract: &Contract) -> Fillings {
+        let language = contract.language;
+        let guides = contract.profiles.iter().map(|profile| profile.guide.in_language(language).trim()).filter(|guide| !guide.is_empty());
+        let guide = guides.collect::<Vec<_>>().join("\n");
+        let guide = if guide.is_empty() { Self::anywhere(language).guide } else { guide };
+        Fillings { language, role: contract.session_role().map(str::to_owned), guide }
+    }
+
+    /// A text with the role in its places.
+    pub fn fill_role(&self, text: &str) -> String {
+        let role = self.role.as_deref();
+        text.replace("{as}", &role.map(|role| format!("--as {role} ")).unwrap_or_default())
+            .replace("{as-words}", &role.map(|role| format!("\"--as\", \"{role}\", ")).unwrap_or_default())
+    }
+
+    /// For files that serve every project.
+    pub fn anywhere(language: Language) -> Fillings {
+        let guide = match language {
+            Language::En => "- It also says which commands this project uses, and how to end a session: `quipu finish`.",
+            Language::Zh => "- 其中也写明本项目使用哪些命令，以及如何收尾：`quipu finish`。",
+        };
+        Fillings { language, role: None, guide: guide.to_owned() }
+    }
+}
+
+impl Host {
+    /// Whether the host is on this machine, or was used in this project.
+    pub fn is_found(&self, root: &Path) -> bool {
+        let folders = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>()).unwrap_or_default();
+        let is_program = |program: &String| folders.iter().any(|folder| folder.join(program).is_file());
+        self.program.as_ref().is_some_and(is_program) || self.traces.iter().any(|trace| root.join(trace).symlink_metadata().is_ok())
+    }
+
+    /// What a person types to open it.
+    pub fn program(&self) -> &str {
+        self.program.as_deref().unwrap_or(&self.name)
+    }
+}
+
 impl HostFile {
-    /// What is written, for a host and a language.
-    pub fn content(&self, host: &str, language: Language) -> String {
-        let named =
-            |name: &String| TEXTS.iter().find(|(n, ..)| n == name).map(|(_, en, zh)| if language == Language::Zh { *zh } else { *en });
+    /// What is written, for a host and a project.
+    pub fn content(&self, host: &str, fillings: &Fillings) -> String {
+        let zh = fillings.language == Language::Zh;
+        let named = |name: &String| TEXTS.iter().find(|(n, ..)| n == name).map(|(_, en, other)| if zh { *other } else { *en });
         let text = self.text.as_ref().and_then(named).or(self.json.as_deref()).or(self.lines.as_deref()).unwrap_or_default();
-        text.replace("{host}", host)
+        fillings.fill_role(text).replace("{guide}", &fillings.guide).replace("{host}", host)
     }
 }
 
@@ -87,9 +145,15 @@ mod tests {
             for file in &host.files {
                 let given = [&file.text, &file.json, &file.lines].iter().filter(|t| t.is_some()).count();
                 assert_eq!(given, 1, "{} {}", host.name, file.path);
-                assert!(!file.content(&host.name, Language::Zh).is_empty(), "{} {}", host.name, file.path);
-                if file.kind == Kind::Json {
-                    serde_json::from_str::<serde_json::Value>(&file.content(&host.name, Language::En)).unwrap();
+                let with_role = Fillings { role: Some("main".into()), ..Fillings::anywhere(Language::Zh) };
+                for fillings in [&with_role, &Fillings::anywhere(Language::En)] {
+                    let content = file.content(&host.name, fillings);
+                    assert!(!content.is_empty() && !content.contains("{as") && !content.contains("{guide}"), "{} {}", host.name, file.path);
+                    if file.kind == Kind::Json {
+                        serde_json::from_str::<serde_json::Value>(&content).unwrap();
+                    }
+                    let calls = content.contains("quipu hook") || content.contains("\"mcp\", ");
+                    assert_eq!(calls && fillings.role.is_some(), calls && content.contains("main"), "{} {}", host.name, file.path);
                 }
             }
         }

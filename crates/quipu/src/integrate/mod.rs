@@ -10,5 +10,5 @@ mod plan;
 #[cfg(test)]
 mod plugin;
 
-pub use hosts::hosts;
+pub use hosts::{Fillings, Host, hosts};
 pub use plan::{Planned, apply, plan};

@@ -5,7 +5,7 @@ use std::path::Path;
 use quipu_contract::{Contract, ProjectPath};
 use serde_json::Value;
 
-use super::hosts::{Host, HostFile, Kind};
+use super::hosts::{Fillings, Host, HostFile, Kind};
 use super::{block, keys};
 use crate::answer::{Failure, exit};
 
@@ -48,7 +48,7 @@ fn plan_file(root: &Path, contract: &Contract, host: &Host, file: &HostFile, rem
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(Failure::new(exit::IO, format!("cannot read `{path}`: {error}"), "")),
     };
-    let content = file.content(&host.name, contract.language);
+    let content = file.content(&host.name, &Fillings::of(contract));
     let text = before.clone().unwrap_or_default();
     let bad = |what: String| Failure::new(exit::REFUSED, format!("`{path}`: {what}"), "mend the file by hand; nothing was written");
     let after = match (file.kind, remove) {

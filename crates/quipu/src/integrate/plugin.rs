@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use quipu_contract::Language;
 use serde_json::{Value, json};
 
-use super::hosts::{Host, hosts};
+use super::hosts::{Fillings, Host, hosts};
 
 const HOST: &str = "claude";
 const ABOUT: &str = "Project memory under a contract: cold start, denial of forbidden edits, a finish gate, recall and notes over MCP.";
@@ -44,7 +44,7 @@ fn files() -> Vec<(PathBuf, String)> {
 
 fn content(host: &Host, path: &str) -> String {
     let file = host.files.iter().find(|file| file.path == path).expect("the table has this file");
-    file.content(HOST, Language::En)
+    file.content(HOST, &Fillings::anywhere(Language::En))
 }
 
 fn json_of(host: &Host, path: &str) -> Value {

@@ -59,7 +59,8 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "finish",
         title: "Finish the session",
-        about: "Call this before you stop. Writes everything a session leaves behind in one commit, or says what is still missing.",
+        about: "Call this before you stop. Pass one Markdown `text` with the headings Done, Decisions, Todos, Next, Notes, Facts. \
+                Everything is saved in one commit, or the answer says which lines to add.",
         rows: &[("", "finish")],
         left_out: &["file", "git", "session"],
         told: &["difference", "missing"],

@@ -13,7 +13,7 @@ pub struct Commit {
     /// A JSON file: {"why": …, "key": …, "ops": [{"op": "append", "path": …, "text": …}, …]}; `-`: stdin
     #[arg(long, value_name = "CHANGE.json", default_value = "-")]
     file: PathBuf,
-    /// A large loss, or words that look like a stand-in for text, are meant
+    /// Write even if most of the text disappears, it looks like a placeholder, or a new name is close to one of the contract
     #[arg(long)]
     force: bool,
     /// Judge it, show what would be recorded, write nothing
@@ -33,7 +33,7 @@ impl Operate for Commit {
         };
         let text = String::from_utf8(bytes).map_err(|_| Failure::usage(format!("`{name}` is not text"), ""))?;
         let mut change = parse_change(&name, &text, &session.actor)?;
-        (change.force, change.lease) = (self.force, session.lease.clone());
+        (change.force, change.new_name, change.lease) = (self.force, self.force, session.lease.clone());
         let project = session.project()?;
         let judged = project.judge(change)?;
         if self.dry_run {

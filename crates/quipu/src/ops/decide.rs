@@ -1,9 +1,11 @@
 //! `decide` and `decisions`.
 
 use clap::Args;
+use quipu_contract::Form;
 use quipu_protocol::{Decision, NewDecision, decide, load_decisions};
 use serde_json::json;
 
+use super::flagged::with_flag_of;
 use super::receipt;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
@@ -31,6 +33,9 @@ pub struct Decide {
     /// Proposed, Accepted (default) or Rejected
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
+    /// Who decided
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
     /// The id of a decision that this one replaces; repeatable
     #[arg(long, value_name = "ID")]
     supersedes: Vec<String>,
@@ -55,6 +60,7 @@ impl Operate for Decide {
             consequences: self.consequences,
             status: self.status,
             supersedes: self.supersedes,
+            by: self.by,
         };
         let (id, receipt) = decide(&project, &session.actor, session.lease.as_ref(), &new)?;
         Ok(receipt::with(&receipt, json!({"id": id}), id))
@@ -78,7 +84,8 @@ impl Operate for Decisions {
         all.retain(|d| !self.standing || d.superseded_by.is_none());
         let text = all.iter().map(line).collect::<String>();
         let answer = Answer::new(json!({"decisions": all}), text);
-        Ok(if all.is_empty() { answer.say("no decision yet") } else { answer })
+        let answer = if all.is_empty() { answer.say("no decision yet") } else { answer };
+        with_flag_of(answer, &project, &session.actor, Form::Decisions)
     }
 }
 

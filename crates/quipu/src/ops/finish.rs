@@ -1,11 +1,15 @@
 //! `finish`: ending a session, and the git commit after it.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use clap::Args;
-use quipu_protocol::{Blocked, Closed, Material, Missing, NewDecision, NewTodo, TodoMoves, finish, parse_material};
-use quipu_protocol::{Setting, is_trusted};
+use quipu_contract::{Form, Language};
+use quipu_protocol::{Blocked, Closed, FinishText, Made, Material, Missing, NewDecision, NewTodo, Project, TodoMoves, finish};
+use quipu_protocol::{Setting, is_in_journal_only, is_trusted, parse_finish_text};
+use quipu_store::{OpenSession, Receipt};
 use serde_json::{Map, Value, json};
 
 use super::receipt;
@@ -32,9 +36,12 @@ pub struct Finish {
     /// What is half done, and how far
     #[arg(long, value_name = "TEXT")]
     in_progress: Option<String>,
-    /// What you would tell a colleague in the doorway
+    /// A note that stays until it is removed; may be given several times
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    notes: Option<String>,
+    notes: Vec<String>,
+    /// A person, an outside system or a date to remember; may be given several times
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    fact: Vec<String>,
     /// Something that cannot go on: "item: reason"
     #[arg(long, value_name = "ITEM: WHY")]
     blocked: Vec<String>,
@@ -70,8 +77,11 @@ pub struct Finish {
     /// An item of the checklist for which there is nothing, such as decisions or world
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     none: Vec<String>,
-    /// All of this as JSON; `-`: stdin. Flags are added to it
-    #[arg(long, value_name = "FINISH.json")]
+    /// The whole finish as one Markdown text with the headings Done, Decisions, Todos, Next, Notes, Facts
+    #[arg(long, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
+    text: Option<String>,
+    /// A file with that text, or with JSON; `-` or neither option: stdin. Flags are added to it
+    #[arg(long, value_name = "FINISH.md")]
     file: Option<PathBuf>,
     /// Show what would change and what is missing, write nothing
     #[arg(long)]
@@ -154,8 +164,17 @@ impl Operate for Finish {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
+        let flags = self.flags()?;
+        let text = self.text(session, flags.is_empty() && !self.abandon)?;
+        let FinishText { mut material, told } = match &text {
+            Some((name, text)) => parse_finish_text(&project, &session.actor, name, text)?,
+            None => FinishText::default(),
+        };
+        material.join(flags);
+        // Whoever used flags adds flags; over MCP there are none.
+        let by_flags = text.is_none() && session.door.is_none() && !material.is_empty();
         let asked = quipu_protocol::Finish {
-            material: self.material(session)?,
+            material,
             abandon: self.why.clone().filter(|_| self.abandon),
             dry_run: self.dry_run,
             session: self.session.clone(),
@@ -163,73 +182,169 @@ impl Operate for Finish {
             takes_over: self.takes_over.clone(),
             lease: session.lease.clone(),
         };
-        match finish(&project, &session.actor, &asked)? {
+        let zh = project.contract.language == Language::Zh;
+        let mut answer = match finish(&project, &session.actor, &asked)? {
             Closed::Missing(missing) => {
-                let mut answer = Answer::new(json!({"missing": missing}), listed(&missing));
+                let mut answer = Answer::new(json!({"missing": missing}), to_add(&missing, by_flags));
                 answer.exit = exit::REFUSED;
-                Ok(answer.say("nothing was written: this is missing (say all of it in one finish, what you said just now included)"))
+                answer.say(if zh {
+                    "没有保存任何内容。请再次执行，并加上："
+                } else {
+                    "Nothing was saved. Run the command again and add:"
+                })
             }
             Closed::Would { difference, missing } => {
-                let text = format!("{difference}{}", listed(&missing));
+                let text = format!("{difference}{}", to_add(&missing, by_flags));
                 let mut answer = Answer::new(json!({"difference": difference, "missing": missing}), text);
                 if !missing.is_empty() {
                     answer.exit = exit::REFUSED;
                 }
-                Ok(answer.say("nothing was written: a dry run"))
+                answer.say(if zh { "试运行：没有保存任何内容" } else { "dry run: nothing was saved" })
             }
-            Closed::Done { receipt, session: ended, closed, paths } => {
-                let told = receipt::answer(&receipt);
-                let mut answer = receipt::with(&receipt, json!({"session": ended, "closed": closed, "paths": paths}), told.text);
-                if let Some(id) = &ended {
-                    answer = answer.say(format!("session {id} ended"));
-                }
-                for old in &closed {
-                    let since = old.since.get(..19).unwrap_or(&old.since);
-                    answer = answer.say(format!("also closed session {} of {}, begun at {since} and never finished", old.id, old.who));
-                }
-                // The session is over whether or not its head can be told.
-                let head = project.store.journal_head().ok().flatten();
-                if let Some(head) = &head {
-                    answer.json["head"] = json!(head.to_string());
-                    let signed = heads::note_signed(project.store.root(), head).unwrap_or(false);
-                    answer = answer.say(format!("head {head}{}", if signed { " (signed)" } else { "" }));
-                }
-                let setting = Setting::git(&project.contract).filter(|_| !self.git);
-                if setting.as_ref().is_some_and(|setting| !is_trusted(project.store.root(), setting)) {
-                    answer.json["git"] = json!("not trusted");
-                    answer = answer.say("git made no commit: nobody has trusted `[git] finish` of this project; quipu trust");
-                } else if self.git || setting.is_some() {
-                    let why = asked.material.did.first().map_or("quipu finish", String::as_str);
-                    let trailers = head.as_ref().map(|head| heads::trailers(project.store.root(), head));
-                    match commit_to_git(project.store.root(), &paths, why, trailers.as_deref()) {
-                        Ok(told) => answer = answer.say(told),
-                        // The memory is safe whatever git says; only git's part is missing.
-                        Err(what) => {
-                            answer.json["git"] = json!(what);
-                            answer = answer.say(format!("git made no commit: {what}; the memory itself is safe"));
-                        }
-                    }
-                }
-                Ok(answer)
+            Closed::Done { receipt, session: ended, paths, made, closed } => {
+                let summary = Summary { project: &project, material: &asked.material, receipt: &receipt, made: &made };
+                let mut answer = summary.answer(ended.as_deref(), &paths, &closed);
+                let why = asked.material.did.first().map_or("quipu finish", String::as_str);
+                answer = self.tell_head(&project, answer, &paths, why);
+                answer
+            }
+        };
+        if !told.is_empty() {
+            answer.json["told"] = json!(told);
+            answer.talk.extend(told);
+        }
+        Ok(answer)
+    }
+}
+
+/// What a finish did, told and as data.
+struct Summary<'s> {
+    project: &'s Project,
+    material: &'s Material,
+    receipt: &'s Receipt,
+    made: &'s [Made],
+}
+
+impl Summary<'_> {
+    fn answer(&self, ended: Option<&str>, paths: &[String], closed: &[OpenSession]) -> Answer {
+        let zh = self.project.contract.language == Language::Zh;
+        let json = json!({"session": ended, "paths": paths, "made": self.made, "closed": closed});
+        let mut answer = receipt::with(self.receipt, json, self.text(zh));
+        if let Some(id) = ended {
+            answer = answer.say(if zh { format!("会话 {id} 已结束") } else { format!("session {id} ended") });
+        }
+        if is_in_journal_only(&self.project.contract, self.material) {
+            answer = answer.say(match zh {
+                true => "本项目没有存放这些内容的文件：已记入日志，下一次 `quipu start` 会显示",
+                false => "no file of this project keeps what was said: it is in the journal, and the next `quipu start` shows it",
+            });
+        }
+        for old in closed {
+            let (id, since) = (&old.id, old.since.get(..19).unwrap_or(&old.since));
+            answer = answer.say(match zh {
+                true => format!("同时结束了更早的会话 {id}（{}，始于 {since}）", old.who),
+                false => format!("also closed session {id} of {}, begun at {since} and never finished", old.who),
+            });
+        }
+        answer
+    }
+
+    /// `Saved: 2 done, 1 decision, …`, then the ids that were made.
+    fn text(&self, zh: bool) -> String {
+        if self.receipt.unchanged || self.receipt.versions.is_empty() {
+            return if zh { "没有需要保存的内容\n".into() } else { "Nothing to save\n".into() };
+        }
+        let (said, todos) = (self.material, &self.material.todos);
+        let of_form = |form: Form| self.made.iter().filter(|m| m.form == form).count();
+        let counted = [
+            (said.did.len(), "done", "项完成"),
+            (of_form(Form::Decisions), "decisions", "条决策"),
+            (todos.done.len(), "todos closed", "个待办完成"),
+            (of_form(Form::Todos), "todos added", "个新待办"),
+            (said.next.len(), "next steps", "个下一步"),
+            (said.notes.len(), "notes", "条备注"),
+            (said.facts.len(), "facts", "条事实"),
+            (said.remove_notes.len() + said.remove_facts.len(), "entries removed", "条删除"),
+        ];
+        let mut parts: Vec<String> =
+            counted.iter().filter(|(n, ..)| *n > 0).map(|(n, en, name_zh)| counted_text(*n, en, name_zh, zh)).collect();
+        if parts.is_empty() {
+            parts = self.receipt.versions.keys().map(ToString::to_string).collect();
+        }
+        let mut text = format!("{}{}\n", if zh { "已保存：" } else { "Saved: " }, parts.join(if zh { "、" } else { ", " }));
+        for made in self.made {
+            text.push_str(&format!("  {}  {}\n", made.id, quipu_contract::in_one_line(&made.title)));
+        }
+        text
+    }
+}
+
+fn counted_text(number: usize, en: &str, name_zh: &str, zh: bool) -> String {
+    match (zh, number) {
+        (true, _) => format!("{number} {name_zh}"),
+        (false, 1) if en != "done" => {
+            let (first, rest) = en.split_once(' ').map_or((en, String::new()), |(first, rest)| (first, format!(" {rest}")));
+            match first {
+                "next" => "1 next step".to_owned(),
+                "entries" => "1 entry removed".to_owned(),
+                _ => format!("1 {}{rest}", first.trim_end_matches('s')),
             }
         }
+        (false, _) => format!("{number} {en}"),
     }
 }
 
 impl Finish {
-    fn material(&self, session: &Session) -> Result<Material, Failure> {
-        let mut material = match &self.file {
-            None => Material::default(),
-            Some(file) if file.as_os_str() == "-" => {
-                let text = String::from_utf8(session.load_stdin()?).map_err(|_| Failure::usage("stdin is not text", ""))?;
-                parse_material("stdin", &text)?
+    /// The head of the journal after a finish, and the git commit that carries it.
+    fn tell_head(&self, project: &Project, mut answer: Answer, paths: &[String], why: &str) -> Answer {
+        // The session is over whether or not its head can be told.
+        let head = project.store.journal_head().ok().flatten();
+        if let Some(head) = &head {
+            answer.json["head"] = json!(head.to_string());
+            let signed = heads::note_signed(project.store.root(), head).unwrap_or(false);
+            answer = answer.say(format!("head {head}{}", if signed { " (signed)" } else { "" }));
+        }
+        let setting = Setting::git(&project.contract).filter(|_| !self.git);
+        if setting.as_ref().is_some_and(|setting| !is_trusted(project.store.root(), setting)) {
+            answer.json["git"] = json!("not trusted");
+            return answer.say("git made no commit: nobody has trusted `[git] finish` of this project; quipu trust");
+        }
+        if !self.git && setting.is_none() {
+            return answer;
+        }
+        let trailers = head.as_ref().map(|head| heads::trailers(project.store.root(), head));
+        match commit_to_git(project.store.root(), paths, why, trailers.as_deref()) {
+            Ok(told) => answer.say(told),
+            // The memory is safe whatever git says; only git's part is missing.
+            Err(what) => {
+                answer.json["git"] = json!(what);
+                answer.say(format!("git made no commit: {what}; the memory itself is safe"))
             }
-            Some(file) => {
-                let name = file.display().to_string();
-                let text = String::from_utf8(session.load_file(file)?).map_err(|_| Failure::usage(format!("`{name}` is not text"), ""))?;
-                parse_material(&name, &text)?
-            }
+        }
+    }
+
+    /// The text of the finish with the name of its source, if there is one. `alone`: nothing was said by flags.
+    fn text(&self, session: &Session, alone: bool) -> Result<Option<(String, String)>, Failure> {
+        let read = |name: &str, bytes: Vec<u8>| {
+            let not_text = |_| Failure::usage(format!("`{name}` is not UTF-8 text"), "quipu finish <<'EOF' … EOF, in UTF-8");
+            Ok(Some((name.to_owned(), String::from_utf8(bytes).map_err(not_text)?)))
         };
+        match (&self.text, &self.file) {
+            (Some(text), _) => Ok(Some(("text".to_owned(), text.clone()))),
+            (None, Some(file)) if file.as_os_str() != "-" => read(&file.display().to_string(), session.load_file(file)?),
+            (None, Some(_)) => read("stdin", session.load_stdin()?),
+            // Over MCP and on the page, stdin is not the caller's.
+            (None, None) if session.door.is_some() || std::io::stdin().is_terminal() => Ok(None),
+            (None, None) if alone => read("stdin", session.load_stdin()?).map(|found| found.filter(|(_, text)| !text.trim().is_empty())),
+            (None, None) => {
+                let found = read("stdin", stdin_beside_flags(session)?)?;
+                Ok(found.filter(|(_, text)| !text.trim().is_empty()))
+            }
+        }
+    }
+
+    /// What the flags say.
+    fn flags(&self) -> Result<Material, Failure> {
         let mut state = Map::new();
         for pair in &self.state {
             let (pointer, value) =
@@ -240,13 +355,14 @@ impl Finish {
             let (item, reason) = split_reason(text);
             Blocked { item, reason, since: None }
         };
-        material.join(Material {
+        Ok(Material {
             did: self.did.clone(),
             next: self.next.clone(),
             task: self.task.clone(),
             phase: self.phase.clone(),
             in_progress: self.in_progress.clone(),
             notes: self.notes.clone(),
+            facts: self.fact.clone(),
             blocked: self.blocked.iter().map(blocked).collect(),
             unblocked: self.unblocked.clone(),
             state,
@@ -258,11 +374,12 @@ impl Finish {
                 block: self.block.iter().map(|b| split_reason(b).into()).collect(),
                 add: self.add.iter().map(|title| NewTodo { title: title.clone(), ..NewTodo::default() }).collect(),
                 reviewed: self.reviewed,
+                ..TodoMoves::default()
             },
             none: self.none.clone(),
             rest: self.told.material(),
-        });
-        Ok(material)
+            ..Material::default()
+        })
     }
 }
 
@@ -282,13 +399,31 @@ fn parse_decision(text: &str) -> Result<NewDecision, Failure> {
     Ok(NewDecision { title, context: Some(context), decision: Some(decision), consequences: parts.next(), ..NewDecision::default() })
 }
 
-/// What is missing, item by item, with the command that supplies it.
-pub(crate) fn listed(missing: &[Missing]) -> String {
-    let line = |m: &Missing| {
+/// How long a text is waited for that may come beside flags: a host may leave stdin open and never write to it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Stdin where flags were given as well: all of it if it has anything, nothing if nobody writes to it.
+fn stdin_beside_flags(session: &Session) -> Result<Vec<u8>, Failure> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let caller = session.clone();
+    std::thread::spawn(move || sender.send(caller.load_stdin()));
+    receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| Ok(Vec::new()))
+}
+
+/// What is missing: the lines or the flags that supply it, or the command where only the caller knows what to say.
+pub(crate) fn to_add(missing: &[Missing], by_flags: bool) -> String {
+    let mut text = String::new();
+    for m in missing {
         let detail = m.detail.as_ref().map(|d| format!(": {d}")).unwrap_or_default();
-        format!("[ ] {}{detail}\n    rule  {}  {}\n    do    {}\n", m.text, m.rule, m.name, m.supply)
-    };
-    missing.iter().map(line).collect()
+        match (&m.lines[..], &m.flags[..]) {
+            ([], _) => text.push_str(&format!("[ ] {}{detail}\n    do    {}\n", m.text, m.supply)),
+            ([heading, entries @ ..], _) if !by_flags => {
+                text.push_str(&format!("{heading} <!-- {} -->\n{}\n", m.text, entries.join("\n")));
+            }
+            (_, flags) => text.push_str(&format!("  {}     ({}{detail})\n", flags.join(" "), m.text)),
+        }
+    }
+    text
 }
 
 /// Commits exactly these files; what else is staged stays staged.

@@ -3,6 +3,7 @@ use quipu_protocol::flow::{Decided, Ruling, Turn, decide_gate};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
+use crate::flow_text::render_unit;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -45,13 +46,17 @@ impl Operate for Reject {
 fn decide(session: &Session, gate: &str, ruling: Ruling, why: Option<&str>) -> Result<Answer, Failure> {
     let project = session.project()?;
     let turn = Turn { step: gate.to_owned(), unit: session.actor.unit().cloned() };
-    let Decided { receipt, made, stale } = decide_gate(&project, &session.decider(), &turn, ruling, why)?;
+    let Decided { receipt, made, declared, stale } = decide_gate(&project, &session.decider(), &turn, ruling, why)?;
     let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };
     let mut text = format!("{verb} {turn}\n");
     for path in &made {
         text.push_str(&format!("{path} {}\n", receipt.versions.get(path).map(ToString::to_string).unwrap_or_default()));
     }
-    let mut answer = Answer::new(json!({"turn": turn, "ruling": ruling, "made": made, "stale": stale, "receipt": receipt}), text);
+    for unit in &declared {
+        text.push_str(&format!("declared {}\n", render_unit(unit)));
+    }
+    let mut answer =
+        Answer::new(json!({"turn": turn, "ruling": ruling, "made": made, "declared": declared, "stale": stale, "receipt": receipt}), text);
     if !stale.is_empty() {
         let names = stale.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         answer = answer.say(format!(

@@ -6,7 +6,7 @@ use quipu_protocol::{Project, render_difference};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
-use crate::integrate::{Planned, apply, hosts, plan};
+use crate::integrate::{Fillings, Planned, apply, hosts, plan};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -56,7 +56,7 @@ impl Operate for Integrate {
             (changed, false) => crate::answer::count(changed, "file") + " written",
         });
         Ok(match host.note.as_ref().filter(|_| !self.remove) {
-            Some(note) => answer.say(note.clone()),
+            Some(note) => answer.say(Fillings::of(&contract).fill_role(note)),
             None => answer,
         })
     }

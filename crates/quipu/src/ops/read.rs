@@ -2,6 +2,7 @@ use clap::Args;
 use quipu_protocol::read_pointer;
 use serde_json::json;
 
+use super::flagged::with_flag;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
@@ -32,6 +33,6 @@ impl Operate for Read {
         });
         let mut answer = Answer::new(json, "");
         answer.raw = Some(reading.bytes);
-        Ok(answer)
+        if self.at.is_none() { with_flag(answer, &project, &reading.path) } else { Ok(answer) }
     }
 }

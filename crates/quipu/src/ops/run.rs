@@ -7,7 +7,7 @@ use quipu_text::Counter;
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
-use crate::flow_text::{render_estimate, render_flow, render_usage};
+use crate::flow_text::{render_estimate, render_flow, render_plans, render_usage};
 use crate::performers::{actor_name, performer, unnamed};
 use crate::progress::Progress;
 use crate::session::Session;
@@ -124,7 +124,8 @@ pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Sta
     let (flow, _) = flow_now(project, &memory)?;
     let left =
         json!(flow.standings.iter().filter(|s| !matches!(s.state, State::Done | State::Skipped | State::Pending)).collect::<Vec<_>>());
-    let mut answer = Answer::new(json!({"event": "ended", "summary": summary, "standing": left}), render_flow(&flow));
+    let mut answer =
+        Answer::new(json!({"event": "ended", "summary": summary, "standing": left}), render_plans(project, &flow)? + &render_flow(&flow));
     answer.compact = true;
     answer = answer.say(format!("{} accepted, {}", count(summary.accepted, "turn"), count(summary.failed, "failure")));
     if summary.usage != Usage::default() {

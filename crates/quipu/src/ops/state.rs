@@ -1,9 +1,11 @@
 //! `state`: single values of where things stand.
 
 use clap::Args;
+use quipu_contract::Form;
 use quipu_protocol::{get_state, merge_state, set_state};
 use serde_json::{Value, json};
 
+use super::flagged::with_flag_of;
 use super::input::Input;
 use super::receipt;
 use crate::answer::{Answer, Failure};
@@ -28,7 +30,7 @@ impl Operate for StateGet {
             Value::String(text) => text.clone(),
             other => format!("{other:#}"),
         };
-        Ok(Answer::new(value, text))
+        with_flag_of(Answer::new(value, text), &project, &session.actor, Form::State)
     }
 }
 

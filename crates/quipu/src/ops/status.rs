@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, count, exit};
 use crate::aside::told_in_status;
-use crate::flow_text::render_flow;
+use crate::flow_text::{render_flow, render_plans};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -30,6 +30,7 @@ impl Operate for Status {
         let project = session.project()?;
         session.actor.may(Privilege::SeeAll)?;
         let mut survey = project.store.survey()?;
+        project.store.flag_invalid(&mut survey)?;
         let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
         let names = project.contract.profiles.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
         let about: Vec<&str> = [names.as_str(), project.contract.language.as_str()].into_iter().filter(|n| !n.is_empty()).collect();
@@ -96,6 +97,7 @@ impl Operate for Status {
         let mut flow_json = serde_json::Value::Null;
         if !project.contract.steps.is_empty() {
             let (flow, _) = flow_now(&project, &Memory::default())?;
+            text.push_str(&render_plans(&project, &flow)?);
             text.push_str(&render_flow(&flow));
             flow_json = json!(flow.standings);
         }

@@ -1,10 +1,11 @@
 //! `todo`: adding, moving, listing and reviewing what is to be done.
 
 use clap::Args;
-use quipu_contract::in_one_line;
+use quipu_contract::{Form, in_one_line};
 use quipu_protocol::{Move, NewTodo, Priority, Status, Todo, add_todo, load_todos, move_todo, review_todos};
 use serde_json::json;
 
+use super::flagged::with_flag_of;
 use super::receipt;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
@@ -197,7 +198,8 @@ impl Operate for TodoList {
             "total_completed": list.total_completed,
         });
         let answer = Answer::new(json, text);
-        Ok(if shown.is_empty() { answer.say("no todo") } else { answer })
+        let answer = if shown.is_empty() { answer.say("no todo") } else { answer };
+        with_flag_of(answer, &project, &session.actor, Form::Todos)
     }
 }
 

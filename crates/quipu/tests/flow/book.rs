@@ -87,6 +87,22 @@ fn only_those_who_objected_look_again() {
 }
 
 #[test]
+fn a_count_of_objections_is_none_and_a_stray_sign_goes_back_to_its_reviewer() {
+    let stage = Stage::book(1, "");
+    let report = |verdict: &str| format!("# R1\n\n## Verdict\n\n{verdict}\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
+    stage.script.put("reviews/ch01-r1-code.md", &report("**Block**: 2 ❌, 1 💡."));
+    stage.script.put("reviews/ch01-r1-code.md.again", &report("Pass. 0 ❌, 1 💡."));
+    let played = stage.play_all();
+    let fault = played.sent_back().join("\n");
+    assert!(
+        fault.contains("`reviews/ch01-r1-code.md` has ❌ in \"**Block**: 2 ❌, 1 💡.\" and no item that says what is wrong"),
+        "{fault}"
+    );
+    assert_eq!(played.accepted().iter().filter(|job| *job == "write/ch01").count(), 1, "the writer has nothing to fix");
+    assert_eq!(stage.state("merge-reviews", Some("ch01")).0, State::Done);
+}
+
+#[test]
 fn after_two_rounds_a_person_is_asked_and_the_others_go_on() {
     let stage = Stage::book(3, "\n[units.ch03]\nneeds = [\"ch01\"]\n");
     stage.script.put("reviews/ch01-r3-content.md", "# R3\n\n- ❌ libel\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n");
@@ -145,6 +161,49 @@ fn an_amendment_makes_stale_what_had_read_it_and_what_rests_on_that() {
     assert_eq!(stage.in_state(State::Stale), [""; 0], "{:#?}", redone.events);
     assert_eq!(stage.in_state(State::Ready), [""; 0]);
     assert_eq!(stage.text("meta/glossary.md").matches("| term-ch02 |").count(), 1, "nothing is remembered twice");
+}
+
+#[test]
+fn what_is_published_follows_an_amended_chapter_and_nothing_is_final_before_its_reviews() {
+    for jobs in [1, 5] {
+        let stage = Stage::book(2, "");
+        stage.play_all();
+        let path = quipu_contract::ProjectPath::parse("outline-final.md").unwrap();
+        let text = stage.text("outline-final.md").replace("The goal of chapter 2", "Another goal of chapter 2");
+        let change = Change::by(&Actor::Person).why("scope").op(Op::Amend { path, bytes: Some(text.into_bytes()) });
+        stage.open().judge(change).unwrap().publish().unwrap();
+        stage.script.put("research/ch02-research.md", "# Research ch02\n\nOther facts.\n\n<!-- RESEARCH_COMPLETE -->\n");
+        stage.script.put("drafts/ch02-draft.md", &draft("ch02", "amended"));
+        stage.script.put("reviews/ch02-r1-code.md", "# R1\n\n- ❌ `knit()` does not exist\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
+        let steps = ["research", "write", "review-code", "remember"].map(str::to_owned).to_vec();
+        stage.play(Choice { stale: true, jobs, steps, ..Choice::default() });
+        assert!(stage.text("drafts/ch02-draft.md").contains("amended"));
+        assert!(!stage.text("chapters/ch02.md").contains("amended"), "R1 refuses it");
+        stage.script.put("reviews/ch02-r1-code.md", "# R1\n\nPass. 0 ❌, 1 💡.\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
+        stage.script.put("drafts/ch02-draft.md.round1", &draft("ch02", "fixed"));
+        let redone = stage.play(Choice { stale: true, jobs, ..Choice::default() });
+        let order = redone.accepted();
+        let at = |job: &str| order.iter().position(|t| t == job).unwrap_or_else(|| panic!("no {job} in {order:?}"));
+        assert!(stage.text("chapters/ch02.md").contains("fixed draft"), "{order:?}");
+        assert!(at("review-code/ch02") < at("remember/ch02") && at("read-expert/ch02") < at("remember/ch02"), "{order:?}");
+        assert!(at("remember/ch02") < at("audit") && at("typeset/ch02") < at("publish") && at("publish") < at("inspect/ch02"), "{order:?}");
+        assert_eq!(order.iter().filter(|job| *job == "typeset/ch02").count(), 1, "{order:?}");
+        assert_eq!(stage.in_state(State::Done).len(), stage.with_flow(|f| f.turns.len()));
+    }
+}
+
+#[test]
+fn jobs_behind_a_sealed_file_are_not_done_again_unasked() {
+    let stage = Stage::book(1, "");
+    stage.play_all();
+    std::fs::write(stage.root.join("source/lib.rs"), "//! Other knots.\npub fn knot() {}\n").unwrap();
+    std::fs::remove_file(stage.root.join("outline-r3-review.md")).unwrap();
+    assert_eq!(stage.state("outline", None).0, State::Done, "the outline is sealed");
+    assert_eq!(stage.state("outline-content", None).0, State::Skipped);
+    assert_eq!(stage.state("research", Some("ch01")).0, State::Stale);
+    // Asked for, it is done, and the person decides again.
+    stage.play(Choice { steps: vec!["outline".into()], again: true, ..Choice::default() });
+    assert_eq!(stage.state("outline", None).0, State::Done);
 }
 
 #[test]
@@ -235,9 +294,33 @@ fn the_panel_reads_only_the_chapters_it_is_given() {
     }
 }
 
+/// A typesetter who is an agent.
+const TYPESETTER: &str = "\n[[steps]]\nname = \"typeset\"\nrole = \"typesetter\"\neach = \"unit\"\nafter = [\"audit\"]\n";
+
+#[test]
+fn an_agent_s_stylesheet_stays_its_own() {
+    let stage = Stage::book(1, TYPESETTER);
+    stage.script.put("publish/style.css", "p { color: #123 }\n");
+    stage.play_all();
+    assert_eq!(stage.text("publish/style.css"), "p { color: #123 }\n");
+    assert_eq!(stage.state("publish", None).0, State::Done);
+    let built_in = Stage::book(1, "");
+    built_in.play_all();
+    assert!(built_in.text("publish/style.css").contains("HTML_COMPLETE"), "the press of these tests writes nothing else");
+}
+
+#[test]
+fn what_quipu_set_itself_is_not_set_again_for_an_inspector() {
+    let stage = Stage::book(1, "");
+    stage.script.put("qa/ch01-qa.md", "# QA\n\n- the page has no title: typesetter\n\n<!-- QA_FAILED -->\n");
+    let played = stage.play_all();
+    assert_eq!(played.accepted().iter().filter(|job| *job == "typeset/ch01").count(), 1, "{:#?}", played.events);
+    assert_eq!(stage.state("inspect", Some("ch01")).0, State::Failed);
+}
+
 #[test]
 fn a_failed_inspection_goes_back_to_whom_it_names() {
-    let stage = Stage::book(1, "");
+    let stage = Stage::book(1, TYPESETTER);
     stage.script.put("qa/ch01-qa.md", "# QA\n\n- the page has no title: typesetter\n\n<!-- QA_FAILED -->\n");
     stage.script.put("publish/ch01.html.round1", "<!DOCTYPE html>\n<title>A title</title>\n<!-- HTML_COMPLETE -->\n");
     stage.script.put("qa/ch01-qa.md.acts", "");
@@ -358,6 +441,9 @@ fn what_was_accepted_and_cannot_be_remembered_is_told() {
     let path = "reviews/ch01-r2-consistency.md";
     let text = stage.text(path).replace("### Cross-references\n\nnone", "### Cross-references\n\nIt builds on ch00.");
     std::fs::write(stage.root.join(path), text).unwrap();
+    assert_eq!(stage.play(Choice::default()).accepted(), [""; 0], "nothing is remembered before the merge has seen the new report");
+    assert_eq!(stage.state("remember", Some("ch01")).1, "waits for merge-reviews/ch01, which is stale");
+    stage.play(Choice { stale: true, until: Some("merge-readers".into()), ..Choice::default() });
     let played = stage.play(Choice { steps: vec!["remember".into()], ..Choice::default() });
     let stuck = format!("{:?}", played.summary.stuck);
     assert!(stuck.contains("has a part `### Cross-references` without a row"), "{stuck} {:#?}", played.events);

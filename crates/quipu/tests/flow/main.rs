@@ -10,6 +10,7 @@ mod guide;
 mod hired;
 mod hosts;
 mod killed;
+mod order;
 mod rehearsed;
 mod review;
 #[path = "../../../agents/tests/agents/server.rs"]

@@ -23,8 +23,9 @@ pub struct Stage {
 pub struct Plain;
 
 impl Press for Plain {
-    fn print(&self, _: &Project, step: &Step, _: Option<&UnitId>) -> Result<Vec<(ProjectPath, Vec<u8>)>, String> {
-        let paths = step.writes.iter().map(|w| ProjectPath::parse(w).map_err(|e| e.to_string()));
+    fn print(&self, _: &Project, step: &Step, unit: Option<&UnitId>) -> Result<Vec<(ProjectPath, Vec<u8>)>, String> {
+        let fill = |path: &String| path.replace("{unit}", unit.map_or("", UnitId::as_str));
+        let paths = step.writes.iter().map(|w| ProjectPath::parse(&fill(w)).map_err(|e| e.to_string()));
         paths.map(|path| path.map(|p| (p, b"<!DOCTYPE html>\n<!-- HTML_COMPLETE -->\n".to_vec()))).collect()
     }
 }
@@ -96,7 +97,7 @@ impl Stage {
     }
 
     fn lay(root: &Path, profile: &str, vars: BTreeMap<String, String>) {
-        let layout = Layout { profiles: vec![profile.into()], language: Language::En, vars, force: false };
+        let layout = Layout { profiles: vec![profile.into()], vars, ..Layout::default() };
         lay_out(root, &layout, Options::default()).unwrap();
     }
 

@@ -20,6 +20,7 @@ mod agents;
 mod guides;
 mod http;
 mod page;
+mod printed;
 mod redact;
 mod run;
 mod transcript;
@@ -40,7 +41,7 @@ fn is_shared() -> bool {
 }
 
 /// What is another story on a shared store, and why.
-const OTHERWISE_SHARED: [(&str, &str); 22] = [
+const OTHERWISE_SHARED: [(&str, &str); 25] = [
     ("book/damaged-records", "throws the journal away, which comes back from the store"),
     ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
     ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
@@ -50,6 +51,7 @@ const OTHERWISE_SHARED: [(&str, &str); 22] = [
     ("own/history-prune", "is refused there: a shared store keeps the whole history"),
     ("own/links-lead-nowhere", "a refused `init` keeps `.quipu` with the tie to the store"),
     ("own/trust", "trusts one setting after another; the address of the store is one more"),
+    ("relay/capture", "a shared store captures nothing"),
     ("relay/forged-lines", "hooks contact no shared store, so they journal nothing"),
     ("relay/gate", "hooks contact no shared store, so they note no session and hold no stop"),
     ("relay/heads", "exchanges the journal, which comes back from the store"),
@@ -59,6 +61,8 @@ const OTHERWISE_SHARED: [(&str, &str); 22] = [
     ("relay/import", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
     ("relay/one-conversation-one-session", "hooks contact no shared store, so they note no session"),
     ("relay/state", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
+    ("relay/unfinished-work", "hooks contact no shared store, so they capture nothing"),
+    ("relay/unfinished-work-zh", "hooks contact no shared store, so they capture nothing"),
     ("relay/whose-it-is", "hooks contact no shared store, so they note no session and hold no stop"),
     ("worldlog/finish", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
     ("worldlog/hooks", "hooks contact no shared store, so they note no compaction"),

@@ -33,9 +33,32 @@ pub fn redact(text: &str, root: &Path) -> String {
         (false, _) => found[0].to_owned(),
     });
     let text = DURATION.replace_all(&text, "$1[N]$2");
-    let text = NAME.replace_all(&text, "$1-[ID]");
+    let text = NAME.replace_all(&text, "$1-[ID]").into_owned();
+    let text = endings(root, &text).into_iter().fold(text, |text, ending| text.replace(&ending, "[ID]"));
     let text = RUN.replace_all(&text, "[MOMENT]");
     LEASE.replace_all(&ID.replace_all(&text, "[ID]"), "[LEASE]").into_owned()
+}
+
+/// The endings of made names that memory files below the root hold and the text shows: a short id is such an ending.
+fn endings(root: &Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            let is_memory = ["todos.json", "decisions.md", "state.json"].contains(&name.as_str());
+            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                true if !name.starts_with('.') && path.components().count() < root.components().count() + 3 => folders.push(path),
+                false if is_memory || NAME.is_match(&name) => {
+                    let held = std::fs::read_to_string(&path).unwrap_or_default() + &name;
+                    found.extend(NAME.find_iter(&held).map(|made| made.as_str()[made.as_str().len() - 5..].to_owned()));
+                }
+                _ => {}
+            }
+        }
+    }
+    found.retain(|ending| text.contains(ending.as_str()));
+    found
 }
 
 static NAMED: LazyLock<Regex> =

@@ -67,6 +67,13 @@ fn ended(step: &Step) -> String {
     if step.output.is_empty() { String::new() } else { format!("{}\n", step.output) }
 }
 
+/// The folders of PATH in which no agent host lies: what `quipu init` offers must not depend on this machine.
+fn path_without_hosts() -> String {
+    const HOSTS: [&str; 7] = ["claude", "codex", "gemini", "opencode", "goose", "qwen", "cursor-agent"];
+    let path = std::env::var("PATH").unwrap_or_default();
+    path.split(':').filter(|folder| !HOSTS.iter().any(|host| Path::new(folder).join(host).is_file())).collect::<Vec<_>>().join(":")
+}
+
 /// All commands in one shell, each with its own output.
 fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, String> {
     let outputs = root.join("outputs");
@@ -84,7 +91,7 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
     let bin = root.join("bin");
     std::fs::create_dir(&bin).map_err(|e| format!("bin: {e}"))?;
     std::os::unix::fs::symlink(quipu, bin.join("quipu")).map_err(|e| format!("bin: {e}"))?;
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let path = format!("{}:{}", bin.display(), path_without_hosts());
     let mut shell = Command::new("sh");
     shell.arg(&file).current_dir(project).stdin(Stdio::null()).env("PATH", path).env("LC_ALL", "C.UTF-8").env_remove("HOME");
     shell.env("XDG_STATE_HOME", root.join("state"));

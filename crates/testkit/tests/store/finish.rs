@@ -27,7 +27,7 @@ fn ada() -> Actor {
 /// A project in which a session is at work on a todo.
 fn stage() -> tempfile::TempDir {
     let folder = temp_folder();
-    let layout = Layout { profiles: vec!["relay".into(), "worldlog".into()], language: Language::En, vars: BTreeMap::new(), force: false };
+    let layout = Layout { profiles: vec!["relay".into(), "worldlog".into()], ..Layout::default() };
     lay_out(folder.path(), &layout, options()).unwrap();
     let project = Project::open(folder.path(), options()).unwrap();
     let caller = Caller::default();

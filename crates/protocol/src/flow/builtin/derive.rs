@@ -31,7 +31,7 @@ pub fn derive(project: &Project, turn: &Planned<'_>) -> Result<Made, DeriveError
             continue;
         }
         let rule = contract.rule(&output.path);
-        let template = format!("templates/{}/{}", contract.language.as_str(), output.path);
+        let template = contract.template_path(contract.language, output.path.as_str());
         let profile = rule.and_then(|r| r.profile.as_deref());
         let text = profile.and_then(|p| project.library.read(p, &template).map(|t| (Library::shown(p, &template), t)));
         let (file, text) = text.ok_or_else(|| DeriveError::NoTemplate(output.path.clone()))?;
