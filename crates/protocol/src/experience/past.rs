@@ -260,7 +260,7 @@ mod tests {
         };
         assert_eq!(problem_of_7(), (301, "x".to_owned()));
         let whole = std::fs::read(&kept).unwrap();
-        for at in (0..whole.len()).step_by(whole.len() / 40) {
+        for at in (0..whole.len()).step_by(whole.len() / 6) {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
             std::fs::write(&kept, &bytes).unwrap();
