@@ -190,7 +190,7 @@ def sessions(host):
     quiet = captured(folder)
     checks = [
         ("a question is not held", HELD not in quipu(folder, "log", "-n", "500").stdout and not asked.model.heard(GATE)),
-        ("request recorded", [[r["text"] for r in one["requests"]] for one in quiet] == [[TASK]]),
+        ("request recorded", [[r["text"].strip('"') for r in one["requests"]] for one in quiet] == [[TASK]]),
         ("last message recorded", [one["last_message"] for one in quiet] == ["It is four."]),
     ]
     call = names(folder, host)

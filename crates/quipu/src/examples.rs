@@ -91,6 +91,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("key new", &["quipu key new"]),
     ("key show", &["quipu key show"]),
     ("doctor", &["quipu doctor"]),
+    ("capture", &["quipu capture", "quipu capture off", "quipu capture purge"]),
     ("history prune", &[r#"quipu history prune --keep "180 days" --dry-run"#]),
     ("contract show", &["quipu contract show", "quipu contract show --role main"]),
     ("contract schema", &["quipu contract schema --profile"]),

@@ -32,7 +32,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Flows", &["run", "worker", "fleet", "approve", "reject", "replay", "review", "view", "brief", "publish"]),
     ("Manuscripts", &["check", "waive", "learn", "threads", "tension", "links", "lint", "split", "ask"]),
     ("Files", &["status", "read", "write", "append", "commit", "amend", "remove", "move", "lease"]),
-    ("History", &["log", "show", "diff", "blame", "restore", "verify", "doctor", "history", "head", "key"]),
+    ("History", &["log", "show", "diff", "blame", "restore", "verify", "doctor", "history", "capture", "head", "key"]),
     ("Project", &["init", "integrate", "import", "contract", "profile", "trust", "demo"]),
     ("Other machines", &["git", "sync", "checkout", "store"]),
     ("Programs", &["serve", "mcp", "hook", "capture", "memory-tool", "completions", "man"]),

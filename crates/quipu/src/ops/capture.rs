@@ -34,7 +34,7 @@ pub struct CaptureCommand {
 
 impl Operate for CaptureCommand {
     const NAME: &'static str = "capture";
-    const ABOUT: &'static str = "What the journal records of conversations with agent hosts: show it, set it, remove it";
+    const ABOUT: &'static str = "Show, set or remove what the journal records of conversations with agent hosts";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
