@@ -116,7 +116,8 @@ fn session_start(call: &Call, manner: Manner, cwd: &Path, asked: Asked, session:
     let peek = is_offline(&project);
     let named = caller.session.clone();
     let awake = start(&project, actor, &StartRequest { budget, scene: None, delegation: None, task: None, peek, full: false, caller })?;
-    let is_remembered = remember_name(actor, awake.session.as_ref().map(|begun| begun.id.clone()).or(named).filter(|_| *actor != Actor::Person));
+    let is_remembered =
+        remember_name(actor, awake.session.as_ref().map(|begun| begun.id.clone()).or(named).filter(|_| *actor != Actor::Person));
     if asked.is_unheard {
         return Ok(manner.nothing());
     }
