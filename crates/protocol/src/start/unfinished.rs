@@ -14,15 +14,19 @@ use crate::quoting::{headline, quoted};
 use crate::todos::{Status, load_todos};
 use crate::work::WorkError;
 
-/// So much of the newest request and of the last message is shown, in characters and lines.
-const SHOWN_CHARS: usize = 400;
+/// So much of the beginning and of the end of the newest request and of the last message is shown, in characters: a request with
+/// several parts ends with the one that was cut off.
+const SHOWN_BEGINNING: usize = 200;
+const SHOWN_END: usize = 400;
+/// A text of more lines is shown in one.
 const SHOWN_LINES: usize = 6;
 /// So much of each earlier request, and so many of them.
 const EARLIER_CHARS: usize = 100;
 const EARLIER: usize = 3;
 /// So many names of files are shown, so many commits, so many todos.
 const NAMES: usize = 12;
-const COMMITS: usize = 6;
+const COMMITS: usize = 3;
+const COMMIT_CHARS: usize = 120;
 const TODOS: usize = 3;
 /// Of sessions that wrote nothing, so many are named; `--json` names all.
 const SILENT_NAMED: usize = 3;
@@ -108,7 +112,7 @@ fn gather<'w>(waking: &Waking<'w>, session: &'w OpenSession, captured: Captured)
     let own: Vec<&LogEntry> = waking.recent.iter().filter(is_work).filter(is_within).collect();
     // That something was written is told of every commit; what, only to whoever may read it.
     let hidden = |e: &LogEntry| LogEntry { paths: Vec::new(), why: None, ..e.clone() };
-    let commits = own.iter().take(COMMITS).map(|e| line(&seen(waking, e).unwrap_or_else(|| hidden(e)))).collect();
+    let commits = own.iter().take(COMMITS).map(|e| cut(&line(&seen(waking, e).unwrap_or_else(|| hidden(e))), COMMIT_CHARS)).collect();
     let is_open = waking.actor.may(Privilege::SeeAll).is_ok() || role(waking.actor) == session.who.role;
     Left { session, captured, commits, count: own.len(), is_open }
 }
@@ -226,11 +230,19 @@ fn as_json(left: &Left<'_>) -> serde_json::Value {
 /// A text as a quotation inside an entry, shortened.
 fn shown(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    let mut short = lines.iter().take(SHOWN_LINES).copied().collect::<Vec<_>>().join("\n");
-    if lines.len() > SHOWN_LINES {
-        short.push_str("\n[…]");
+    let joined = lines.join(if lines.len() > SHOWN_LINES { " " } else { "\n" });
+    quoted(&cut_middle(&joined)).lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The beginning and the end of a text, and a sign that something between them is left out.
+fn cut_middle(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= SHOWN_BEGINNING + SHOWN_END {
+        return text.to_owned();
     }
-    quoted(&cut(&short, SHOWN_CHARS)).lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+    let beginning: String = text.chars().take(SHOWN_BEGINNING).collect();
+    let end: String = text.chars().skip(count - SHOWN_END).collect();
+    format!("{} […] {}", beginning.trim_end(), end.trim_start())
 }
 
 /// Names in one line, the first few of them.
