@@ -4,7 +4,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use quipu_contract::{Actor, ActorName, Language};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 
 /// A project with two open todos, a third with an id of its own, and a decision.
 fn project(folder: &Path, language: Language) -> (Project, Actor) {
-    let layout = Layout { profiles: vec!["relay".into()], language, vars: BTreeMap::new(), force: false };
+    let layout = Layout { profiles: vec!["relay".into()], language, ..Layout::default() };
     lay_out(folder, &layout, Options::default()).unwrap();
     let project = Project::open(folder, Options::default()).unwrap();
     let actor = Actor::Agent { role: ActorName::parse("main").ok(), unit: None, agent: ActorName::parse("ada").ok() };

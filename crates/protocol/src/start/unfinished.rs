@@ -56,7 +56,7 @@ impl Left<'_> {
 /// Sessions that were begun and never finished, with what they did.
 pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let title = waking.say("Begun and not finished", "已开始而未收尾");
-    let mut block = Block::new(Paragraph::Unfinished, title, "quipu log PATH");
+    let mut block = Block::new(Paragraph::Unfinished, title, "quipu start --full --peek --budget 4000");
     if let Some((session, captured)) = waking.forgotten {
         let own = gather(waking, session, captured.clone());
         let head = match waking.say("en", "zh") {
@@ -134,9 +134,9 @@ fn tell(waking: &Waking<'_>, left: &Left<'_>, head: String) -> Option<String> {
         let more = left.count - left.commits.len();
         let title = match (waking.say("en", "zh"), more) {
             ("zh", 0) => "  提交：".to_owned(),
-            ("zh", _) => format!("  提交（共 {} 次，列出最近 {} 次；其余见 quipu log）：", left.count, left.commits.len()),
+            ("zh", _) => format!("  提交（共 {} 次，列出最近 {} 次）：", left.count, left.commits.len()),
             (_, 0) => "  It wrote:".to_owned(),
-            _ => format!("  It wrote {} commits; the newest {} (quipu log shows the other {more}):", left.count, left.commits.len()),
+            _ => format!("  It wrote {} commits; the newest {}:", left.count, left.commits.len()),
         };
         parts.push(title);
         parts.extend(left.commits.iter().map(|commit| format!("  {commit}")));

@@ -139,6 +139,12 @@ fn split_fields(text: &str, parts: &mut Vec<(Option<Field>, String)>) {
 }
 
 fn put(decision: &mut NewDecision, field: Option<Field>, text: &str) {
+    // A name, a status and an id are no sentences; what is cut off a title begins with the sign where it was cut.
+    let text = match field {
+        Some(Field::By | Field::Status | Field::Id) => text.trim_end_matches(['.', '。', ';', '；']).trim_end(),
+        None | Some(Field::Decision) => text.trim_start_matches([':', '：', ';', '；']).trim_start(),
+        _ => text,
+    };
     if text.is_empty() {
         return;
     }
