@@ -47,7 +47,7 @@ fn is_slip(name: &str, meant: &str) -> bool {
     }
     let alike = |ends: &&[&str]| ends.contains(&end.as_str()) && ends.contains(&its_end.as_str());
     let chars = |text: &str| text.chars().collect::<Vec<char>>();
-    stem == its_stem && (ENDINGS.iter().any(|ends| alike(ends)) || is_one_edit(&chars(&end), &chars(&its_end)))
+    stem == its_stem && (ENDINGS.iter().any(alike) || is_one_edit(&chars(&end), &chars(&its_end)))
 }
 
 /// Whether two words are the same but for one letter that is added, left out, replaced, or exchanged with its neighbour.

@@ -75,7 +75,7 @@ impl Operate for Init {
             force: self.force,
         };
         let laid = lay_out(&root, &layout, Options::default()).map_err(|error| self.explain(error, &root, before.as_ref()))?;
-        let (found, integrated, mut talk) = self.integrate(&root, &laid, session)?;
+        let Integrated { found, integrated, mut talk } = self.integrate(&root, &laid, session)?;
         let sees = count_start(&root);
         let mut welcome = laid.welcome.clone();
         welcome.push(render_end(&laid, sees, &found, &integrated));
@@ -138,14 +138,14 @@ impl Init {
         Failure { mend: mend.or(failure.mend), ..failure }
     }
 
-    /// Integrates the hosts that are found, as far as that is wanted: those found, those integrated, and what there is to say.
-    fn integrate(&self, root: &Path, laid: &Laid, session: &Session) -> Result<(Vec<Host>, Vec<String>, Vec<String>), Failure> {
+    /// Integrates the hosts that are found, as far as that is wanted.
+    fn integrate(&self, root: &Path, laid: &Laid, session: &Session) -> Result<Integrated, Failure> {
         let found: Vec<Host> = hosts().into_iter().filter(|host| host.is_found(root)).collect();
         let mut integrated = Vec::new();
         let mut talk = Vec::new();
         let can_ask = !self.no_integrate && session.door.is_none() && !session.json;
         if found.is_empty() || !(self.yes || can_ask && ask(laid.language, &found)) {
-            return Ok((found, integrated, talk));
+            return Ok(Integrated { found, integrated, talk });
         }
         let contract = Project::load_contract(root)?;
         for host in &found {
@@ -157,8 +157,15 @@ impl Init {
                 Err(failure) => talk.push(format!("{} is not integrated: {}", host.about, failure.what)),
             }
         }
-        Ok((found, integrated, talk))
+        Ok(Integrated { found, integrated, talk })
     }
+}
+
+/// The hosts that were found, the names of those that were integrated, and what there is to say.
+struct Integrated {
+    found: Vec<Host>,
+    integrated: Vec<String>,
+    talk: Vec<String>,
 }
 
 fn parse_vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {

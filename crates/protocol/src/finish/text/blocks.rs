@@ -212,7 +212,7 @@ impl Sorter<'_> {
             Some(last) if block.section == Some(Section::Decisions) && (last.is_heading || is_field(text)) => {
                 last.body.push((false, text.to_owned()))
             }
-            Some(last) if !last.is_heading && (!blank || indent >= 2) && !(by_line && !last.is_entry) => {
+            Some(last) if !last.is_heading && (!blank || indent >= 2) && (!by_line || last.is_entry) => {
                 last.body.push((false, text.to_owned()));
             }
             _ => {
