@@ -65,10 +65,16 @@ pub(super) fn current_files(project: &Project) -> Result<(BTreeMap<String, Curre
             Some("L2") => Tier::L2,
             _ => Tier::L1,
         };
-        if let Some(version) = &file.version
-            && is_memory(&file.path)
-        {
-            current.insert(file.path.clone(), Current { tier, version: version.to_string() });
+        if !is_memory(&file.path) {
+            continue;
+        }
+        // A file that was flagged before it was ever committed has no version: it is named as not searched.
+        let version = match &file.version {
+            Some(version) => Some(version.to_string()),
+            None => project.store.look_of(&path)?,
+        };
+        if let Some(version) = version {
+            current.insert(file.path.clone(), Current { tier, version });
         }
     }
     for path in survey.free.iter().filter(|path| has_ending(path, &MARKDOWN) && !path.ends_with(SKILL)) {
@@ -101,8 +107,12 @@ fn has_ending(path: &str, endings: &[&str]) -> bool {
 /// The sections of a file, or only those a role may read.
 pub(super) fn load(project: &Project, path: &str, current: &Current, only: Option<&[String]>) -> Result<Option<FileText>, StoreError> {
     let Ok(parsed) = ProjectPath::parse(path) else { return Ok(None) };
-    let Some((bytes, _)) = project.store.read(&parsed)? else { return Ok(None) };
-    let Some(text) = String::from_utf8(bytes).ok().filter(|text| text.len() <= LARGEST) else {
+    let committed = project.store.read(&parsed)?;
+    if committed.is_none() && !project.store.root().join(path).is_file() {
+        return Ok(None);
+    }
+    let text = committed.and_then(|(bytes, _)| String::from_utf8(bytes).ok()).filter(|text| text.len() <= LARGEST);
+    let Some(text) = text else {
         // Covered as a file without sections: it need not be looked at again.
         let version = noted(&current.version, false);
         return Ok(Some(FileText { path: path.to_owned(), version, tier: current.tier, sections: Vec::new() }));
