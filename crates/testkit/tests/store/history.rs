@@ -319,7 +319,7 @@ fn a_damaged_base_costs_older_versions_and_not_the_newest() {
 fn a_text_of_other_bytes_and_texts_that_share_nothing_are_stored_whole() {
     let play = Playground::local();
     let store = play.open();
-    let path = Playground::path("drafts/ch01.md");
+    let path = Playground::path("pictures/one.bin");
     let texts: Vec<Vec<u8>> = (0..6u8)
         .map(|number| match number % 3 {
             0 => vec![0xff - number; 5000],
