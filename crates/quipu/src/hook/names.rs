@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 
 use quipu_contract::{Fail, ProjectPath, RESERVED};
 use quipu_protocol::Project;
@@ -36,8 +37,7 @@ impl Judge<'_> {
         if how == How::Remove && name.matches(&own) {
             return reserved();
         }
-        let paths = self.project(&root)?.store.list()?;
-        for path in paths {
+        for path in self.files_of(&root)?.iter() {
             let place = root.join(path.as_str());
             // Whoever removes a folder removes what is in it.
             let is_meant = match how {
@@ -49,6 +49,15 @@ impl Judge<'_> {
             }
         }
         Ok(None)
+    }
+
+    fn files_of(&mut self, root: &Path) -> Result<Rc<Vec<ProjectPath>>, Failure> {
+        if let Some(files) = self.files.get(root) {
+            return Ok(files.clone());
+        }
+        let files = Rc::new(self.project(root)?.store.list()?);
+        self.files.insert(root.to_owned(), files.clone());
+        Ok(files)
     }
 
     /// The files that a command of git would change or remove: git is asked for their names.

@@ -18,6 +18,8 @@ pub struct Judge<'s> {
     session: &'s Session,
     actor: Actor,
     projects: BTreeMap<PathBuf, Rc<Project>>,
+    /// The files of those that were asked for them.
+    pub(super) files: BTreeMap<PathBuf, Rc<Vec<ProjectPath>>>,
 }
 
 impl<'s> Judge<'s> {
@@ -27,7 +29,7 @@ impl<'s> Judge<'s> {
             Actor::Person => Actor::Agent { role: None, unit: None, agent: None },
             named => named.clone(),
         };
-        Judge { session, actor, projects: BTreeMap::new() }
+        Judge { session, actor, projects: BTreeMap::new(), files: BTreeMap::new() }
     }
 
     /// Why a deed may not be done, if it may not.

@@ -5,6 +5,9 @@ use std::str::Chars;
 
 use super::word::{Piece, Word};
 
+/// A set of characters is looked for so far: names are not longer.
+const LONGEST_SET: usize = 255;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
     Word(Word),
@@ -242,7 +245,7 @@ fn backticks(letters: &mut Peekable<Chars>) -> String {
 
 /// A set of characters, if it is closed within the word.
 fn bracket(letters: &mut Peekable<Chars>, read: &mut Read) {
-    let ahead = letters.clone().take_while(|c| !c.is_whitespace() && !"/;|&<>()".contains(*c)).collect::<String>();
+    let ahead = letters.clone().take(LONGEST_SET).take_while(|c| !c.is_whitespace() && !"/;|&<>()".contains(*c)).collect::<String>();
     match ahead.char_indices().skip(1).find(|(_, c)| *c == ']') {
         Some((end, _)) => {
             letters.nth(ahead[..end].chars().count());

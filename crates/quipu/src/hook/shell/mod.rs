@@ -142,6 +142,11 @@ impl Shell {
                         continue;
                     }
                 };
+                if let [value] = &values[..] {
+                    may_split |= value.0.contains(&Piece::Char(' '));
+                    words.iter_mut().for_each(|word| word.extend_from_slice(&value.0));
+                    continue;
+                }
                 may_split |= values.iter().any(|value| value.0.contains(&Piece::Char(' ')));
                 if words.len() * values.len() > word::MOST_WORDS {
                     return vec![Word::any()];

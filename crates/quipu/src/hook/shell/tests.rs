@@ -66,6 +66,19 @@ fn what_writes_nothing_is_no_deed() {
     }
 }
 
+/// A command that is made to be long is read in bounded time and depth, and hides nothing.
+#[test]
+fn a_command_full_of_syntax_is_read() {
+    for filling in ["{}", "{a,b}", "$(", "`", "((", "\"$x", "*?", "$a", "<<A\n", "${", "[", "'", "\\", "$'\\x", "eval "] {
+        let command = format!("rm a.md; true {}", filling.repeat(5_000));
+        assert!(told(&command).contains(&"remove a.md".to_owned()), "{filling}");
+    }
+    let doubled = format!("F=ab; {} rm a.md", "F=$F$F; ".repeat(200));
+    assert!(told(&doubled).contains(&"remove a.md".to_owned()));
+    let pattern = Word([vec![[Piece::Star, Piece::Char('a')]; 4].concat(), vec![Piece::Any; 100_000], vec![Piece::Char('x')]].concat());
+    assert!(!pattern.matches(Path::new("/a/b/c.md")));
+}
+
 /// A project in a repository with a file of each class; `meta/glossary.md` was changed since the last commit of git.
 fn project() -> Playground {
     let play = Playground::local();

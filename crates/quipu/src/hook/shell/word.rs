@@ -4,6 +4,8 @@ use std::path::Path;
 
 /// More alternatives than these, of braces or of a loop, are not told apart.
 pub const MOST_WORDS: usize = 4096;
+/// More pairs of braces in one word are not told apart either.
+const MOST_BRACES: usize = 32;
 
 /// A part of a word. The lexer makes all of them; after expansion only the first five are left.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +89,13 @@ impl Word {
 
     /// The words that braces make of this one.
     pub fn without_braces(&self) -> Vec<Word> {
+        match self.0.iter().filter(|piece| **piece == Piece::Brace('{')).count() > MOST_BRACES {
+            true => vec![Word::any()],
+            false => self.alternatives(),
+        }
+    }
+
+    fn alternatives(&self) -> Vec<Word> {
         let open = self.0.iter().rposition(|piece| *piece == Piece::Brace('{'));
         let close = open.and_then(|open| Some(open + self.0[open..].iter().position(|piece| *piece == Piece::Brace('}'))?));
         let (Some(open), Some(close)) = (open, close) else {
@@ -105,7 +114,7 @@ impl Word {
         };
         let mut words = Vec::new();
         for part in parts {
-            words.extend(Word([&self.0[..open], &part[..], &self.0[close + 1..]].concat()).without_braces());
+            words.extend(Word([&self.0[..open], &part[..], &self.0[close + 1..]].concat()).alternatives());
             if words.len() > MOST_WORDS {
                 return vec![Word::any()];
             }
@@ -116,11 +125,21 @@ impl Word {
     /// Whether it may name this path. As in a shell, a wildcard at the beginning of a name does not match a dot.
     pub fn matches(&self, path: &Path) -> bool {
         let text: Vec<char> = path.to_string_lossy().chars().collect();
+        let is_one = |piece: &&Piece| matches!(piece, Piece::Char(_) | Piece::One);
+        if self.0.iter().filter(is_one).count() > text.len() {
+            return false;
+        }
         // The places in the text that the pieces so far can lead to.
         let mut places = vec![false; text.len() + 1];
         places[0] = true;
         let begins_hidden = |at: usize| text.get(at) == Some(&'.') && (at == 0 || text[at - 1] == '/');
+        let mut before = None;
         for piece in &self.0 {
+            // Two of the same in a row mean no more than one.
+            if !is_one(&piece) && before.replace(piece) == Some(piece) {
+                continue;
+            }
+            before = Some(piece);
             let mut next = vec![false; text.len() + 1];
             let mut carried = false;
             for at in 0..=text.len() {
