@@ -44,6 +44,8 @@ fn samples_are_read() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
     #[test]
     fn a_mutated_finish_is_read_or_named_at_fault(text in mutated(TEXTS)) {
         if let Err(fault) = read(&text) {
