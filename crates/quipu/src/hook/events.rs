@@ -186,8 +186,9 @@ fn remember_name(actor: &Actor, session: Option<String>) -> bool {
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     let mut judge = Judge::new(session);
     let deeds = call.deeds();
-    for deed in &deeds {
-        if let Some(refusal) = judge.refusal(cwd, deed)? {
+    let folders: Vec<PathBuf> = std::iter::once(cwd.to_owned()).chain(call.folders().iter().map(|folder| cwd.join(folder))).collect();
+    for (deed, folder) in deeds.iter().flat_map(|deed| folders.iter().map(move |folder| (deed, folder))) {
+        if let Some(refusal) = judge.refusal(folder, deed)? {
             return Ok(manner.denied(&refusal));
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use quipu_contract::{Class, Place, Privilege, is_line_break, quotable};
+use quipu_contract::{Class, Place, Privilege, in_one_line, is_line_break, quotable};
 use quipu_protocol::{MergeCall, MergeError, Project, UntrustedRepository, merge_for_git};
 use quipu_store::{Clock, render_second};
 use serde_json::json;
@@ -129,7 +129,7 @@ impl Operate for GitMerge {
         let merged = merge_for_git(&session.actor, call, theirs_is_newer)?;
         let mut answer = Answer::new(json!({"path": self.path, "conflicts": merged.conflicts}), "");
         for conflict in &merged.conflicts {
-            answer = answer.say(format!("{}: both sides changed {conflict}; ours is kept until you decide", self.path));
+            answer = answer.say(format!("{}: both sides changed {}; ours is kept until you decide", self.path, in_one_line(conflict)));
         }
         answer.exit = if merged.conflicts.is_empty() { exit::FINE } else { exit::NO };
         Ok(answer)
