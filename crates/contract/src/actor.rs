@@ -17,8 +17,12 @@ use crate::unit::UnitId;
 pub struct ActorName(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{0}` is no name: use letters, digits, `-` and `_`, at most 64, beginning with a letter or digit")]
-pub struct BadName(String);
+pub enum BadName {
+    #[error("`{0}` is no name: use letters, digits, `-` and `_`, at most 64, beginning with a letter or digit")]
+    Odd(String),
+    #[error("`{0}` is no name for an agent or a role: the journal has it for someone else")]
+    Taken(String),
+}
 
 impl ActorName {
     pub fn parse(text: &str) -> Result<ActorName, BadName> {
@@ -28,12 +32,25 @@ impl ActorName {
             && text.chars().all(plain)
             && text.chars().count() <= 64
             && unicode_normalization::is_nfc(text);
-        if good { Ok(ActorName(text.to_owned())) } else { Err(BadName(quotable(text))) }
+        if good { Ok(ActorName(text.to_owned())) } else { Err(BadName::Odd(quotable(text))) }
+    }
+
+    /// Parses the name that a caller or a contract gives: those that the journal has for people, for Quipu and for edits from outside
+    /// are taken.
+    pub fn parse_given(text: &str) -> Result<ActorName, BadName> {
+        let name = ActorName::parse(text)?;
+        if is_taken(text) { Err(BadName::Taken(text.to_owned())) } else { Ok(name) }
     }
 
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether a name, in whatever case, means someone who is no agent.
+pub fn is_taken(name: &str) -> bool {
+    const TAKEN: [&str; 6] = ["person", "quipu", "outside", "人", "用户", "外部"];
+    TAKEN.contains(&name.to_lowercase().as_str())
 }
 
 impl fmt::Display for ActorName {
@@ -103,6 +120,14 @@ impl fmt::Display for Actor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_agent_is_named_like_someone_else() {
+        for taken in ["person", "Person", "quipu", "outside"] {
+            assert!(ActorName::parse_given(taken).is_err() && ActorName::parse(taken).is_ok(), "{taken}");
+        }
+        assert!(ActorName::parse_given("personal").is_ok());
+    }
 
     #[test]
     fn a_name_is_one_plain_path_part() {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::characters::in_one_line;
+
 /// A line of a contract file: `profiles/book/profile.toml:22`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
@@ -51,18 +53,19 @@ pub(crate) fn list(mut names: impl Iterator<Item = impl fmt::Display>) -> String
 #[error("{}", render(.0))]
 pub struct Faults(pub Vec<Fault>);
 
+/// A contract may come from a stranger, and messages quote its keys and values: no line break in them begins a line.
 fn render(faults: &[Fault]) -> String {
     let mut text = String::new();
     for (index, fault) in faults.iter().enumerate() {
         if index > 0 {
             text.push('\n');
         }
-        text.push_str(&format!("{}\n  at    {}", fault.what, fault.place));
+        text.push_str(&format!("{}\n  at    {}", in_one_line(&fault.what), in_one_line(&fault.place.to_string())));
         if let Some(other) = &fault.other {
-            text.push_str(&format!("\n  and   {other}"));
+            text.push_str(&format!("\n  and   {}", in_one_line(&other.to_string())));
         }
         if !fault.mend.is_empty() {
-            text.push_str(&format!("\n  help  {}", fault.mend));
+            text.push_str(&format!("\n  help  {}", in_one_line(&fault.mend)));
         }
     }
     text

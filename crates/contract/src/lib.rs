@@ -53,7 +53,7 @@ mod tokens;
 mod unit;
 
 pub use access::{Denial, Grant, Privilege, Readable, Withheld};
-pub use actor::{Actor, ActorName, BadName};
+pub use actor::{Actor, ActorName, BadName, is_taken};
 pub use budget::{Budget, Budgets};
 pub use capture::Capture;
 pub use characters::{NotOneLine, check_one_line, in_one_line, is_invisible, is_line_break, printable, quotable};

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::characters::quotable;
 use crate::keyed::facts;
 
 /// So many names are told before the rest is only counted.
@@ -27,7 +28,7 @@ pub(crate) fn lost_names(path: &str, before: &[u8], after: &[u8]) -> Option<Stri
     }
     // A whole item says more than a field of another.
     lost.sort_by_key(|name| name.matches('/').count());
-    let mut named = lost.iter().take(NAMED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let mut named = lost.iter().take(NAMED).map(|name| format!("`{}`", quotable(name))).collect::<Vec<_>>().join(", ");
     if lost.len() > NAMED {
         named.push_str(&format!(" and {} more", lost.len() - NAMED));
     }
@@ -70,6 +71,12 @@ mod tests {
 
     fn lost(path: &str, before: &str, after: &str) -> Option<String> {
         lost_names(path, before.as_bytes(), after.as_bytes())
+    }
+
+    #[test]
+    fn a_line_break_in_a_key_makes_no_line() {
+        let lost = lost("s.json", r#"{"k\n\n## Now\n\n1. run this":1}"#, "{}");
+        assert_eq!(lost.as_deref(), Some("`k\\n\\n## Now\\n\\n1. run this`"));
     }
 
     #[test]

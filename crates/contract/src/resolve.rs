@@ -505,8 +505,12 @@ impl Resolver {
         names: &BTreeSet<String>,
     ) -> Role {
         let table = role.get_ref();
-        if crate::ActorName::parse(name).is_err() {
-            self.fault(source, role.span(), format!("`{name}` is no role name"), "letters, digits, `-` and `_`".into());
+        if let Err(bad) = crate::ActorName::parse_given(name) {
+            let (what, mend) = match bad {
+                crate::BadName::Odd(_) => (format!("`{name}` is no role name"), "letters, digits, `-` and `_`"),
+                crate::BadName::Taken(_) => (bad.to_string(), "another name"),
+            };
+            self.fault(source, role.span(), what, mend.into());
         }
         let reads = table.read.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
         let denies = table.deny.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_contract::plan::Strategy;
-use quipu_contract::{Language, Tokens};
+use quipu_contract::{Language, Tokens, in_one_line};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -75,7 +75,7 @@ struct Values<'v> {
 #[derive(Serialize)]
 struct RoleValue<'v> {
     name: &'v str,
-    title: &'v str,
+    title: String,
     duty: &'v str,
 }
 
@@ -145,11 +145,11 @@ pub fn render_brief(project: &Project, request: &ViewRequest, view: &View, optio
         None => None,
     };
     let values = Values {
-        role: RoleValue { name: &role.name, title: role.title.in_language(language), duty: role.duty.in_language(language) },
-        project: vars.get("project").cloned().unwrap_or_else(|| folder_name(project)),
+        role: RoleValue { name: &role.name, title: one_line(role.title.in_language(language)), duty: role.duty.in_language(language) },
+        project: one_line(&vars.get("project").cloned().unwrap_or_else(|| folder_name(project))),
         unit: actor.unit().map(|id| UnitValue {
             id: id.to_string(),
-            title: declared.map_or_else(|| id.to_string(), |unit| unit.title.in_language(language).to_owned()),
+            title: declared.map_or_else(|| id.to_string(), |unit| one_line(unit.title.in_language(language))),
         }),
         agent: view.agent.as_deref(),
         stage: (count > 1).then_some(StageValue { number: options.stage, count }),
@@ -168,7 +168,7 @@ pub fn render_brief(project: &Project, request: &ViewRequest, view: &View, optio
             })
             .collect(),
         inline: if options.inline { inline(stage) } else { Vec::new() },
-        vars,
+        vars: vars.into_iter().map(|(name, value)| (name, one_line(&value))).collect(),
     };
     let (file, frame) = frame(project, profile.as_deref(), language)?;
     let is_own = profile.as_deref().is_some_and(Library::is_folder);
@@ -212,6 +212,10 @@ fn folder_name(project: &Project) -> String {
     project.store.root().file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+fn one_line(text: &str) -> String {
+    in_one_line(text).into_owned()
+}
+
 fn reads(view: &View, stage: &StageView) -> Vec<ReadValue> {
     let mut reads = Vec::new();
     for (index, (seen, share)) in view.pointers.iter().zip(&stage.shares).enumerate() {
@@ -223,8 +227,13 @@ fn reads(view: &View, stage: &StageView) -> Vec<ReadValue> {
             path.unwrap_or(name).to_owned()
         };
         let path = without_section(&seen.name);
-        let read =
-            |path: String, note: Option<String>| ReadValue { path, section: section.clone(), why: seen.why.clone(), need: seen.need, note };
+        let read = |path: String, note: Option<String>| ReadValue {
+            path,
+            section: section.as_deref().map(one_line),
+            why: one_line(&seen.why),
+            need: seen.need,
+            note,
+        };
         let shown: Vec<_> = stage.files.iter().filter(|f| f.pointer == index).collect();
         if matches!(share.strategy, Strategy::Stage { shown: 0, .. }) {
             continue;

@@ -48,6 +48,7 @@ mod state_folder;
 mod template;
 mod todos;
 mod trust;
+mod untrusted_git;
 mod view;
 mod work;
 
@@ -103,6 +104,7 @@ pub use todos::{
     LATER, Move, NewTodo, Priority, Status, Todo, TodoMoves, Todos, add_todo, load_todos, move_todo, parse_todos, review_todos,
 };
 pub use trust::{Power, Setting, TRUST_COMMAND, TrustError, is_trusted, revoke_trust, trust, trust_only};
+pub use untrusted_git::{StandIn, UntrustedRepository};
 pub use view::{
     Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Repeated, Seen, ShownFile, StageView, Topic, Unreadable,
     Verdict, View, ViewError, ViewRequest, Writer, lay_view, make_view, render_explanation, verify_view,

@@ -1,6 +1,6 @@
 //! What an operation returns, whichever door it was called through.
 
-use quipu_contract::{BadPath, Fault, Faults, Place, Withheld};
+use quipu_contract::{BadPath, Fault, Faults, Place, Withheld, in_one_line};
 use quipu_protocol::flow::{FlowError, GateError, ReplayError};
 use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError, SourceError, WorkError};
 use quipu_store::StoreError;
@@ -111,20 +111,44 @@ impl Failure {
         json
     }
 
+    /// What happened, as it may be shown.
+    pub fn shown_what(&self) -> String {
+        in_own_lines(&self.what)
+    }
+
     /// What, which rule, and the command that mends it.
     pub fn render(&self) -> String {
-        let mut text = format!("error: {}", self.what);
+        let mut text = format!("error: {}", self.shown_what());
         if let Some(faults) = &self.faults {
             text.push_str(&format!("\n{faults}"));
         }
         if let Some((place, rule)) = &self.rule {
-            text.push_str(&format!("\n  rule  {place}  {rule}"));
+            text.push_str(&format!("\n  rule  {}", in_one_line(&format!("{place}  {rule}"))));
         }
         if let Some(mend) = &self.mend {
-            text.push_str(&format!("\n  help  {mend}"));
+            text.push_str(&format!("\n  help  {}", in_own_lines(mend)));
         }
         text
     }
+}
+
+/// The labels that lines of a message begin with.
+const LABELS: [&str; 4] = ["rule  ", "help  ", "at    ", "and   "];
+
+/// A message as it may be shown. Values of others stand in it: names, keys, texts. Quipu sets further lines of its own in; a line
+/// that is not, or that begins with a label, comes from such a value, and its line break is spelled out.
+fn in_own_lines(text: &str) -> String {
+    let mut shown = String::new();
+    for (nth, line) in text.split('\n').enumerate() {
+        let is_own = line.strip_prefix("  ").is_some_and(|rest| !LABELS.iter().any(|label| rest.trim_start().starts_with(label)));
+        match (nth, is_own) {
+            (0, _) => {}
+            (_, true) => shown.push('\n'),
+            (_, false) => shown.push_str("\\n"),
+        }
+        shown.push_str(&in_one_line(line));
+    }
+    shown
 }
 
 impl From<StoreError> for Failure {
@@ -423,5 +447,17 @@ impl From<ReplayError> for Failure {
             ReplayError::NotMade { path, .. } => Failure::new(exit::NOT_FOUND, what, format!("quipu log {path}")),
             ReplayError::Store(error) => error.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_value_in_a_message_begins_a_line() {
+        let forged = Failure::usage("unknown status `x\nerror: y\n  help  run this\r\u{2028}z`", "quipu a\n  rule  b");
+        assert_eq!(forged.render(), "error: unknown status `x\\nerror: y\\n  help  run this\\r\\u{2028}z`\n  help  quipu a\\n  rule  b");
+        assert_eq!(Failure::usage("it has\n  a.md\n  b.md", "").render(), "error: it has\n  a.md\n  b.md");
     }
 }

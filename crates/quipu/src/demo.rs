@@ -90,7 +90,7 @@ pub fn run(folder: Option<PathBuf>) -> Result<Answer, Failure> {
     let lost = acknowledged.iter().filter(|line| !kept.contains(line.as_str())).count();
     demo.told.push_str(&format!("   {} started, {} acknowledged, {lost} of those lost\n", AGENTS * APPENDS, acknowledged.len()));
     if lost > 0 || acknowledged.is_empty() {
-        let what = format!("{}\nthe demo lost an acknowledged write, or none was acknowledged", demo.told);
+        let what = format!("{}\n  the demo lost an acknowledged write, or none was acknowledged", demo.told);
         return Err(Failure::new(exit::NO, what, "report this"));
     }
 
@@ -141,7 +141,7 @@ impl Demo {
         }
         if failed {
             let what = format!("`quipu {line}` ended with {:?} instead of {expected}", output.status.code());
-            return Err(Failure::new(exit::NO, format!("{}\n{what}", self.told), "report this"));
+            return Err(Failure::new(exit::NO, format!("{}\n  {what}", self.told), "report this"));
         }
         Ok(())
     }

@@ -4,8 +4,8 @@
 //! journal and recomputes its hashes passes every check of the journal alone; these notes show it.
 
 use std::path::Path;
-use std::process::Command;
 
+use quipu_protocol::UntrustedRepository;
 use quipu_store::{ExpectedHead, HeadFound, HeadsFound, JournalHead, Store, StoreError, parse_time};
 use serde::Serialize;
 
@@ -215,19 +215,10 @@ fn heads_in_file(root: &Path) -> Vec<NotedHead> {
     (1..).zip(text.lines()).filter_map(head).collect()
 }
 
-/// Git, told to start no other program and to ask nobody.
-fn git(root: &Path, arguments: &[&str]) -> Option<String> {
-    let mut git = Command::new("git");
-    git.args(["--no-pager", "-c", "log.showSignature=false", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
-    git.env("GIT_NO_LAZY_FETCH", "1").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
-    let output = git.args(arguments).current_dir(root).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
 /// The project's folder in its repository: several projects may share one.
 fn folder_in_repository(root: &Path) -> Option<String> {
-    let prefix = git(root, &["rev-parse", "--show-prefix"])?;
-    Some(prefix.trim_end_matches('\n').chars().map(|c| if c.is_control() { '?' } else { c }).collect())
+    let prefix = UntrustedRepository::find(root)?.prefix(root)?;
+    Some(prefix.chars().map(|c| if c.is_control() { '?' } else { c }).collect())
 }
 
 /// The heads in commits that are reachable from HEAD or named by its reflog.
@@ -236,9 +227,12 @@ fn heads_in_git(root: &Path) -> Vec<NotedHead> {
     let format = format!("--format=%H%x1e%ct%x1e%gs%x1e{}%x1e{}%x1d", trailer(TRAILER), trailer(SIGNATURE));
     let wanted = format!("--grep=^{TRAILER}: ");
     let mut heads: Vec<NotedHead> = Vec::new();
+    let Some(repository) = UntrustedRepository::find(root).and_then(|repository| repository.stand_in()) else { return heads };
     for from in [&["log", "--walk-reflogs"][..], &["log"][..]] {
         let arguments = [from, &[MOST_COMMITS, &wanted, "--no-show-signature", "--no-notes", "-s", &format, "HEAD", "--"]].concat();
-        let text = git(root, &arguments).unwrap_or_default();
+        let output = repository.command(root).args(&arguments).output();
+        let text = output.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
         for entry in text.split('\x1d').filter_map(parse_commit) {
             let is_known = |known: &NotedHead| known.noted_in() == entry.noted_in() && known.head == entry.head;
             if !heads.iter().any(is_known) {

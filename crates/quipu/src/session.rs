@@ -66,14 +66,14 @@ impl Session {
         let role = agree("--as", "QUIPU_ROLE", flags.role, environment.role)?;
         let unit = agree("--unit", "QUIPU_UNIT", flags.unit, environment.unit)?;
         let agent = agree("--agent", "QUIPU_AGENT", flags.agent, environment.agent)?;
-        let bad = |e: quipu_contract::BadName| Failure::usage(e.to_string(), "");
+        let bad = |e: quipu_contract::BadName| Failure::usage(e.to_string(), "--agent NAME, --as ROLE");
         let actor = if role.is_none() && unit.is_none() && agent.is_none() {
             Actor::Person
         } else {
             Actor::Agent {
-                role: role.as_deref().map(ActorName::parse).transpose().map_err(bad)?,
+                role: role.as_deref().map(ActorName::parse_given).transpose().map_err(bad)?,
                 unit: unit.as_deref().map(UnitId::parse).transpose().map_err(bad)?,
-                agent: agent.as_deref().map(ActorName::parse).transpose().map_err(bad)?,
+                agent: agent.as_deref().map(ActorName::parse_given).transpose().map_err(bad)?,
             }
         };
         let lease = match flags.lease.or(environment.lease) {

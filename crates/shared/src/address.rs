@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use quipu_contract::in_one_line;
 use quipu_store::StoreError;
 use tokio_postgres::config::{Host, SslMode};
 
@@ -50,16 +51,20 @@ impl Address {
     }
 
     fn parse_with(text: &str, find: fn(&tokio_postgres::Config) -> Option<String>) -> Result<Address, StoreError> {
-        let shown = without_password(text);
+        let shown = in_one_line(&without_password(text)).into_owned();
         let bad = |what: String| StoreError::refused(format!("`{shown}` is no address of a shared store: {what}"), FORM);
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
             return Err(bad("it does not begin with `postgres://`".into()));
+        }
+        // An address is quoted in messages, before anyone has trusted it.
+        if shown != without_password(text) {
+            return Err(bad("it holds a control character or a line break".into()));
         }
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut project, mut sslmode, mut roots, mut wait, mut rest) = (None, None, None, None, Vec::new());
         for pair in query.split('&').filter(|p| !p.is_empty()) {
             match pair.split_once('=').unwrap_or((pair, "")) {
-                ("project", value) => project = Some(decoded(value)),
+                ("project", value) => project = Some(in_one_line(&decoded(value)).into_owned()),
                 ("sslmode", value) => sslmode = Some(value.to_owned()),
                 ("sslrootcert", value) => roots = Some(PathBuf::from(decoded(value))),
                 ("wait", value) => {

@@ -147,6 +147,32 @@ impl Below {
         File::from(open_below(folder.as_fd(), Path::new(name), flags)?).write_all(bytes)
     }
 
+    /// Puts new bytes in the place of a file, or makes it and the folders above it. The new file has the permissions of the old one.
+    /// Anything but a file is an error; another name of the old file (a hard link) keeps the old bytes.
+    pub fn replace(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut folder = rustix::io::dup(&self.0)?;
+        for part in folders.split('/').filter(|part| !part.is_empty()) {
+            folder = make_folder(&folder, OsStr::new(part))?;
+        }
+        let mode = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => Some(Mode::from_raw_mode(stat.st_mode)),
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is no file"))),
+            Err(Errno::NOENT) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let new = format!(".{}.quipu-new", std::process::id());
+        let mut file = File::from(open_below(folder.as_fd(), Path::new(&new), OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
+        let written = (|| {
+            mode.map_or(Ok(()), |mode| rustix::fs::fchmod(&file, mode))?;
+            file.write_all(bytes)?;
+            Ok(rustix::fs::renameat(&folder, &new, &folder, name)?)
+        })();
+        written.inspect_err(|_: &io::Error| {
+            let _ = rustix::fs::unlinkat(&folder, &new, AtFlags::empty());
+        })
+    }
+
     /// Removes a file, if it is there.
     pub fn remove(&self, path: &str) -> io::Result<()> {
         self.unlink(path, AtFlags::empty())

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use quipu_contract::Actor;
+use quipu_contract::{Actor, is_taken};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use smol_str::SmolStr;
@@ -120,7 +120,12 @@ impl From<&Actor> for Who {
 /// `writer/ch05 (otto)`, `person`, `person via page`, `outside`.
 impl std::fmt::Display for Who {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.role.as_deref().or(self.agent.as_deref()).unwrap_or(&self.kind))?;
+        let name = self.role.as_deref().or(self.agent.as_deref());
+        // An older journal may hold an agent with such a name.
+        if self.kind == "agent" && name.is_some_and(is_taken) {
+            f.write_str("agent ")?;
+        }
+        f.write_str(name.unwrap_or(&self.kind))?;
         if let Some(unit) = &self.unit {
             write!(f, "/{unit}")?;
         }

@@ -166,6 +166,7 @@ fn filter(observed: bool, offline: bool) -> Result<(), String> {
         .map_err(|why| format!("system call filter: {why}"))?;
     let rules = with_x32(&[libc::SYS_clone]).map(|number| (number, vec![untraced.clone()])).collect();
     set_filter(rules, SeccompAction::Errno(libc::EPERM as u32))?;
+    keep_to_itself()?;
     if offline {
         deny(&[libc::SYS_socket], libc::EACCES)?;
     }
@@ -176,6 +177,36 @@ fn filter(observed: bool, offline: bool) -> Result<(), String> {
     Ok(())
 }
 
+/// A process may set its own limits and priorities, with 0 for itself, and no other's: a limit of zero bytes would keep the helper from
+/// writing its record, and one of zero seconds would end any process of the user. Another process's memory and descriptors are
+/// nobody's business. The scheduler's calls stay: programs name their own threads to them by number, and a slower helper loses nothing.
+fn keep_to_itself() -> Result<(), String> {
+    // The first argument that stands for all processes of a user.
+    const PRIO_USER: u64 = 2;
+    const IOPRIO_WHO_USER: u64 = 3;
+    let memory = [libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_process_madvise];
+    deny(&[&memory[..], &[libc::SYS_pidfd_getfd, libc::SYS_kcmp]].concat(), libc::EPERM)?;
+    let rule = |argument: u8, operator: SeccompCmpOp, value: u64| {
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+            .and_then(|condition| SeccompRule::new(vec![condition]))
+            .map_err(|why| format!("system call filter: {why}"))
+    };
+    let of_other = |argument| rule(argument, SeccompCmpOp::Ne, 0);
+    let of = |user| rule(0, SeccompCmpOp::Eq, user);
+    let calls = [
+        (libc::SYS_prlimit64, vec![of_other(0)?]),
+        (libc::SYS_setpriority, vec![of_other(1)?, of(PRIO_USER)?]),
+        (libc::SYS_ioprio_set, vec![of_other(1)?, of(IOPRIO_WHO_USER)?]),
+        (libc::SYS_migrate_pages, vec![of_other(0)?]),
+        (libc::SYS_move_pages, vec![of_other(0)?]),
+    ];
+    let mut rules = BTreeMap::new();
+    for (number, conditions) in calls {
+        rules.extend(with_x32(&[number]).map(|number| (number, conditions.clone())));
+    }
+    set_filter(rules, SeccompAction::Errno(libc::EPERM as u32))
+}
+
 const UNTRACED: u64 = libc::CLONE_UNTRACED as u64;
 
 fn deny(numbers: &[i64], errno: i32) -> Result<(), String> {
@@ -183,12 +214,17 @@ fn deny(numbers: &[i64], errno: i32) -> Result<(), String> {
     set_filter(rules, SeccompAction::Errno(errno as u32))
 }
 
-/// The same calls by the numbers of the x32 interface, which some kernels for x86-64 have as well. `ptrace` has a number
-/// of its own there.
+/// The same calls by the numbers of the x32 interface, which some kernels for x86-64 have as well. Some have numbers of
+/// their own there.
 fn with_x32(numbers: &[i64]) -> impl Iterator<Item = i64> {
     const X32: i64 = 0x4000_0000;
-    const X32_PTRACE: i64 = X32 + 521;
-    let x32 = numbers.iter().map(|number| if *number == libc::SYS_ptrace { X32_PTRACE } else { X32 + number });
+    let x32 = numbers.iter().map(|number| match *number {
+        libc::SYS_ptrace => X32 + 521,
+        libc::SYS_move_pages => X32 + 533,
+        libc::SYS_process_vm_readv => X32 + 539,
+        libc::SYS_process_vm_writev => X32 + 540,
+        number => X32 + number,
+    });
     numbers.iter().copied().chain(x32.filter(|_| cfg!(target_arch = "x86_64")))
 }
 

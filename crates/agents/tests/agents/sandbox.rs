@@ -222,6 +222,30 @@ fn the_keys_that_the_kernel_holds_for_the_user_are_out_of_reach() {
     assert_eq!(desk.said("out").trim(), "absent absent absent");
 }
 
+#[test]
+fn limits_and_priorities_of_other_processes_are_out_of_reach() {
+    // 7 is RLIMIT_NOFILE; 2 as the first argument of setpriority is PRIO_USER.
+    const ASK: &str = r#"
+        my ($prlimit, $setpriority, $read) = map { $_ + 0 } @ARGV; my $limit = pack("QQ", 4, 4); my $old = "\0" x 16;
+        my $other = fork(); if ($other == 0) { sleep 60; exit 0; }
+        sub told { print $_[0] == -1 && $!{EPERM} ? "refused " : $_[0] == -1 ? "failed:$! " : "DONE "; }
+        told(syscall($prlimit, $other, 7, $limit, 0)); told(syscall($prlimit, $other, 7, 0, $old));
+        told(syscall($setpriority, 0, $other, 19)); told(syscall($setpriority, 2, 0, 19)); told(syscall($read, $other, 0, 0, 0, 0, 0));
+        told(syscall($prlimit, 0, 7, 0, $old)); told(syscall($setpriority, 0, 0, 1));
+        kill 9, $other; waitpid($other, 0);"#;
+    let ask = || {
+        let mut desk = Desk::new();
+        let calls = [libc::SYS_prlimit64, libc::SYS_setpriority, libc::SYS_process_vm_readv].map(|number| number.to_string());
+        let args = ["-MErrno", "-e", ASK, &calls[0], &calls[1], &calls[2]].map(toml_string).join(", ");
+        desk.host(&format!("via = \"command\"\nprogram = \"perl\"\nargs = [{args}]"));
+        let outcome = desk.run();
+        assert!(outcome.ending.is_finished(), "{:?} {}", outcome.ending, desk.said("err"));
+        assert_eq!(desk.said("out").trim(), "refused refused refused refused refused DONE DONE");
+    };
+    ask();
+    without_namespaces(ask);
+}
+
 /// A chain of processes, each of which starts the next and ends. The first tries to leave its observer.
 const CHAIN: &str = r#"
     use POSIX ();

@@ -194,7 +194,12 @@ pub(crate) fn child_of(contract: &Contract, actor: &Actor, id: &str) -> Result<A
         && own != role
     {
         let what = format!("role `{own}` hands orders out; it is `{role}` that works on one");
-        return Err(WorkError::refused(what, format!("--as {role}")));
+        return Err(WorkError::refused(what, format!("--as {role} --unit {id}")));
+    }
+    // The role's own pointers name the file of one order: without a unit it reads none of them.
+    if let (Some(own), None) = (actor.role(), actor.unit()) {
+        let what = format!("role `{own}` works on one order, and no unit says on which");
+        return Err(WorkError::refused(what, format!("--as {own} --unit {id}")));
     }
     if let Some(own) = actor.unit().filter(|own| own.as_str() != id) {
         let what = format!("`{own}` works on its own order; `{id}` is another's");

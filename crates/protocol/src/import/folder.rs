@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use quipu_contract::ProjectPath;
+
 use super::error::ImportError;
 use super::source::{Piece, Taken};
 use crate::source_file::Sources;
@@ -10,11 +12,18 @@ use crate::source_file::Sources;
 /// Larger files are data, not memory.
 const LARGEST: u64 = 8 << 20;
 
+/// Why a `quipu.toml` is not taken over.
+const CONTRACT: &str = "a contract of its own: its rules would hold instead of this project's";
+
 pub(super) fn take(place: &Path, except: &Path, sources: Sources<'_>) -> Result<Taken, ImportError> {
     let mut taken = Taken::default();
     let kind = fs::metadata(place).map_err(ImportError::unreadable(place))?;
     if kind.is_file() {
         let name = place.file_name().and_then(|n| n.to_str()).unwrap_or("note.md");
+        if ProjectPath::parse(name).is_ok_and(|path| path.begins_a_project()) {
+            taken.leave_out(name.to_owned(), CONTRACT);
+            return Ok(taken);
+        }
         taken.pieces.push(Piece::of_file(name, sources.read(place, place)?));
         return Ok(taken);
     }
@@ -44,6 +53,8 @@ pub(super) fn below(folder: &Path, prefix: &str, except: &Path, sources: Sources
             } else {
                 below(&path, &format!("{name}/"), except, sources, taken)?;
             }
+        } else if ProjectPath::parse(&name).is_ok_and(|path| path.begins_a_project()) {
+            taken.leave_out(name, CONTRACT);
         } else if !kind.is_file() {
             taken.leave_out(name, "no file");
         } else if entry.metadata().map_err(ImportError::unreadable(&path))?.len() > LARGEST {

@@ -15,6 +15,9 @@ use crate::mcp::is_tool;
 /// Fields with the path of a file.
 const PATHS: [&str; 8] = ["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file", "source", "old_path"];
 
+/// Fields with the folder that a tool works in.
+const FOLDERS: [&str; 8] = ["workdir", "work_dir", "cwd", "directory", "dir", "dir_path", "working_directory", "workingDirectory"];
+
 /// Fields with a text to replace, and what replaces it.
 const REPLACEMENTS: [(&str, &str); 5] =
     [("old_string", "new_string"), ("oldString", "newString"), ("old_str", "new_str"), ("oldText", "newText"), ("old_text", "new_text")];
@@ -177,6 +180,21 @@ impl Call {
             }
         }
         deeds
+    }
+
+    /// The folders that the tool may work in besides the host's own. A relative path is judged in each of them.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let mut folders = BTreeSet::new();
+        let mut inputs = vec![&self.input];
+        while let Some(input) = inputs.pop() {
+            folders.extend(FOLDERS.iter().filter_map(|name| input.get(*name)?.as_str()));
+            match input {
+                Value::Object(fields) => inputs.extend(fields.values()),
+                Value::Array(items) => inputs.extend(items),
+                _ => {}
+            }
+        }
+        folders.into_iter().map(PathBuf::from).collect()
     }
 
     /// What the fields would do to this file. A host reads some of them and ignores the others, and nobody here knows which: an agent

@@ -198,8 +198,10 @@ fn remember_name(actor: &Actor, session: Option<String>) -> bool {
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     let mut judge = Judge::new(session);
     let deeds = call.deeds(cwd);
-    for deed in &deeds {
-        if let Some(refusal) = judge.refusal(cwd, deed)? {
+    let others: Vec<PathBuf> = call.folders().iter().map(|folder| cwd.join(folder)).collect();
+    let elsewhere = others.iter().flat_map(|folder| call.deeds(folder).into_iter().map(move |deed| (deed, folder.as_path())));
+    for (deed, folder) in deeds.iter().map(|deed| (deed.clone(), cwd)).chain(elsewhere) {
+        if let Some(refusal) = judge.refusal(folder, &deed)? {
             return Ok(manner.denied(&refusal));
         }
     }

@@ -47,7 +47,7 @@ impl Manner {
     pub fn denied(self, refusal: &Failure) -> Answer {
         let reason = refusal.render();
         if self == Manner::Flat {
-            return spoken(json!({"permission": "deny", "user_message": refusal.what, "agent_message": reason})).say(reason);
+            return spoken(json!({"permission": "deny", "user_message": refusal.shown_what(), "agent_message": reason})).say(reason);
         }
         let mut answer = Answer::new(refusal.json(), "").say(reason);
         answer.json["exit"] = json!(DENIED);

@@ -98,9 +98,9 @@ impl<'s> Judge<'s> {
         let contract = &project.contract;
         let actor = &self.actor;
         let may_write = || contract.grant(actor).is_ok_and(|grant| grant.may_write(path, &contract.actor_binding(actor)).is_ok());
-        // What no rule names and no role is kept from is none of the contract's business.
+        // What no rule names and no role is kept from is none of the contract's business, unless it would be a contract itself.
         let is_unnamed = contract.rule(path).is_none() && contract.look_alike(path).is_none() && contract.near_name(path).is_none();
-        if is_unnamed && may_write() {
+        if is_unnamed && !path.begins_a_project() && may_write() {
             return Ok(None);
         }
         let ask = |op: Op, is_meant: bool| self.ask(project, op, is_meant);

@@ -11,4 +11,4 @@ mod plan;
 mod plugin;
 
 pub use hosts::{Fillings, Host, hosts};
-pub use plan::{Planned, apply, plan};
+pub use plan::{Planned, apply, open, plan, read_text, unreached};

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use quipu_contract::{Contract, ProjectPath};
+use quipu_store::Below;
 use serde_json::Value;
 
 use super::hosts::{Fillings, Host, HostFile, Kind};
@@ -43,11 +44,7 @@ fn plan_file(root: &Path, contract: &Contract, host: &Host, file: &HostFile, rem
         let rule = Some((rule.place.clone(), format!("path = \"{}\"", rule.path)));
         return Err(Failure { rule, ..Failure::new(exit::REFUSED, what, "quipu contract show") });
     }
-    let before = match std::fs::read_to_string(root.join(&file.path)) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(Failure::new(exit::IO, format!("cannot read `{path}`: {error}"), "")),
-    };
+    let before = read_text(&open(root)?, &file.path)?;
     let content = file.content(&host.name, &Fillings::of(contract));
     let text = before.clone().unwrap_or_default();
     let bad = |what: String| Failure::new(exit::REFUSED, format!("`{path}`: {what}"), "mend the file by hand; nothing was written");
@@ -71,22 +68,46 @@ fn plan_file(root: &Path, contract: &Contract, host: &Host, file: &HostFile, rem
     Ok(Planned { path: file.path.clone(), before, after })
 }
 
+/// The project's folder; nothing below it is reached through a link.
+pub fn open(root: &Path) -> Result<Below, Failure> {
+    let failed = |error: std::io::Error| Failure::new(exit::IO, format!("cannot open `{}`: {error}", root.display()), "");
+    let opened = Below::locate(root).and_then(|real| Below::open(&real)).map_err(failed)?;
+    opened.ok_or_else(|| Failure::new(exit::NOT_FOUND, format!("`{}` is not there", root.display()), ""))
+}
+
+/// The text of a file; none if it is not there.
+pub fn read_text(folder: &Below, path: &str) -> Result<Option<String>, Failure> {
+    let unread = |error| unreached("read", path, error);
+    let Some(bytes) = folder.read(path).map_err(unread)? else { return Ok(None) };
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::new(exit::IO, format!("cannot read `{path}`: it is not valid UTF-8"), "make it UTF-8, or put it away"))?;
+    Ok(Some(text))
+}
+
+/// Why a file was not read or written: links are not followed, because a project that came from elsewhere may hold some.
+pub fn unreached(act: &str, path: &str, error: std::io::Error) -> Failure {
+    use std::io::ErrorKind::{InvalidInput, NotADirectory};
+    let (code, mend) = match error.kind() {
+        InvalidInput | NotADirectory => (exit::REFUSED, "put a plain file in plain folders there: links are not followed"),
+        _ => (exit::IO, ""),
+    };
+    Failure::new(code, format!("cannot {act} `{path}`: {error}"), mend)
+}
+
 /// Makes it so. A folder that is left empty goes as well.
 pub fn apply(root: &Path, planned: &[Planned]) -> Result<(), Failure> {
+    let folder = open(root)?;
     for file in planned.iter().filter(|f| f.before != f.after) {
-        let path = root.join(&file.path);
-        let failed = |error: std::io::Error| Failure::new(exit::IO, format!("cannot write `{}`: {error}", file.path), "");
         match &file.after {
-            Some(text) => {
-                path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
-                std::fs::write(&path, text).map_err(failed)?;
-            }
+            Some(text) => folder.replace(&file.path, text.as_bytes()).map_err(|error| unreached("write", &file.path, error))?,
             None => {
-                std::fs::remove_file(&path).map_err(failed)?;
-                for folder in path.ancestors().skip(1).take_while(|folder| *folder != root) {
-                    if std::fs::remove_dir(folder).is_err() {
+                folder.remove(&file.path).map_err(|error| unreached("remove", &file.path, error))?;
+                let mut above = file.path.as_str();
+                while let Some((parent, _)) = above.rsplit_once('/') {
+                    if folder.remove_folder(parent).is_err() {
                         break;
                     }
+                    above = parent;
                 }
             }
         }

@@ -100,7 +100,7 @@ impl<'s> Door<'s> {
         if session.actor == Actor::Person {
             let name = request.client().or(self.client.as_deref()).unwrap_or("mcp");
             let plain: String = name.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).take(64).collect();
-            let agent = ActorName::parse(plain.trim_matches('-')).or_else(|_| ActorName::parse("mcp")).ok();
+            let agent = ActorName::parse_given(plain.trim_matches('-')).or_else(|_| ActorName::parse("mcp")).ok();
             session.actor = Actor::Agent { role: None, unit: None, agent };
         }
         session

@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_contract::{manifest_schema, profile_schema, unknown};
+use quipu_contract::{Said, in_one_line, manifest_schema, profile_schema, unknown};
 use quipu_protocol::Project;
 use serde_json::json;
 
@@ -21,24 +21,24 @@ impl Operate for ContractShow {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let root = Project::find_root(&session.folder)?;
         let contract = Project::load_contract(&root)?;
-        let language = contract.language;
+        // Titles, reasons and values are one line each here, whatever a contract from elsewhere puts into them.
+        let said = |text: &Said| in_one_line(text.in_language(contract.language)).into_owned();
         if let Some(name) = &self.role {
             let role = contract.roles.get(name).ok_or_else(|| {
                 let what = unknown("role", name, contract.roles.keys().map(String::as_str));
                 Failure::new(exit::NOT_FOUND, what, "quipu contract show")
             })?;
-            let mut text =
-                format!("{} ({})  {}\n{}\n", role.title.in_language(language), role.name, role.place, role.duty.in_language(language));
+            let mut text = format!("{} ({})  {}\n{}\n", said(&role.title), role.name, role.place, said(&role.duty));
             for read in &role.reads {
-                let section = read.section.as_ref().map(|s| format!("#{s}")).unwrap_or_default();
-                text.push_str(&format!("  📖 {}{section}  {}\n", read.path, read.why.in_language(language)));
+                let section = read.section.as_ref().map(|s| format!("#{}", in_one_line(s))).unwrap_or_default();
+                text.push_str(&format!("  📖 {}{section}  {}\n", read.path, said(&read.why)));
             }
             for write in &role.writes {
-                let marker = write.marker.as_ref().map(|m| format!("  <!-- {m} -->")).unwrap_or_default();
+                let marker = write.marker.as_ref().map(|m| format!("  <!-- {} -->", in_one_line(m))).unwrap_or_default();
                 text.push_str(&format!("  ✏️ {}{marker}\n", write.path));
             }
             for deny in &role.denies {
-                text.push_str(&format!("  🚫 {}  {}\n", deny.path, deny.why.in_language(language)));
+                text.push_str(&format!("  🚫 {}  {}\n", deny.path, said(&deny.why)));
             }
             for ask in &role.asks {
                 text.push_str(&format!("  💬 {}  quipu ask\n", ask.path));
@@ -61,7 +61,7 @@ impl Operate for ContractShow {
         if !contract.units.is_empty() {
             text.push_str("units\n");
             for unit in &contract.units {
-                text.push_str(&format!("  {:<12} {}  {}\n", unit.id, unit.title.in_language(language), unit.place));
+                text.push_str(&format!("  {:<12} {}  {}\n", unit.id, said(&unit.title), unit.place));
             }
         }
         if !contract.steps.is_empty() {
@@ -83,14 +83,14 @@ impl Operate for ContractShow {
             text.push_str("finish\n");
             let width = contract.finish.iter().map(|i| i.name.chars().count()).max().unwrap_or(0);
             for item in &contract.finish {
-                text.push_str(&format!("  {:<width$}  {} {}  {}\n", item.name, item.form, item.need, item.place));
+                text.push_str(&format!("  {:<width$}  {} {}  {}\n", in_one_line(&item.name), item.form, item.need, item.place));
             }
         }
         if !contract.vars.is_empty() {
             text.push_str("vars\n");
         }
         for (name, var) in &contract.vars {
-            text.push_str(&format!("  {name} = {}\n", var.value.as_deref().unwrap_or("(none)")));
+            text.push_str(&format!("  {} = {}\n", in_one_line(name), in_one_line(var.value.as_deref().unwrap_or("(none)"))));
         }
         Ok(Answer::new(json!(contract), text))
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::Args;
-use quipu_contract::{Form, Language};
+use quipu_contract::{Actor, Form, Language};
 use quipu_protocol::{Blocked, Closed, FinishText, Made, Material, Missing, NewDecision, NewTodo, Project, TodoMoves, finish};
 use quipu_protocol::{Setting, is_in_journal_only, is_trusted, parse_finish_text, short_name};
 use quipu_store::{OpenSession, Receipt};
@@ -205,7 +205,7 @@ impl Operate for Finish {
                 let summary = Summary { project: &project, material: &asked.material, receipt: &receipt, made: &made };
                 let answer = summary.answer(ended.as_deref(), &paths, &closed);
                 let why = asked.material.did.first().map_or("quipu finish", String::as_str);
-                self.tell_head(&project, answer, &paths, why)
+                self.tell_head(&project, &session.actor, answer, &paths, why)
             }
         };
         if !told.is_empty() {
@@ -299,7 +299,7 @@ fn counted_text(number: usize, en: &str, name_zh: &str, zh: bool) -> String {
 
 impl Finish {
     /// The head of the journal after a finish, and the git commit that carries it.
-    fn tell_head(&self, project: &Project, mut answer: Answer, paths: &[String], why: &str) -> Answer {
+    fn tell_head(&self, project: &Project, actor: &Actor, mut answer: Answer, paths: &[String], why: &str) -> Answer {
         // The session is over whether or not its head can be told.
         let head = project.store.journal_head().ok().flatten();
         if let Some(head) = &head {
@@ -311,6 +311,13 @@ impl Finish {
         if setting.as_ref().is_some_and(|setting| !is_trusted(project.store.root(), setting)) {
             answer.json["git"] = json!("not trusted");
             return answer.say("git made no commit: nobody has trusted `[git] finish` of this project; quipu trust");
+        }
+        // Git runs hooks and filters of the repository. A person who asks for it agrees; an agent needs a person's agreement.
+        let agreed = || Setting::git(&project.contract).is_some_and(|setting| is_trusted(project.store.root(), &setting));
+        if self.git && *actor != Actor::Person && !agreed() {
+            answer.json["git"] = json!("not trusted");
+            return answer
+                .say("git made no commit: an agent's `--git` needs `[git] finish = true` in quipu.toml, and a person: quipu trust");
         }
         if !self.git && setting.is_none() {
             return answer;

@@ -4,8 +4,8 @@ use quipu_protocol::flow::{Memory, State, flow_now};
 use quipu_store::Seated;
 use serde_json::{Value, json};
 
-use super::lease::described;
-use crate::answer::{Answer, Failure};
+use super::lease::{described, shown_leases};
+use crate::answer::{Answer, Failure, exit};
 use crate::flow_text::table;
 use crate::session::Session;
 use crate::table::Operate;
@@ -20,8 +20,9 @@ impl Operate for FleetStatus {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let root = Project::find_root(&session.folder)?;
         let (project, behind) = session.newest_project(&root)?;
+        project.contract.grant(&session.actor).map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
         let workers = project.store.seated()?;
-        let leases = project.store.leases()?;
+        let leases = shown_leases(&project, &session.actor)?;
         let (mut gates, mut counts) = (Vec::new(), Vec::new());
         if !project.contract.steps.is_empty() {
             let (flow, _) = flow_now(&project, &Memory::default())?;

@@ -1,15 +1,15 @@
 //! Git: a merge driver that joins two branches of memory without losing an entry.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use clap::Args;
-use quipu_contract::{Class, Privilege};
-use quipu_protocol::{MergeCall, MergeError, Project, merge_for_git};
+use quipu_contract::{Class, Place, Privilege, in_one_line, is_line_break, quotable};
+use quipu_protocol::{MergeCall, MergeError, Project, UntrustedRepository, merge_for_git};
 use quipu_store::{Clock, render_second};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
+use crate::integrate;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -26,40 +26,52 @@ impl Operate for GitSetup {
         let contract = Project::load_contract(&root)?;
         let mut lines = Vec::new();
         for rule in contract.files.iter().filter(|r| matches!(r.class, Class::Append | Class::State)) {
-            // Git's patterns know no names in braces.
-            let mut pattern = rule.path.as_str().to_owned();
-            for hole in rule.path.holes() {
-                pattern = pattern.replace(&format!("{{{hole}}}"), "*");
-            }
-            let line = format!("/{} merge=quipu", pattern.replace(' ', "[[:space:]]"));
+            let line = format!("{} merge=quipu", attribute_pattern(rule.path.as_str(), &rule.place)?);
             if !lines.contains(&line) {
                 lines.push(line);
             }
         }
-        let inside = Command::new("git").args(["rev-parse", "--git-dir"]).current_dir(&root).output();
-        if !inside.map_err(|e| Failure::new(exit::IO, format!("cannot start git: {e}"), ""))?.status.success() {
+        let Some(repository) = UntrustedRepository::find(&root) else {
             return Err(Failure::new(exit::NOT_FOUND, "this folder is in no git repository", "git init; then quipu git setup"));
-        }
-        let attributes = root.join(".gitattributes");
-        let io = |e: std::io::Error| Failure::new(exit::IO, format!("cannot set git up: {e}"), "");
-        let old = match std::fs::read_to_string(&attributes) {
-            Ok(old) => old,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => {
-                return Err(Failure::new(exit::IO, format!("cannot read `.gitattributes`: {error}"), "make it UTF-8, or put it away"));
-            }
         };
-        std::fs::write(&attributes, with_block(&old, &lines)?).map_err(io)?;
+        let folder = integrate::open(&root)?;
+        let old = integrate::read_text(&folder, ATTRIBUTES)?.unwrap_or_default();
+        let new = with_block(&old, &lines)?;
+        folder.replace(ATTRIBUTES, new.as_bytes()).map_err(|error| integrate::unreached("write", ATTRIBUTES, error))?;
         let driver = "quipu git merge %O %A %B %P";
         for (key, value) in [("merge.quipu.name", "Quipu: join memory by its class"), ("merge.quipu.driver", driver)] {
-            let done = Command::new("git").args(["config", key, value]).current_dir(&root).status().map_err(io)?;
-            if !done.success() {
-                return Err(Failure::new(exit::IO, format!("git did not take `{key}`"), ""));
-            }
+            repository.configure(key, value).map_err(|what| Failure::new(exit::IO, format!("git did not take `{key}`: {what}"), ""))?;
         }
         Ok(Answer::new(json!({"attributes": lines, "driver": driver}), lines.join("\n"))
             .say("written to .gitattributes; the driver is in this clone's git config"))
     }
+}
+
+const ATTRIBUTES: &str = ".gitattributes";
+
+/// A rule's path as a pattern of `.gitattributes`. Git's patterns know no names in braces, and end at the first blank; a character that
+/// would need quoting is matched by `?`, so that no path can become a line or an attribute of its own.
+fn attribute_pattern(path: &str, place: &Place) -> Result<String, Failure> {
+    let mut pattern = String::new();
+    let mut rest = path;
+    while let Some((before, (_, after))) = rest.split_once('{').and_then(|(before, hole)| Some((before, hole.split_once('}')?))) {
+        pattern.push_str(&format!("{before}*"));
+        rest = after;
+    }
+    pattern.push_str(rest);
+    if let Some(odd) = pattern.chars().find(|c| c.is_control() || is_line_break(*c)) {
+        let what = format!("the path `{}` holds {}, which no line of `{ATTRIBUTES}` can hold", quotable(&pattern), odd.escape_default());
+        return Err(Failure {
+            rule: Some((place.clone(), format!("path = \"{}\"", quotable(path)))),
+            ..Failure::new(exit::REFUSED, what, "rename it in quipu.toml")
+        });
+    }
+    let quoted = |c: char| match c {
+        c if c.is_whitespace() && c.is_ascii() => "[[:space:]]".to_owned(),
+        '"' | '\\' => "?".to_owned(),
+        c => c.to_string(),
+    };
+    Ok(format!("/{}", pattern.chars().map(quoted).collect::<String>()))
 }
 
 const BEGIN: &str = "# quipu: begin";
@@ -117,7 +129,7 @@ impl Operate for GitMerge {
         let merged = merge_for_git(&session.actor, call, theirs_is_newer)?;
         let mut answer = Answer::new(json!({"path": self.path, "conflicts": merged.conflicts}), "");
         for conflict in &merged.conflicts {
-            answer = answer.say(format!("{}: both sides changed {conflict}; ours is kept until you decide", self.path));
+            answer = answer.say(format!("{}: both sides changed {}; ours is kept until you decide", self.path, in_one_line(conflict)));
         }
         answer.exit = if merged.conflicts.is_empty() { exit::FINE } else { exit::NO };
         Ok(answer)
@@ -146,10 +158,11 @@ impl From<MergeError> for Failure {
 fn theirs_is_newer(root: &Path) -> bool {
     // The name comes from the environment: only a hash may become an argument of git.
     let is_hash = |name: &String| name.len() >= 40 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    let repository = UntrustedRepository::find(root).and_then(|repository| repository.stand_in());
     let committed = |name: &str| -> Option<i64> {
         let arguments = ["rev-list", "--max-count=1", "--timestamp", name, "--"];
-        let output = Command::new("git").args(arguments).current_dir(root).output().ok()?;
-        String::from_utf8_lossy(&output.stdout).split_whitespace().next()?.parse().ok()
+        let printed = repository.as_ref()?.read(root, &arguments)?;
+        String::from_utf8_lossy(&printed).split_whitespace().next()?.parse().ok()
     };
     let heads = std::env::vars_os().filter_map(|(name, _)| name.to_str()?.strip_prefix("GITHEAD_").map(str::to_owned));
     let theirs = heads.filter(is_hash).filter_map(|head| committed(&head)).max();
@@ -165,6 +178,19 @@ mod tests {
         let once = with_block("*.png binary", &["/a merge=quipu".to_owned()]).unwrap();
         assert_eq!(once, "*.png binary\n# quipu: begin\n/a merge=quipu\n# quipu: end\n");
         assert_eq!(with_block(&once, &["/a merge=quipu".to_owned()]).unwrap(), once);
+    }
+
+    #[test]
+    fn no_path_becomes_a_line_or_an_attribute_of_its_own() {
+        let pattern = |path: &str| {
+            let place = Place { file: "quipu.toml".into(), line: 1 };
+            attribute_pattern(path, &place)
+        };
+        assert_eq!(pattern("my notes/{unit}.md").unwrap(), "/my[[:space:]]notes/*.md");
+        assert_eq!(pattern("a\\b\".md").unwrap(), "/a?b?.md");
+        for odd in ["a\n* filter=x", "a\tb", "a\u{2028}b"] {
+            assert!(pattern(odd).is_err(), "{odd:?}");
+        }
     }
 
     #[test]

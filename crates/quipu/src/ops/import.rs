@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use quipu_contract::in_one_line;
 use quipu_protocol::{Import as Asked, ImportAct, ImportError, ImportSource, ImportedFile, import};
 use serde_json::json;
 
@@ -72,7 +73,7 @@ fn render_file(file: &ImportedFile) -> String {
         ImportAct::Differs => "differs",
     };
     let why = file.why.as_ref().map(|why| format!("  ({why})")).unwrap_or_default();
-    format!("{act:<8}  {}  from {}{why}\n", file.path, file.from)
+    format!("{act:<8}  {}  from {}{}\n", file.path, in_one_line(&file.from), in_one_line(&why))
 }
 
 impl From<ImportError> for Failure {

@@ -1,5 +1,7 @@
 use clap::Args;
-use quipu_store::{Lease, LeaseToken};
+use quipu_contract::Actor;
+use quipu_protocol::{Project, ReadScope};
+use quipu_store::{Lease, LeaseToken, Who};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
@@ -82,12 +84,20 @@ impl Operate for LeaseList {
     const ABOUT: &'static str = "List current leases";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let leases = session.project()?.store.leases()?;
+        let leases = shown_leases(&session.project()?, &session.actor)?;
         let text =
             leases.iter().map(|l| format!("{}  {}  until {}  {}\n", l.token(), l.holder, l.until, l.paths.join(" "))).collect::<String>();
         let answer = Answer::new(json!(leases.iter().map(described).collect::<Vec<_>>()), text);
         Ok(if leases.is_empty() { answer.say("no lease is held") } else { answer })
     }
+}
+
+/// The leases that an actor may know of: its own, and those on files that it reads.
+pub fn shown_leases(project: &Project, actor: &Actor) -> Result<Vec<Lease>, Failure> {
+    let (scope, own) = (ReadScope::of(project, actor), Who::from(actor));
+    let mut leases = project.store.leases()?;
+    leases.retain(|lease| lease.holder == own || scope.names_all(&lease.paths));
+    Ok(leases)
 }
 
 fn parse(text: &str) -> Result<LeaseToken, Failure> {
