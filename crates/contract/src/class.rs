@@ -43,7 +43,7 @@ pub enum Act {
     Amend,
     /// Keep an external edit that took something out of a state file, with a reason.
     Accept,
-    /// Bring back the newest journalled version after an edit behind Quipu's back.
+    /// Bring back the newest journalled version after an edit outside Quipu.
     RestoreHead,
     /// Bring back an older version.
     RestoreOlder,

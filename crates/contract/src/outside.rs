@@ -1,4 +1,4 @@
-//! Edits made behind Quipu's back: which of them the contract allows.
+//! Edits made outside Quipu: which of them the contract allows.
 //!
 //! An agent that edits files with its own tools is normal. What its class allows is adopted; the
 //! rest is flagged and keeps its bytes until someone decides. Nothing is ever undone here.
@@ -38,7 +38,7 @@ pub fn judge_outside(class: Class, path: &str, before: Option<&[u8]>, after: Opt
     match (before, after) {
         (_, None) => match class {
             Class::Overwrite | Class::Free => Outside::Removed,
-            _ => flag("was removed behind Quipu's back", None),
+            _ => flag("was removed outside Quipu", None),
         },
         // A new file: whatever its class, someone has to begin.
         (None, Some(after)) => match invalid_json(class, path, after) {
@@ -47,9 +47,9 @@ pub fn judge_outside(class: Class, path: &str, before: Option<&[u8]>, after: Opt
         },
         (Some(before), Some(after)) => match class {
             Class::Append => judge_append(before, after),
-            Class::Sealed => flag("is sealed, but was edited behind Quipu's back", changed_line(before, after)),
-            Class::Record => flag("is a record, but was edited behind Quipu's back", changed_line(before, after)),
-            Class::Derived => flag("is derived, but was edited behind Quipu's back", changed_line(before, after)),
+            Class::Sealed => flag("is sealed, but was edited outside Quipu", changed_line(before, after)),
+            Class::Record => flag("is a record, but was edited outside Quipu", changed_line(before, after)),
+            Class::Derived => flag("is derived, but was edited outside Quipu", changed_line(before, after)),
             Class::State => match invalid_json(class, path, after) {
                 Some(line) => flag("is no longer valid JSON", Some(line)),
                 None => judge_state(path, before, after, earlier),
@@ -84,7 +84,7 @@ fn judge_append(before: &[u8], after: &[u8]) -> Outside {
             continue;
         }
         if !found.by_ref().any(|candidate| candidate == line) {
-            let what = "is append-only, but existing text was changed behind Quipu's back";
+            let what = "is append-only, but existing text was changed outside Quipu";
             return Outside::Flagged { what: what.into(), line: Some(number + 1) };
         }
     }

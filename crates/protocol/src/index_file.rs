@@ -1,6 +1,6 @@
 //! The derived index, brought up to date with what is on disk.
 //!
-//! A commit keeps its own rows (see `store`). Files that came, went or changed behind Quipu's back are found
+//! A commit keeps its own rows (see `store`). Files that came, went or changed outside Quipu are found
 //! here, when someone is about to read the index. Only files whose look on disk is another than the last time are read:
 //! what each looked like is noted in a file that anyone may delete.
 

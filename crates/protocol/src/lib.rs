@@ -101,7 +101,8 @@ pub use state::{Blocked, List, change_list, get_state, merge_state, set_state};
 pub use state_folder::{make_state_folder, state_folder};
 pub use template::{TemplateError, render_template};
 pub use todos::{
-    LATER, Move, NewTodo, Priority, Status, Todo, TodoMoves, Todos, add_todo, load_todos, move_todo, parse_todos, review_todos,
+    LATER, Move, NewTodo, Priority, Status, Todo, TodoEdit, TodoMoves, Todos, add_todo, edit_todo, load_todos, move_todo, parse_todos,
+    review_todos,
 };
 pub use trust::{Power, Setting, TRUST_COMMAND, TrustError, is_trusted, revoke_trust, trust, trust_only};
 pub use untrusted_git::{StandIn, UntrustedRepository};

@@ -1,6 +1,6 @@
 //! What can go wrong while an agent works on its files, sorted by what it should do about it.
 
-use quipu_contract::{Form, KeyedError, ProjectPath};
+use quipu_contract::{Form, KeyedError, Language, ProjectPath};
 use quipu_store::StoreError;
 use quipu_text::SpliceError;
 use quipu_text::json::JsonError;
@@ -43,6 +43,14 @@ pub enum WorkError {
     Template(#[from] TemplateError),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// A text in the language of the project.
+pub(crate) fn in_language(language: Language, en: impl Into<String>, zh: impl Into<String>) -> String {
+    match language {
+        Language::En => en.into(),
+        Language::Zh => zh.into(),
+    }
 }
 
 impl WorkError {

@@ -177,7 +177,7 @@ impl From<StoreError> for Failure {
             StoreError::Unfinished { source, .. } if !is_full && matches!(source.kind(), InvalidInput | NotADirectory | IsADirectory) => {
                 Failure::new(exit::IO, what, "move away what stands there, then: quipu doctor     (do not repeat the command)")
             }
-            StoreError::Heads(_) if is_closed => Failure::new(exit::IO, what, "move `.quipu/heads.db` away: it is made anew"),
+            StoreError::Heads(_) if is_closed => Failure::new(exit::IO, what, "move `.quipu/heads.db` away: it is rebuilt"),
             StoreError::Unfinished { .. } => {
                 Failure::new(exit::IO, what, "make room or give permission, then: quipu doctor     (do not repeat the command)")
             }
@@ -251,7 +251,7 @@ impl From<InitError> for Failure {
             InitError::Store(error) => error.into(),
             InitError::Template(_) => Failure::usage(
                 what,
-                "mend the template; a variable is declared in the profile, [vars.NAME], or given: quipu init --var NAME=…",
+                "fix the template; a variable is declared in the profile, [vars.NAME], or given: quipu init --var NAME=…",
             ),
             InitError::Io { .. } => Failure::new(exit::IO, what, ""),
         }
@@ -360,7 +360,7 @@ impl From<RecallError> for Failure {
         match error {
             RecallError::Store(error) => error.into(),
             RecallError::Read(error) => error.into(),
-            RecallError::Index(error) => Failure::new(exit::IO, error.to_string(), "rm -r .quipu/recall     (it is made anew)"),
+            RecallError::Index(error) => Failure::new(exit::IO, error.to_string(), "rm -r .quipu/recall     (it is rebuilt)"),
         }
     }
 }
@@ -393,7 +393,7 @@ impl From<WorkError> for Failure {
             WorkError::Unfinished(_) => Failure::new(exit::REFUSED, what, "quipu finish --dry-run"),
             WorkError::Crowded(_) => Failure::new(exit::STALE, what, "the same command again: nothing was changed"),
             WorkError::Read(error) => error.into(),
-            WorkError::Template(_) => Failure::usage(what, "mend the profile's template"),
+            WorkError::Template(_) => Failure::usage(what, "fix the profile's template"),
             WorkError::Store(error) => error.into(),
         }
     }
@@ -404,7 +404,7 @@ impl From<FlowError> for Failure {
         match error {
             FlowError::Project(error) => error.into(),
             FlowError::Store(error) => error.into(),
-            FlowError::Template(error) => Failure::usage(error.to_string(), "quipu profile eject NAME     (then mend the template)"),
+            FlowError::Template(error) => Failure::usage(error.to_string(), "quipu profile eject NAME     (then fix the template)"),
             FlowError::Busy | FlowError::NoStage(_) => Failure::new(exit::IO, error.to_string(), "start it again"),
         }
     }

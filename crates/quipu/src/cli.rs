@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::answer::{Answer, Failure, exit};
 use crate::examples::render_examples;
-use crate::help::Overview;
+use crate::help::{Overview, hide_unused};
 use crate::hook::{DENIED, UNJUDGED};
 use crate::misuse::misuse;
 use crate::parse::parse;
@@ -24,7 +24,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(print_overview(&overview));
     }
     let word = first_word(&arguments);
-    let matches = match parse(command_of(word), &arguments) {
+    let matches = match parse(hide_unused(command_of(word), &arguments), &arguments) {
         Ok(matches) => matches,
         Err(error) => return ExitCode::from(never_a_denial(word == Some("hook"), print_misuse(&error, &arguments))),
     };

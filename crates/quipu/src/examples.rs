@@ -21,6 +21,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             r#"quipu todo add "Fix the login form" --priority high --description "fails on Safari 17""#,
         ],
     ),
+    (
+        "todo edit",
+        &[
+            r#"quipu todo edit TODO-001 --note "the form works, the test is missing""#,
+            r#"quipu todo edit TODO-001 --title "Fix the login""#,
+        ],
+    ),
     ("todo start", &["quipu todo start TODO-001"]),
     ("todo block", &[r#"quipu todo block TODO-001 --reason "waits for the test server""#]),
     ("todo unblock", &["quipu todo unblock TODO-001"]),

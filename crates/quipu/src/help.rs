@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::Command;
 use quipu_contract::{Contract, Form};
 use quipu_protocol::Project;
 
@@ -38,6 +39,24 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Other machines", &["git", "sync", "checkout", "store"]),
     ("Programs", &["serve", "mcp", "hook", "memory-tool", "completions", "man"]),
 ];
+
+/// Flags of `finish` that only the closers of some forms read.
+const FINISH_FLAGS: [(Form, &[&str]); 2] = [
+    (Form::Session, &["problem", "solution", "rounds", "pattern", "learnt", "lesson", "improvement", "outcome"]),
+    (Form::World, &["world"]),
+];
+
+/// The command line without the flags that this project has no use for, where help is asked for.
+pub fn hide_unused(command: Command, arguments: &[OsString]) -> Command {
+    let folder = arguments.iter().skip_while(|word| *word != "-C").nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
+    if !arguments.iter().any(|word| word == "--help" || word == "-h") || command.find_subcommand("finish").is_none() {
+        return command;
+    }
+    let Found::Contract(contract) = load_contract(&folder) else { return command };
+    let unused = FINISH_FLAGS.iter().filter(|(form, _)| contract.of_form(*form).next().is_none()).flat_map(|(_, flags)| flags.iter());
+    let hide = |finish: Command| unused.fold(finish, |finish, flag| finish.mut_arg(flag, |arg| arg.hide(true)));
+    command.mut_subcommand("finish", hide)
+}
 
 /// A call for the overview: `quipu`, `quipu --help`, `quipu help`, with `--all` or not.
 pub struct Overview {

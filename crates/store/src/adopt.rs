@@ -1,4 +1,4 @@
-//! Noticing what changed behind Quipu's back.
+//! Noticing what changed outside Quipu.
 //!
 //! A file whose stamp is the recorded one is unchanged. Any other is compared by its bytes; the
 //! contract then says whether the edit is adopted (a record of its own) or flagged. Nothing is
@@ -136,7 +136,7 @@ impl Flag {
             };
         }
         if !has_history {
-            return format!("mend `{path}` by hand: there is no version of it to bring back");
+            return format!("fix `{path}` in an editor: there is no version of it to bring back");
         }
         let keep = if class == Class::Sealed && !self.what.starts_with("was removed") {
             format!("; or keep it: quipu amend {path} --why \"…\"")

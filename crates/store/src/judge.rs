@@ -310,7 +310,7 @@ impl Store {
             let line = flag.line.map(|l| format!(" (line {l})")).unwrap_or_default();
             let mend = match &now.head {
                 Some(_) => flag.mend(path.as_str(), now.class, true),
-                None => "move it away or mend it by hand: memory is plain files".into(),
+                None => "move it away or fix it in an editor: memory is plain files".into(),
             };
             return Err(refused_by(format!("`{path}` {}{line}", flag.what), rule, mend));
         }

@@ -36,7 +36,7 @@ pub(crate) fn parse_sum(text: &str) -> Sum {
 pub enum Kind {
     /// A change that the contract allowed.
     Commit,
-    /// An edit behind Quipu's back that the contract allows.
+    /// An edit outside Quipu that the contract allows.
     Adopt,
     /// A person changed what is sealed.
     Amend,

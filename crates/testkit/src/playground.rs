@@ -155,7 +155,7 @@ impl Playground {
         std::fs::read_to_string(self.file(path)).ok()
     }
 
-    /// Writes a file as an editor would: behind Quipu's back.
+    /// Writes a file as an editor would: outside Quipu.
     pub fn edit(&self, path: &str, text: &str) {
         std::fs::create_dir_all(self.file(path).parent().unwrap()).unwrap();
         std::fs::write(self.file(path), text).unwrap();

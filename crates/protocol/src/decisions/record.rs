@@ -12,7 +12,7 @@ use crate::moment::{now, render_date};
 use crate::naming::{find_name, fresh_name};
 use crate::project::Project;
 use crate::quoting::as_entry_value;
-use crate::work::WorkError;
+use crate::work::{WorkError, in_language};
 
 /// What a decision is made of.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -61,48 +61,54 @@ pub(crate) fn close_decisions(draft: &mut Draft<'_>, closing: &Closing<'_>) -> R
 
 fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) -> Result<String, WorkError> {
     let known = parse_decisions(&draft.text(path)?);
-    let moment = now(&draft.project.store);
+    let (moment, language) = (now(&draft.project.store), draft.project.contract.language);
     if new.title.trim().is_empty() || new.title.contains(is_line_break) {
-        return Err(WorkError::usage("a decision needs a title of one line", "quipu decide \"title\" --why \"…\""));
+        let what = in_language(language, "a decision needs a title of one line", "决策需要一行标题");
+        return Err(WorkError::usage(what, "quipu decide \"title\" --why \"…\""));
     }
     let is_taken = |name: &str| known.iter().any(|d| d.id.eq_ignore_ascii_case(name));
     let id = match &new.id {
         Some(id) if is_taken(id) => {
-            return Err(WorkError::refused(
+            let what = in_language(
+                language,
                 format!("decision `{id}` exists already, and decisions are never edited"),
-                format!("quipu decide \"…\" --supersedes {id}"),
-            ));
+                format!("决策 `{id}` 已经存在，决策绝不修改"),
+            );
+            return Err(WorkError::refused(what, format!("quipu decide \"…\" --supersedes {id}")));
         }
         Some(id) if id.is_empty() || id.contains([':', '：']) || id.contains(char::is_whitespace) => {
-            return Err(WorkError::usage(format!("`{id}` is not an id"), "--id ADR-007     (one word)"));
+            let what = in_language(language, format!("`{id}` is not an id"), format!("`{id}` 不能作编号：要一个词"));
+            return Err(WorkError::usage(what, "--id ADR-007     (one word)"));
         }
         Some(id) => id.clone(),
         None => fresh_name("ADR", moment, is_taken),
     };
     let mut supersedes = Vec::new();
     for asked in &new.supersedes {
-        supersedes.push(find_superseded(&known, asked)?.id.clone());
+        supersedes.push(find_superseded(&known, asked, language)?.id.clone());
     }
     if let Some(status) = &new.status {
         check_one_line("a status", status).map_err(|error| WorkError::usage(error.to_string(), "--status Accepted"))?;
     }
-    let text = render(new, &id, &supersedes, &render_date(moment), draft.project.contract.language);
+    let text = render(new, &id, &supersedes, &render_date(moment), language);
     draft.append(path, &text)?;
     draft.made.push(Made { form: Form::Decisions, id: id.clone(), title: new.title.trim().to_owned() });
     Ok(id)
 }
 
-fn find_superseded<'d>(known: &'d [Decision], asked: &str) -> Result<&'d Decision, WorkError> {
+fn find_superseded<'d>(known: &'d [Decision], asked: &str, language: Language) -> Result<&'d Decision, WorkError> {
     let found = find_name(known.iter().map(|d| d.id.as_str()), asked).and_then(|id| known.iter().rfind(|d| d.id == id));
     let old = found.ok_or_else(|| {
+        let near = did_you_mean(asked, known.iter().map(|d| d.id.as_str()));
         WorkError::not_found(
-            format!("no decision `{asked}`{}", did_you_mean(asked, known.iter().map(|d| d.id.as_str()))),
+            in_language(language, format!("no decision `{asked}`{near}"), format!("没有决策 `{asked}`{near}")),
             "quipu decisions",
         )
     })?;
     match &old.superseded_by {
         Some(newer) => {
-            let what = format!("`{}` is superseded by `{newer}` already", old.id);
+            let old = &old.id;
+            let what = in_language(language, format!("`{old}` is superseded by `{newer}` already"), format!("`{old}` 已被 `{newer}` 取代"));
             Err(WorkError::refused(what, format!("quipu decide \"…\" --supersedes {newer}")))
         }
         None => Ok(old),

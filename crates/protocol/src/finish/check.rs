@@ -112,7 +112,7 @@ pub(super) fn may_write_form(draft: &Draft<'_>, form: Form) -> bool {
 }
 
 /// Whether the actor's role writes any file of a form.
-pub(super) fn may_write(project: &Project, actor: &Actor, form: Form) -> bool {
+pub(crate) fn may_write(project: &Project, actor: &Actor, form: Form) -> bool {
     let contract = &project.contract;
     let Ok(grant) = contract.grant(actor) else { return false };
     let Some(role) = grant.role else { return contract.of_form(form).next().is_some() };

@@ -14,6 +14,7 @@ use quipu_contract::{Form, ProjectPath};
 use quipu_store::{OpenSession, Who};
 
 pub use check::Missing;
+pub(crate) use check::may_write;
 pub(crate) use close::FINISH;
 pub use close::{Closed, Finish, finish, is_in_journal_only};
 pub use material::{Material, parse_material};

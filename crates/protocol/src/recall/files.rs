@@ -140,6 +140,13 @@ pub(super) fn load(project: &Project, path: &str, current: &Current, only: Optio
     Ok(Some(FileText { path: path.to_owned(), version: noted(&current.version, true), tier: current.tier, sections }))
 }
 
+/// Lines of templates of earlier releases.
+const EARLIER: [&str; 3] = [
+    "_Why things are as they are. Append-only: nothing here is edited or deleted. To change a decision, append a new one with `Supersedes:` and the old number; listings show the chain._",
+    "_An entry is an H2 with number and title, then Date, Status (Proposed, Accepted, Rejected), Context (what forced a choice), Decision (what was chosen, over what), Consequences (what is easier and what is harder now)._",
+    "_每条是一个二级标题（编号与标题），其下为：日期、状态（提议、已采纳、已否决）、背景（是什么迫使做选择）、决策（选了什么，舍了什么）、影响（什么变容易，什么变难）。_",
+];
+
 /// The lines of a file's template, in both languages: they tell how to use the file and say nothing of the project.
 #[derive(Default)]
 struct Furniture(HashSet<String>);
@@ -150,7 +157,8 @@ impl Furniture {
         let Some(profile) = &rule.profile else { return Self::default() };
         let read = |language: Language| library.read(profile, &contract.template_path(language, rule.path.as_str()));
         let texts = [Language::En, Language::Zh].into_iter().filter_map(read);
-        Self(texts.flat_map(|text| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()).collect())
+        let lines = texts.flat_map(|text| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>());
+        Self(lines.chain(EARLIER.map(str::to_owned)).collect())
     }
 
     fn removed(&self, text: String) -> String {

@@ -9,6 +9,9 @@ use crate::init::plan_files;
 use crate::project::Project;
 use crate::work::WorkError;
 
+/// How the reason of a commit begins that only makes the files of the contract.
+pub(crate) const LAID_OUT: &str = "laid out by quipu";
+
 /// Makes the files that the contract creates and that are not there; says which.
 pub(super) fn lay_missing(project: &Project) -> Result<Vec<String>, WorkError> {
     let root = project.store.root();
@@ -16,7 +19,7 @@ pub(super) fn lay_missing(project: &Project) -> Result<Vec<String>, WorkError> {
     if project.store.is_read_only() || !project.contract.files.iter().any(|r| is_missing(&r)) {
         return Ok(Vec::new());
     }
-    let mut change = Change::by(&Actor::Runtime).why("laid out by quipu start");
+    let mut change = Change::by(&Actor::Runtime).why(format!("{LAID_OUT} start"));
     let mut made = Vec::new();
     for (path, class, text) in plan_files(&project.contract, &project.library, &BTreeMap::new())? {
         // A file that the journal knows was removed or lost: that is for a person to decide.

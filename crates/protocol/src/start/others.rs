@@ -1,9 +1,10 @@
 //! What others did.
 
-use quipu_contract::Paragraph;
+use quipu_contract::{Form, Paragraph, ProjectPath};
 use quipu_store::{Kind, LogEntry, Who};
 use serde_json::json;
 
+use super::lay::LAID_OUT;
 use super::{Block, Waking};
 use crate::quoting::headline;
 use crate::read_scope::ReadScope;
@@ -19,7 +20,8 @@ pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let mine = Who::from(waking.actor);
     let most = if waking.last_here.is_some() { FOR_A_RETURNER } else { FOR_A_STRANGER };
     let since = waking.last_here.unwrap_or(0);
-    let new = waking.recent.iter().filter(|e| e.seq > since && e.who != mine && !matches!(e.kind, Kind::Lease | Kind::Note));
+    let is_work = |e: &LogEntry| !matches!(e.kind, Kind::Lease | Kind::Note) && !is_setting_up(waking, e);
+    let new = waking.recent.iter().filter(|e| e.seq > since && e.who != mine && is_work(e));
     let scope = ReadScope::of(waking.project, waking.actor);
     let told: Vec<LogEntry> = new.filter_map(|e| scope.entry(e)).take(most).collect();
     if told.is_empty() {
@@ -33,6 +35,16 @@ pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     block.entries = told.iter().map(line).collect();
     block.data = json!({"since": waking.last_here, "commits": told});
     Ok(Some(block))
+}
+
+/// Whether a commit only laid files out, or adopted what a person wrote into the identity or the contract: the files say it.
+fn is_setting_up(waking: &Waking<'_>, entry: &LogEntry) -> bool {
+    let is_laid_out = entry.why.as_deref().is_some_and(|why| why.starts_with(LAID_OUT));
+    let is_of_people = |path: &String| {
+        let rule = ProjectPath::parse(path).ok().and_then(|path| waking.project.contract.rule(&path));
+        rule.is_some_and(|rule| rule.people_only || rule.form == Some(Form::Identity))
+    };
+    is_laid_out || (entry.kind == Kind::Adopt && entry.paths.iter().all(is_of_people))
 }
 
 pub(super) fn line(entry: &LogEntry) -> String {

@@ -38,12 +38,31 @@ pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
             block.entries.push(below(if section.level > 1 { &section.title } else { "" }, own));
         }
     }
+    // What is cut is cut from the end: lists of folders and long tables go before sentences that a session must not break.
+    block.entries.sort_by_key(|entry| (is_listing(entry), entry.lines().count() > SHORT_SECTION));
     if block.entries.is_empty() {
         let said = waking.say("is not filled in yet; a person does that.", "尚未填写；由人来填。");
         block.entries.push(format!("{path} {said}"));
     }
     block.data = json!({"path": path, "title": title, "text": text});
     Ok(Some(block))
+}
+
+/// A section of identity with more lines is cut before shorter ones.
+const SHORT_SECTION: usize = 6;
+
+/// Whether an entry is a table or a list of folders. Both can be seen in the project itself.
+fn is_listing(entry: &str) -> bool {
+    let is_row = |line: &str| line.starts_with('|') || line.starts_with('/') || line.starts_with("```") || names_folder(line);
+    let lines: Vec<&str> = entry.lines().map(|line| line.trim_start_matches(['>', ' ']).trim()).filter(|line| !line.is_empty()).collect();
+    let rows = lines.iter().filter(|line| !line.starts_with("**")).collect::<Vec<_>>();
+    !rows.is_empty() && rows.iter().all(|line| is_row(line))
+}
+
+/// `- src/: source code`.
+fn names_folder(line: &str) -> bool {
+    let first = line.strip_prefix("- ").and_then(|line| line.split([' ', ':', '：']).next()).unwrap_or_default();
+    first.trim_matches('`').ends_with('/')
 }
 
 /// Lines that the template of a file puts there, and those that templates of earlier releases put there.

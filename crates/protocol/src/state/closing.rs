@@ -9,7 +9,7 @@ use super::lists::{List, edit_list};
 use super::schema::{check_state, phases};
 use super::value::refuse_bad_state;
 use crate::draft::Draft;
-use crate::finish::{Closing, Closure};
+use crate::finish::{Closing, Closure, may_write};
 use crate::forms::{label, resolve_form};
 use crate::moment::{now, render_moment};
 use crate::work::WorkError;
@@ -103,6 +103,32 @@ pub(crate) fn add_completed(draft: &mut Draft<'_>, lines: &[String]) -> Result<(
         text = append_item(&text, &completed, &line.clone().into()).map_err(WorkError::in_file(&path))?;
     }
     draft.replace(&path, text)
+}
+
+/// Removes next steps that only name a todo which is closed now: by one of its names among the first words, or by its title.
+pub(crate) fn drop_next_steps(draft: &mut Draft<'_>, names: &[&str], title: &str) -> Result<(), WorkError> {
+    /// `Finish k7q2m: wire the reader in`: the name of a todo that the step is about comes this early.
+    const FIRST_WORDS: usize = 3;
+    if !may_write(draft.project, draft.actor, Form::State) {
+        return Ok(());
+    }
+    // A state that cannot be read is reported where it is used.
+    let Ok(path) = resolve_form(draft.project, draft.actor, Form::State) else { return Ok(()) };
+    let Ok(mut text) = draft.text(&path) else { return Ok(()) };
+    let Ok(root) = parse_json(&text) else { return Ok(()) };
+    let steps = JsonPointer::default().child("progress").child("next_steps");
+    let is_about = |step: &str| {
+        let is_name = |word: &str| names.contains(&word.trim_matches(|c: char| !c.is_alphanumeric()));
+        let is_title = step.trim().trim_end_matches(['.', '。']).eq_ignore_ascii_case(title.trim());
+        is_title || step.split_whitespace().take(FIRST_WORDS).any(is_name)
+    };
+    let all: Vec<Value> = root.at(&steps).map(|node| node.items().iter().map(|item| item.to_value()).collect()).unwrap_or_default();
+    let closed = |(index, step): (usize, &Value)| step.as_str().is_some_and(is_about).then_some(index);
+    let gone: Vec<usize> = all.iter().enumerate().filter_map(closed).collect();
+    for index in gone.iter().rev() {
+        text = remove_value(&text, &steps.child(index)).map_err(WorkError::in_file(&path))?;
+    }
+    if gone.is_empty() { Ok(()) } else { draft.replace(&path, text) }
 }
 
 /// A phase that the contract does not have is the caller's mistake: the file is sound.

@@ -75,7 +75,7 @@ pub(crate) fn close_todos(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Resul
         .chain(said.block.iter().map(|b| (&b.id, Move::Block { reason: b.reason.clone(), by: Vec::new() })));
     for (id, step) in steps {
         let todos = parse_todos(&path, &draft.text(&path)?)?;
-        if !is_there_already(todos.find(id)?, &step) {
+        if !is_there_already(todos.find(id, draft.project.contract.language)?, &step) {
             draft_move(draft, &path, id, &step)?;
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use quipu_contract::{Actor, Form, ProjectPath, did_you_mean};
+use quipu_contract::{Actor, Form, Language, ProjectPath, did_you_mean};
 use quipu_text::LineIndex;
 use quipu_text::json::{Node, Shape, parse_json};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::forms::resolve_form;
 use crate::moment::{hours_between, parse_moment};
 use crate::naming::find_name;
 use crate::project::Project;
-use crate::work::WorkError;
+use crate::work::{WorkError, in_language};
 
 /// The tag of a todo that is not for now.
 pub const LATER: &str = "later";
@@ -139,13 +139,18 @@ pub struct Todos {
 }
 
 impl Todos {
-    pub fn find(&self, asked: &str) -> Result<&Todo, WorkError> {
+    /// The item with this id, or the end of it, or this title; the refusal is in the project's language.
+    pub fn find(&self, asked: &str, language: Language) -> Result<&Todo, WorkError> {
         let ids = || self.todos.iter().map(|t| t.id.as_str());
         let found = find_name(ids(), asked).and_then(|id| self.todos.iter().find(|t| t.id == id));
         // The title of one open item means it as well.
         let mut titled = self.todos.iter().filter(|t| t.status.is_open() && t.title.trim().eq_ignore_ascii_case(asked.trim()));
         let only = titled.next().filter(|_| titled.next().is_none());
-        let missing = || WorkError::not_found(format!("no todo `{asked}`{}", did_you_mean(asked, ids())), "quipu todo list --all");
+        let missing = || {
+            let near = did_you_mean(asked, ids());
+            let what = in_language(language, format!("no todo `{asked}`{near}"), format!("没有待办 `{asked}`{near}"));
+            WorkError::not_found(what, "quipu todo list --all")
+        };
         found.or(only).ok_or_else(missing)
     }
 

@@ -1,17 +1,18 @@
 //! Changes of the list: new items, and transitions of those that are there.
 
-use quipu_contract::{Actor, Form, ProjectPath, check_one_line};
+use quipu_contract::{Actor, Form, Language, ProjectPath, check_one_line};
 use quipu_store::{LeaseToken, Receipt};
 use quipu_text::json::{JsonPointer, append_item, parse_json, remove_value, set_value};
 use serde_json::{Map, Value, json};
 
-use super::list::{NewTodo, Status, Todo, parse_todos};
+use super::list::{LATER, NewTodo, Status, Todo, parse_todos};
 use crate::draft::{Draft, Made, Terms, revise};
 use crate::forms::{label, resolve_form};
 use crate::moment::{now, parse_moment, render_moment};
-use crate::naming::fresh_name;
+use crate::naming::{fresh_name, short_name};
 use crate::project::Project;
-use crate::work::WorkError;
+use crate::state::drop_next_steps;
+use crate::work::{WorkError, in_language};
 
 /// What can be done to an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,18 +67,26 @@ const fn legal(status: Status) -> &'static [&'static str] {
     }
 }
 
-fn check_move(todo: &Todo, step: &Move) -> Result<(), WorkError> {
+fn check_move(todo: &Todo, step: &Move, language: Language) -> Result<(), WorkError> {
     let allowed = legal(todo.status);
     if allowed.contains(&step.verb()) || (*step == Move::Leave && todo.status == Status::InProgress) {
         return Ok(());
     }
-    let what = format!("cannot `{}` todo `{}`: it is {}", step.verb(), todo.id, todo.status.as_str());
+    let (verb, id, status) = (step.verb(), &todo.id, todo.status.as_str());
+    let what = in_language(
+        language,
+        format!("cannot `{verb}` todo `{id}`: it is {status}"),
+        format!("不能对待办 `{id}` 执行 `{verb}`：它是 {status}"),
+    );
     let command = |verb: &&str| {
         let reason = if *verb == "block" { " --reason \"…\"" } else { "" };
         format!("quipu todo {verb} {}{reason}", todo.id)
     };
     let mend = match allowed {
-        [] => "quipu todo add \"…\"     (a cancelled todo stays so)".to_owned(),
+        [] => {
+            let why = in_language(language, "a cancelled todo stays so", "已取消的待办不再改变");
+            format!("quipu todo add \"…\"     ({why})")
+        }
         allowed => allowed.iter().map(command).collect::<Vec<_>>().join("; or "),
     };
     Err(WorkError::refused(what, mend))
@@ -121,20 +130,22 @@ pub fn review_todos(project: &Project, actor: &Actor, lease: Option<&LeaseToken>
 pub(super) fn draft_new(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewTodo) -> Result<String, WorkError> {
     let text = draft.text(path)?;
     let list = parse_todos(path, &text)?;
-    let moment = now(&draft.project.store);
+    let (moment, language) = (now(&draft.project.store), draft.project.contract.language);
     let is_taken = |name: &str| list.todos.iter().any(|t| t.id == name);
     let id = match &new.id {
         Some(id) if is_taken(id) => {
-            return Err(WorkError::refused(format!("todo `{id}` exists already"), format!("quipu todo show {id}")));
+            let what = in_language(language, format!("todo `{id}` exists already"), format!("待办 `{id}` 已经存在"));
+            return Err(WorkError::refused(what, format!("quipu todo show {id}")));
         }
         Some(id) if id.trim().is_empty() || id.chars().any(char::is_whitespace) => {
-            return Err(WorkError::usage(format!("`{id}` is not an id"), "--id TODO-7     (one word)"));
+            let what = in_language(language, format!("`{id}` is not an id"), format!("`{id}` 不能作编号：要一个词"));
+            return Err(WorkError::usage(what, "--id TODO-7"));
         }
         Some(id) => id.clone(),
         None => fresh_name("TODO", moment, is_taken),
     };
     if new.title.trim().is_empty() {
-        return Err(WorkError::usage("a todo needs a title", "quipu todo add \"…\""));
+        return Err(WorkError::usage(in_language(language, "a todo needs a title", "待办需要标题"), "quipu todo add \"…\""));
     }
     let fields = [("a title", Some(&new.title)), ("an assignee", new.assignee.as_ref()), ("a category", new.category.as_ref())];
     let named = fields.into_iter().filter_map(|(what, text)| Some((what, text?)));
@@ -144,7 +155,8 @@ pub(super) fn draft_new(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewTodo
             .map_err(|error| WorkError::usage(error.to_string(), "quipu todo add \"…\"     (more lines: --notes \"…\")"))?;
     }
     if let Some(due) = new.due.as_ref().filter(|d| parse_moment(d).is_none()) {
-        return Err(WorkError::usage(format!("`{due}` is not a date or a time"), "--due 2026-01-31 or 2026-01-31T12:00:00Z"));
+        let what = in_language(language, format!("`{due}` is not a date or a time"), format!("`{due}` 不是日期或时间"));
+        return Err(WorkError::usage(what, "--due 2026-01-31     (or 2026-01-31T12:00:00Z)"));
     }
     let mut item = Map::new();
     let mut put = |key: &str, value: Value| drop(item.insert(key.into(), value));
@@ -181,8 +193,9 @@ pub(super) fn draft_new(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewTodo
 pub(super) fn draft_move(draft: &mut Draft<'_>, path: &ProjectPath, asked: &str, step: &Move) -> Result<Todo, WorkError> {
     let mut text = draft.text(path)?;
     let list = parse_todos(path, &text)?;
-    let todo = list.find(asked)?.clone();
-    check_move(&todo, step)?;
+    let language = draft.project.contract.language;
+    let todo = list.find(asked, language)?.clone();
+    check_move(&todo, step, language)?;
     let moment = render_moment(now(&draft.project.store));
     let at = pointer(&["todos"]).child(todo.index);
     let file = WorkError::in_file(path);
@@ -193,7 +206,13 @@ pub(super) fn draft_move(draft: &mut Draft<'_>, path: &ProjectPath, asked: &str,
     set("status", step.leads_to().as_str().into())?;
     set("updated", moment.clone().into())?;
     match step {
-        Move::Start => set("assignee", label(draft.actor).into())?,
+        Move::Start => {
+            set("assignee", label(draft.actor).into())?;
+            // What is begun is for now.
+            if todo.tags.iter().any(|tag| tag == LATER) {
+                set("tags", todo.tags.iter().filter(|tag| *tag != LATER).cloned().collect::<Vec<_>>().into())?;
+            }
+        }
         Move::Leave => set("assignee", Value::Null)?,
         Move::Done { .. } => set("completed_at", moment.clone().into())?,
         Move::Unblock => {}
@@ -205,7 +224,8 @@ pub(super) fn draft_move(draft: &mut Draft<'_>, path: &ProjectPath, asked: &str,
     }
     let note = match step {
         Move::Block { reason, .. } if reason.trim().is_empty() => {
-            return Err(WorkError::usage("a block needs its reason", format!("quipu todo block {} --reason \"…\"", todo.id)));
+            let what = in_language(language, "a block needs its reason", "阻塞需要写明原因");
+            return Err(WorkError::usage(what, format!("quipu todo block {} --reason \"…\"", todo.id)));
         }
         Move::Block { reason, .. } => Some(reason),
         Move::Done { note } => note.as_ref(),
@@ -227,6 +247,10 @@ pub(super) fn draft_move(draft: &mut Draft<'_>, path: &ProjectPath, asked: &str,
     }
     let moved = parse_todos(path, &text)?.todos.swap_remove(todo.index);
     draft.replace(path, text)?;
+    if !moved.status.is_open() {
+        let short = short_name(list.todos.iter().map(|t| t.id.as_str()), &moved.id);
+        drop_next_steps(draft, &[moved.id.as_str(), short], &moved.title)?;
+    }
     Ok(moved)
 }
 
@@ -243,7 +267,7 @@ pub(super) fn draft_review(draft: &mut Draft<'_>, path: &ProjectPath) -> Result<
 }
 
 /// Adds a line to notes, be they a text, a list or not there.
-fn add_note(text: &str, at: &JsonPointer, line: &str) -> Result<String, quipu_text::json::JsonError> {
+pub(super) fn add_note(text: &str, at: &JsonPointer, line: &str) -> Result<String, quipu_text::json::JsonError> {
     let old = parse_json(text)?.at(at).map(|n| n.to_value());
     match old {
         Some(Value::Array(_)) => append_item(text, at, &line.into()),
@@ -252,6 +276,6 @@ fn add_note(text: &str, at: &JsonPointer, line: &str) -> Result<String, quipu_te
     }
 }
 
-fn pointer(parts: &[&str]) -> JsonPointer {
+pub(super) fn pointer(parts: &[&str]) -> JsonPointer {
     parts.iter().fold(JsonPointer::default(), |pointer, part| pointer.child(part))
 }

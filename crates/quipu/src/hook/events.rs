@@ -224,7 +224,7 @@ fn pre_compact(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Re
     let kept = task.as_ref().and_then(|path| survey.files.iter().find(|f| f.path == path.as_str()));
     let note = json!({"hook": "pre-compact", "trigger": call.source.as_deref().filter(|source| TRIGGERS.contains(source)), "task": kept.map(|f| json!({"path": f.path, "version": f.version}))});
     let receipt = project.judge(Change::by(&session.actor).why("the context is compacted").note(note.clone()))?.publish()?;
-    let mut answer = manner.nothing().say(format!("commit {}", receipt.seq));
+    let mut answer = manner.nothing().say(format!("saved as @{}", receipt.seq));
     answer.json = note;
     for file in survey.flagged() {
         answer = answer.say(format!("flagged: {}; quipu status", file.path));

@@ -78,6 +78,8 @@ pub struct Fillings {
     pub role: Option<String>,
     /// What the profiles tell agents, as list items.
     pub guide: String,
+    /// What a skill says about the beginning and the end of a session, as list items.
+    pub session: &'static str,
 }
 
 impl Fillings {
@@ -86,7 +88,14 @@ impl Fillings {
         let guides = contract.profiles.iter().map(|profile| profile.guide.in_language(language).trim()).filter(|guide| !guide.is_empty());
         let guide = guides.collect::<Vec<_>>().join("\n");
         let guide = if guide.is_empty() { Self::anywhere(language).guide } else { guide };
-        Fillings { language, role: contract.session_role().map(str::to_owned), guide }
+        // The project's own instructions say it, and each fact stands once.
+        let session = match language {
+            Language::En => {
+                "- How a session begins and ends is said in the instructions of this project (CLAUDE.md, AGENTS.md or the like)."
+            }
+            Language::Zh => "- 会话如何开始、如何收尾，写在本项目的说明里（CLAUDE.md、AGENTS.md 等）。",
+        };
+        Fillings { language, role: contract.session_role().map(str::to_owned), guide, session }
     }
 
     /// A text with the role in its places.
@@ -102,7 +111,16 @@ impl Fillings {
             Language::En => "- It also says which commands this project uses, and how to end a session: `quipu finish`.",
             Language::Zh => "- 其中也写明本项目使用哪些命令，以及如何收尾：`quipu finish`。",
         };
-        Fillings { language, role: None, guide: guide.to_owned() }
+        let session = match language {
+            Language::En => {
+                "- The text of `quipu start` is in your context when a session begins. Run it if it is not. It says which commands this \
+                 project uses, and how to end a session: one `quipu finish`."
+            }
+            Language::Zh => {
+                "- 会话开始时，`quipu start` 的内容在你的上下文里；没有就运行一次。其中写明本项目使用哪些命令，以及如何用一条 `quipu finish` 收尾。"
+            }
+        };
+        Fillings { language, role: None, guide: guide.to_owned(), session }
     }
 }
 
@@ -126,7 +144,7 @@ impl HostFile {
         let zh = fillings.language == Language::Zh;
         let named = |name: &String| TEXTS.iter().find(|(n, ..)| n == name).map(|(_, en, other)| if zh { *other } else { *en });
         let text = self.text.as_ref().and_then(named).or(self.json.as_deref()).or(self.lines.as_deref()).unwrap_or_default();
-        fillings.fill_role(text).replace("{guide}", &fillings.guide).replace("{host}", host)
+        fillings.fill_role(text).replace("{guide}", &fillings.guide).replace("{session}", fillings.session).replace("{host}", host)
     }
 }
 

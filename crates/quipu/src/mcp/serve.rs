@@ -25,16 +25,18 @@ pub struct Door<'s> {
     session: &'s Session,
     /// What the client called itself in a handshake.
     client: Option<String>,
+    /// The session that `start` began through this door: a client without hooks does not know its id, and means this one.
+    begun: Option<String>,
 }
 
 impl<'s> Door<'s> {
     pub fn new(session: &'s Session) -> Door<'s> {
-        Door { session, client: None }
+        Door { session, client: None, begun: None }
     }
 
     /// A door for a client that has said its name before.
     pub fn known(session: &'s Session, client: Option<String>) -> Door<'s> {
-        Door { session, client }
+        Door { session, client, begun: None }
     }
 
     /// The answer to a message; none to one that only tells.
@@ -80,7 +82,14 @@ impl<'s> Door<'s> {
             }
             "ping" if !stateless => Ok(json!({})),
             "tools/list" => Ok(tools::list()),
-            "tools/call" => tools::call(&self.caller(request), &request.params),
+            "tools/call" => {
+                let result = tools::call(&self.caller(request), &request.params)?;
+                if request.params.get("name").and_then(Value::as_str) == Some("start") {
+                    let begun = result["structuredContent"]["session"]["id"].as_str();
+                    self.begun = begun.map(str::to_owned).or(self.begun.take());
+                }
+                Ok(result)
+            }
             "resources/list" => files::list(&self.caller(request)).map_err(failed),
             "resources/templates/list" => Ok(json!({"resourceTemplates": []})),
             "resources/read" => files::read(&self.caller(request), &request.params).map_err(|fault| match stateless {
@@ -97,6 +106,7 @@ impl<'s> Door<'s> {
     /// Whoever calls through this door is an agent: under the names the door was opened with, or the client's own.
     fn caller(&self, request: &Request) -> Session {
         let mut session = self.session.clone();
+        session.conversation = session.conversation.or_else(|| self.begun.clone());
         if session.actor == Actor::Person {
             let name = request.client().or(self.client.as_deref()).unwrap_or("mcp");
             let plain: String = name.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).take(64).collect();

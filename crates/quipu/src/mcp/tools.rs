@@ -111,9 +111,10 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "todo",
         title: "Todos",
-        about: "What is to be done, across sessions: add, start, block, unblock, done, cancel, list, show, review.",
+        about: "What is to be done, across sessions: add, edit, start, block, unblock, done, cancel, list, show, review.",
         rows: &[
             ("add", "todo add"),
+            ("edit", "todo edit"),
             ("start", "todo start"),
             ("block", "todo block"),
             ("unblock", "todo unblock"),

@@ -11,25 +11,25 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Delegate {
-    /// What to do, as someone needs to hear it who knows nothing of your session
+    /// The task, for a reader who knows nothing of your session
     #[arg(long, value_name = "TEXT", required_unless_present = "again")]
     task: Option<String>,
-    /// What must exist when it is done, and how you will check it
+    /// The expected result, and how you will check it
     #[arg(long, value_name = "TEXT", required_unless_present = "again")]
     expect: Option<String>,
-    /// What the child may read: path#section: why; may be given several times
+    /// A file or section that the subagent may read: "path#section: why"; repeatable
     #[arg(long, value_name = "PTR")]
     input: Vec<String>,
-    /// 30m, 2h, 3d, a date or a moment
+    /// The deadline: 30m, 2h, 3d, a date or a time
     #[arg(long, value_name = "WHEN")]
     deadline: Option<String>,
-    /// A name of your own for the order
+    /// The id; by default a new unique one
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Hand this order out again: its child died or overran
+    /// Delegate this task again, after its subagent died or missed the deadline
     #[arg(long, value_name = "ID", conflicts_with_all = ["task", "expect", "input", "id"])]
     again: Option<String>,
-    /// Why it is handed out again
+    /// The reason for delegating it again
     #[arg(long, value_name = "WHY", requires = "again")]
     why: Option<String>,
 }
@@ -65,13 +65,13 @@ impl Operate for Delegate {
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// The order; without it the caller's unit
+    /// The id of the delegation; by default your unit
     #[arg(long, value_name = "ID")]
     delegation: Option<String>,
-    /// done, partly or failed
+    /// The result: done, partly or failed
     #[arg(long, value_name = "R", value_parser = ["done", "partly", "failed"])]
     result: String,
-    /// What exists now and where, or the answer itself
+    /// What was made and where it is, or the answer itself
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     output: String,
     /// How you know: a command and its output, file:line

@@ -21,84 +21,84 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Finish {
-    /// Something that was completed; may be given several times
+    /// Something that was completed; repeatable
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     did: Vec<String>,
-    /// A next step; all of them together replace the list
+    /// A next step; repeatable; the steps given replace the old ones
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     next: Vec<String>,
-    /// The task that is now current
+    /// The current task
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
-    /// The phase the project is in now
+    /// The phase of the project
     #[arg(long, value_name = "PHASE")]
     phase: Option<String>,
-    /// What is half done, and how far
+    /// What is half done, and what is missing
     #[arg(long, value_name = "TEXT")]
     in_progress: Option<String>,
-    /// A note that stays until it is removed; may be given several times
+    /// A note that every start shows until it is removed; repeatable
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     notes: Vec<String>,
-    /// A person, an outside system or a date to remember; may be given several times
+    /// A fact about people, outside systems or dates, shown until it is removed; repeatable
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     fact: Vec<String>,
-    /// Something that cannot go on: "item: reason"
+    /// Something that is blocked, with the reason: "item: reason"; repeatable
     #[arg(long, value_name = "ITEM: WHY")]
     blocked: Vec<String>,
-    /// Something that can go on again
+    /// Something that is no longer blocked; repeatable
     #[arg(long, value_name = "ITEM")]
     unblocked: Vec<String>,
-    /// A value of the state
+    /// Set a value of the state file: "/pointer=value"; repeatable
     #[arg(long, value_name = "PTR=VALUE")]
     state: Vec<String>,
-    /// "title | context | decision | consequences"
+    /// Record a decision: "title | context | decision | consequences"; repeatable
     #[arg(long, value_name = "T | C | D")]
     decision: Vec<String>,
-    /// Complete this todo
+    /// Complete a todo; repeatable
     #[arg(long, value_name = "ID")]
     done: Vec<String>,
-    /// Cancel this todo
+    /// Cancel a todo; repeatable
     #[arg(long, value_name = "ID")]
     cancel: Vec<String>,
-    /// Block this todo: "ID: reason"
+    /// Block a todo, with the reason: "ID: reason"; repeatable
     #[arg(long, value_name = "ID: WHY")]
     block: Vec<String>,
-    /// Leave this todo in progress, for the next session
+    /// Leave a todo in progress for the next session; repeatable
     #[arg(long, value_name = "ID")]
     leave: Vec<String>,
-    /// Add a todo
+    /// Add a todo; repeatable
     #[arg(long, value_name = "TITLE")]
     add: Vec<String>,
-    /// Every todo was looked at
+    /// Record that all todos were reviewed
     #[arg(long)]
     reviewed: bool,
     #[command(flatten)]
     told: Told,
-    /// An item of the checklist for which there is nothing, such as decisions or world
+    /// Nothing to say for these items of the checklist: decisions, next, world
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     none: Vec<String>,
     /// The whole finish as one Markdown text with the headings Done, Decisions, Todos, Next, Notes, Facts
     #[arg(long, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
     text: Option<String>,
-    /// A file with that text, or with JSON; `-` or neither option: stdin. Flags are added to it
+    /// Read that text, or JSON, from a file; `-`: from stdin, which is also the default. Flags add to it
     #[arg(long, value_name = "FINISH.md")]
     file: Option<PathBuf>,
-    /// Show what would change and what is missing, write nothing
+    /// Show what would change and what is missing; save nothing
     #[arg(long)]
     dry_run: bool,
-    /// Give the task up: what is in progress becomes blocked, with the reason
+    /// Give the task up: todos in progress become blocked, with the reason
     #[arg(long, requires = "why")]
     abandon: bool,
     /// The reason for giving up
     #[arg(long, value_name = "WHY", requires = "abandon", allow_hyphen_values = true)]
     why: Option<String>,
-    /// Make a git commit of the memory files afterwards, whatever the contract says
+    /// Commit the memory files to git afterwards, whatever the contract says
     #[arg(long)]
     git: bool,
-    /// End this session; without it the caller's own [env: QUIPU_SESSION]
+    /// The session to end; by default your own [env: QUIPU_SESSION]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// End this unfinished session of another as well: its work was taken over
+    /// End an unfinished session whose work you took over; repeatable
     #[arg(long, value_name = "ID")]
     takes_over: Vec<String>,
 }
@@ -106,31 +106,31 @@ pub struct Finish {
 // What is said about the task that ends. (A doc comment here would become that of the command.)
 #[derive(Debug, Args)]
 pub struct Told {
-    /// What was asked, for a task that was not begun with `task start`
+    /// The task, if it was not begun with `task start`
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     problem: Option<String>,
     /// What solved it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     solution: Option<String>,
-    /// How many rounds it took; without it those that were noted
+    /// The number of rounds; by default the number that was counted
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
     /// The known pattern that was used
     #[arg(long, value_name = "NAME")]
     pattern: Option<String>,
-    /// The pattern that was recognised or improved; one that is unknown is made of the plan
+    /// The pattern that was recognised or improved; a new name makes a pattern of the plan
     #[arg(long, value_name = "NAME")]
     learnt: Option<String>,
-    /// What can be used again; `none` is an answer
+    /// What can be used again, or `none`
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     lesson: Option<String>,
     /// What to do better next time
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     improvement: Option<String>,
-    /// How it ended, if not done
+    /// The outcome; by default done
     #[arg(long, value_name = "OUTCOME", value_parser = ["done", "failed"])]
     outcome: Option<String>,
-    /// A fact of the world that changed; may be given several times
+    /// A fact of the world that changed; repeatable
     #[arg(long, value_name = "SECTION/KEY=VALUE", allow_hyphen_values = true)]
     world: Vec<String>,
 }
@@ -199,7 +199,11 @@ impl Operate for Finish {
                 if !missing.is_empty() {
                     answer.exit = exit::REFUSED;
                 }
-                answer.say(if zh { "试运行：没有保存任何内容" } else { "dry run: nothing was saved" })
+                answer.say(if zh {
+                    "试运行：没有保存任何内容；保存时编号会不同"
+                } else {
+                    "dry run: nothing was saved; new ids will be others"
+                })
             }
             Closed::Done { receipt, session: ended, paths, made, closed } => {
                 let summary = Summary { project: &project, material: &asked.material, receipt: &receipt, made: &made };

@@ -64,5 +64,5 @@ fn decide(session: &Session, gate: &str, ruling: Ruling, why: Option<&str>) -> R
             if stale.len() == 1 { "is" } else { "are" }
         ));
     }
-    Ok(answer.say(format!("commit {}; go on with: quipu run --by NAME", receipt.seq)))
+    Ok(answer.say(format!("saved as @{}; go on with: quipu run --by NAME", receipt.seq)))
 }

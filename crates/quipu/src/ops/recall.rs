@@ -1,7 +1,7 @@
 use clap::Args;
 use clap::builder::PossibleValue;
 use quipu_claims::{Asked, speaks_of};
-use quipu_contract::Pattern;
+use quipu_contract::{FileRule, Form, Pattern};
 use quipu_protocol::{Ask, Tier, note_asked, recall};
 use quipu_text::recall::Hit;
 use serde_json::json;
@@ -97,7 +97,9 @@ impl Operate for Recall {
             told.exit = exit::NO;
         }
         let speaks = |hit: &Hit| speaks_of(&format!("{} {}", hit.heading_path.join(" "), hit.snippet), &self.question);
-        let leaves = project.contract.files.iter().any(|rule| rule.tier.as_deref() == Some("L2"));
+        // Manuscripts are what memory is distilled from; other files of the lowest tier, such as orders to children, are not called so.
+        let is_manuscript = |rule: &FileRule| rule.tier.as_deref() == Some("L2") && rule.form != Some(Form::Delegation);
+        let leaves = project.contract.files.iter().any(is_manuscript);
         if leaves && tier.is_none() {
             let knows = |tier: Tier| answer.hits.iter().any(|hit| hit.tier == tier && speaks(hit));
             let (l1, l2) = match (knows(Tier::L1), knows(Tier::L2)) {
@@ -112,7 +114,9 @@ impl Operate for Recall {
             }
         }
         if !answer.hits.iter().any(speaks) {
-            told = told.say(if leaves { "no good match in memory or manuscripts" } else { "no good match" });
+            let place = if leaves { " in memory or manuscripts" } else { "" };
+            let rest = if answer.hits.is_empty() { "" } else { "; the nearest sections are shown" };
+            told = told.say(format!("no good match{place}{rest}"));
         }
         Ok(told)
     }

@@ -28,9 +28,9 @@ pub fn answer(receipt: &Receipt) -> Answer {
         answer = answer.say(format!("{path} had moved on since it was read: merged by section and key"));
     }
     if receipt.repeated {
-        answer = answer.say(format!("commit {} had been made before, under the same key", receipt.seq));
+        answer = answer.say(format!("saved before as @{}, under the same key", receipt.seq));
     } else if !receipt.unchanged {
-        answer = answer.say(format!("commit {}", receipt.seq));
+        answer = answer.say(format!("saved as @{}", receipt.seq));
     }
     answer
 }

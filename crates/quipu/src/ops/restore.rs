@@ -12,13 +12,13 @@ use crate::table::Operate;
 pub struct Restore {
     /// The file
     path: String,
-    /// More files, in the same commit
+    /// More files, restored in the same commit
     #[arg(value_name = "PATH")]
     more: Vec<String>,
-    /// The version: a1b2c3…, @12 (commit), ~1 (versions ago) or a time; without it the newest journalled one
+    /// The version: a hash (a1b2c3…), a commit (@12), versions ago (~1) or a time; by default the newest committed one
     #[arg(long, value_name = "VERSION")]
     at: Option<String>,
-    /// The reason, for the journal
+    /// The reason
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: Option<String>,
 }

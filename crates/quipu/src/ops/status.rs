@@ -15,7 +15,7 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Status {
-    /// Also list every file with its class and version
+    /// List every file with its class and version
     #[arg(long)]
     files: bool,
 }

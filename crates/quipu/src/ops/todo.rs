@@ -2,7 +2,8 @@
 
 use clap::Args;
 use quipu_contract::{Form, in_one_line};
-use quipu_protocol::{LATER, Move, NewTodo, Priority, Status, Todo, Todos, add_todo, load_todos, move_todo, review_todos, short_name};
+use quipu_protocol::{LATER, Move, NewTodo, Priority, Status, Todo, TodoEdit, Todos};
+use quipu_protocol::{add_todo, edit_todo, load_todos, move_todo, review_todos, short_name};
 use serde_json::json;
 
 use super::flagged::with_flag_of;
@@ -77,6 +78,38 @@ fn moved(session: &Session, id: &str, step: &Move) -> Result<Answer, Failure> {
     let (todo, receipt) = move_todo(&project, &session.actor, session.lease.as_ref(), id, step)?;
     let list = load_todos(&project, &session.actor)?;
     Ok(receipt::with(&receipt, json!({"todo": todo}), line(&list, &todo)))
+}
+
+#[derive(Debug, Args)]
+pub struct TodoChange {
+    /// The id of the todo, or the end of it
+    id: String,
+    /// A new title, one line
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    title: Option<String>,
+    /// A new description
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    description: Option<String>,
+    /// A new priority
+    #[arg(long, value_name = "P", value_parser = ["critical", "high", "medium", "low"])]
+    priority: Option<String>,
+    /// A note about progress; it is added to the notes that are there
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    note: Option<String>,
+}
+
+impl Operate for TodoChange {
+    const NAME: &'static str = "todo edit";
+    const ABOUT: &'static str = "Change the title, description or priority of a todo, or add a note";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let project = session.project()?;
+        let priority = self.priority.as_deref().and_then(Priority::parse);
+        let edit = TodoEdit { title: self.title, description: self.description, priority, note: self.note };
+        let (todo, receipt) = edit_todo(&project, &session.actor, session.lease.as_ref(), &self.id, &edit)?;
+        let list = load_todos(&project, &session.actor)?;
+        Ok(receipt::with(&receipt, json!({"todo": todo}), line(&list, &todo)))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -222,7 +255,7 @@ impl Operate for TodoShow {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let list = load_todos(&project, &session.actor)?;
-        let todo = list.find(&self.id)?;
+        let todo = list.find(&self.id, project.contract.language)?;
         let value = json!(todo);
         let mut text = line(&list, todo) + "\n";
         for (key, value) in value.as_object().into_iter().flatten() {

@@ -9,7 +9,7 @@ use quipu_store::Survey;
 
 use crate::answer::Failure;
 
-/// Edits behind Quipu's back are in no journal: so long they may stay unseen, or longer where looking takes long.
+/// Edits outside Quipu are in no journal: so long they may stay unseen, or longer where looking takes long.
 const SURVEY_LASTS: Duration = Duration::from_secs(2);
 const LINKS_LAST: Duration = Duration::from_secs(20);
 /// What took a second to find is kept for so many: looking is never most of what a server does.

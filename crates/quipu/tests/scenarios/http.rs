@@ -140,8 +140,9 @@ fn a_role_sees_its_own_over_http() {
     let served = Served::start(root.path(), &["--as", "writer", "--unit", "ch01"]);
     let (_, told) = served.stateless("resources/read", "quipu:///audit-log.md", json!({"uri": "quipu:///audit-log.md"}));
     assert_eq!(told["error"]["code"], -32602, "{told}");
-    let (_, told) = served.stateless("tools/list", "", json!({}));
-    assert!(told["result"]["tools"].as_array().unwrap().iter().all(|tool| tool["name"] != "status"));
+    let (_, told) = served.stateless("tools/call", "status", json!({"name": "status", "arguments": {"files": true}}));
+    assert!(told["result"]["isError"] == false && told.to_string().contains("meta/glossary.md"), "{told}");
+    assert!(!told.to_string().contains("audit-log.md"), "a role is shown what it reads: {told}");
     let (_, told) = served.stateless("prompts/list", "", json!({}));
     assert_eq!(told["result"]["prompts"].as_array().unwrap().len(), 1);
 }

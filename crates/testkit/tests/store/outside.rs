@@ -1,4 +1,4 @@
-//! Edits behind Quipu's back: adopted where the contract allows them, flagged and kept otherwise.
+//! Edits outside Quipu: adopted where the contract allows them, flagged and kept otherwise.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -256,7 +256,7 @@ fn shorten(decision: &mut NewDecision) {
 }
 
 fn first_sentence(text: &str) -> &str {
-    let ends = [". ", "。", "; ", "；", ": "];
+    let ends = [". ", "。"];
     let end = ends.iter().filter_map(|mark| text.find(mark)).filter(|end| *end > 8).min();
     end.map_or(text, |end| &text[..end]).trim()
 }

@@ -245,6 +245,10 @@ impl Reader<'_> {
     fn phase(&mut self, item: &Item) {
         let known = phases(&self.project.contract);
         let said = item.text.trim().trim_matches(['`', '.', '。']);
+        // The line of the template, as it was printed.
+        if said.starts_with('…') {
+            return;
+        }
         match known.iter().find(|phase| phase.eq_ignore_ascii_case(said)) {
             Some(phase) => self.material.phase = Some(phase.clone()),
             None if known.is_empty() => self.material.phase = Some(said.to_owned()),

@@ -4,7 +4,7 @@ use super::blocks::Item;
 use super::none::normalised;
 use super::{Reader, say};
 use crate::moment::parse_moment;
-use crate::naming::find_name;
+use crate::naming::{find_name, short_name};
 use crate::todos::{LATER, NewTodo, Priority, Status, Todo, TodoBlock};
 
 /// What a line can do to a todo that is there.
@@ -121,7 +121,18 @@ fn step(reader: &mut Reader<'_>, item: &Item, verb: Verb, id: String, note: &str
         }
         Verb::Start => todos.start.push(id),
         Verb::Unblock => todos.unblock.push(id),
-        Verb::Leave => todos.leave.push(id),
+        Verb::Leave => {
+            todos.leave.push(id.clone());
+            let status = reader.todos.iter().find(|todo| todo.id == id).map(|todo| todo.status);
+            if let Some(status) = status.filter(|status| *status != Status::InProgress) {
+                let (status, id) = (status.as_str(), short_name(reader.todos.iter().map(|t| t.id.as_str()), &id).to_owned());
+                reader.tell(
+                    item.line,
+                    &format!("{id} is {status}, not in progress: it stays so"),
+                    &format!("{id} 是 {status}，不在进行中：保持原样"),
+                );
+            }
+        }
         Verb::Block if note.is_empty() => {
             let fix = format!("- block {id}: {}", say(reader.language, "what it waits for", "在等什么"));
             reader.fault(item.line, "a block needs its reason", "阻塞需要写明原因", fix);
