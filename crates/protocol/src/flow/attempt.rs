@@ -193,6 +193,7 @@ impl Engine<'_> {
             added.push_str(&said::sent_back(self.project.contract.language, sent, rounds));
             added.push_str(&self.reports_at_gate(turn, &sent.by)?);
         }
+        added.push_str(&self.render_redo(job)?);
         let seeded = |o: &Output| Some((o.path.to_string(), std::fs::read(out.join(o.path.as_str())).ok()?));
         let before: Vec<_> = if job.standing.sent_back.is_some() { turn.required().filter_map(seeded).collect() } else { Vec::new() };
         materialise_view(&view, &folder.path.join("view"))?;
