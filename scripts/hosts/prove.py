@@ -167,9 +167,11 @@ GATE = "changed something and is not finished"
 HELD = "held at the stop gate"
 
 
-def names(folder, host):
-    """The flags that an agent of this host names itself with."""
+def names(host):
+    """The flags that an agent of this host names itself with, as `integrate` writes them into its settings."""
+    folder = project()
     told = quipu(folder, "integrate", host, "--dry-run").stdout
+    shutil.rmtree(os.path.dirname(folder))
     role = re.search(r"--as[\", ]+(\w+)", told)
     return f"--as {role[1]} --agent {host}" if role else f"--agent {host}"
 
@@ -193,7 +195,7 @@ def sessions(host):
         ("request recorded", [[r["text"].strip('"') for r in one["requests"]] for one in quiet] == [[TASK]]),
         ("last message recorded", [one["last_message"] for one in quiet] == ["It is four."]),
     ]
-    call = names(folder, host)
+    call = names(host)
     steps = [write(os.path.join(folder, "left.txt"), "half\n"), shell(f"{QUIPU} start {call}")]
     run = Running(host, folder, lambda done, _: steps[done] if done < len(steps) else "Half of it is done.")
     left = captured(folder)[-1:]

@@ -2,7 +2,8 @@
 //!
 //! A role reads what its read pointers name and what it writes itself; it writes what its write
 //! pointers name, and nothing else. `{unit}` and `{agent}` stand for the actor's own. Where sessions work in a role, an agent without
-//! one writes what some role may write; a profile's other files are for people.
+//! one writes what some role may write; a profile's other files are for people. A session's role also changes the project itself:
+//! files that neither a profile nor a role names.
 
 use crate::actor::Actor;
 use crate::class::Class;
@@ -61,8 +62,8 @@ impl Actor {
                 withheld("only people drop texts from the history".into(), "ask a person".into())
             }
             (Privilege::SeeAll, Some(role)) => withheld(
-                format!("role `{role}` sees its own pointers, not the whole project"),
-                format!("quipu contract show --role {role}"),
+                format!("this shows the whole project; role `{role}` reads a part of it"),
+                format!("quipu status --as {role}     (the part that the role reads; `quipu log` likewise)"),
             ),
             (Privilege::RunFlow, Some(role)) => {
                 withheld(format!("role `{role}` does one step of a flow, it does not run it"), "leave --as out".into())
@@ -86,6 +87,8 @@ pub struct Grant<'c> {
     pub role: Option<&'c Role>,
     /// For an agent without a role, where sessions have one.
     roleless: Option<&'c Contract>,
+    /// For the role of a session, which changes the project's own files as well.
+    session: Option<&'c Contract>,
 }
 
 impl Contract {
@@ -103,10 +106,10 @@ impl Contract {
         }
         let Some(name) = actor.role() else {
             let is_agent = matches!(actor, Actor::Agent { .. });
-            return Ok(Grant { role: None, roleless: (is_agent && self.session_role().is_some()).then_some(self) });
+            return Ok(Grant { role: None, roleless: (is_agent && self.session_role().is_some()).then_some(self), session: None });
         };
         match self.roles.get(name.as_str()) {
-            Some(role) => Ok(Grant { role: Some(role), roleless: None }),
+            Some(role) => Ok(Grant { role: Some(role), roleless: None, session: self.wakes_session(name.as_str()).then_some(self) }),
             None => Err(unknown("role", name.as_str(), self.roles.keys().map(String::as_str))),
         }
     }
@@ -130,7 +133,8 @@ impl Contract {
 impl Grant<'_> {
     pub fn may_write(&self, path: &ProjectPath, binding: &Binding) -> Result<(), Denial> {
         let Some(role) = self.role else { return self.may_write_without_role(path) };
-        if role.writes.iter().any(|w| is_bound(&w.path, path, binding)) {
+        let is_own = |contract: &Contract| contract.rule(path).is_none() || contract.is_projects_own(path);
+        if role.writes.iter().any(|w| is_bound(&w.path, path, binding)) || self.session.is_some_and(is_own) {
             return Ok(());
         }
         let own: Vec<String> = role.writes.iter().map(|w| w.path.fill(binding).as_str().to_owned()).collect();

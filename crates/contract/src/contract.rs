@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::actor::Actor;
 use crate::budget::Budgets;
 use crate::capture::Capture;
 use crate::class::Class;
@@ -263,10 +262,10 @@ impl Contract {
             .collect()
     }
 
-    /// Whether an actor may change files that no rule names: people, agents without a role, and sessions, which work on the
-    /// project itself. A role of a flow or of a delegation writes what its pointers name and nothing else.
-    pub fn leaves_free(&self, actor: &Actor) -> bool {
-        actor.role().is_none_or(|role| self.session_roles().contains(&role.as_str()))
+    /// Whether sessions work in a role. Such a role works on the project itself; one of a flow or of a delegation writes what its
+    /// pointers name and nothing else.
+    pub(crate) fn wakes_session(&self, role: &str) -> bool {
+        self.session_roles().contains(&role)
     }
 
     /// The variables with a value, for filling patterns and templates.

@@ -407,7 +407,7 @@ impl From<GateError> for Failure {
                 Failure::new(exit::REFUSED, what, remedy)
             }
             GateError::Withheld(withheld) => withheld.into(),
-            GateError::NoGate(_) => Failure::new(exit::REFUSED, what, "quipu run --step STEP --again"),
+            GateError::NoGate(_) => Failure::new(exit::REFUSED, what, "quipu run --step STEP --again --by NAME"),
             GateError::Flow(error) => error.into(),
             GateError::Store(error) => error.into(),
         }

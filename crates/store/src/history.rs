@@ -182,30 +182,25 @@ impl Store {
         for window in [RECENT_BYTES / 16, RECENT_BYTES] {
             let from = Position { segment: bound.segment, offset: bound.offset.saturating_sub(window) };
             let bytes = self.journal.read_between(from, until)?;
-            let mut end = bytes.len();
-            while end > 0 {
-                if entries.len() == most {
-                    return Ok(entries);
-                }
-                let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
-                // A line that begins before the window is only half there.
-                if start == 0 && from.offset > 0 {
-                    break;
-                }
-                if start < end
-                    && let Ok(record) = Record::decode(&bytes[start..end])
-                {
-                    entries.push(LogEntry::from(&record));
-                    if entries.last().is_some_and(&mut *is_last) {
-                        return Ok(entries);
-                    }
-                }
-                end = start.saturating_sub(1);
+            match take_lines(&bytes, from.offset == 0, most, is_last, &mut entries) {
+                None => return Ok(entries),
+                Some(end) => until.offset = from.offset + end as u64,
             }
             if from.offset == 0 {
                 break;
             }
-            until.offset = from.offset + end as u64;
+        }
+        // A segment may have begun a moment ago.
+        let mut left = RECENT_BYTES.saturating_sub(bound.offset) as usize;
+        let older = if left > 0 { self.journal.segments()? } else { Vec::new() };
+        for segment in older.into_iter().rev().filter(|number| *number < bound.segment) {
+            let bytes = self.journal.read_segment(segment)?;
+            let bytes = crate::segment::trim_fill(&bytes);
+            let from = bytes.len().saturating_sub(left);
+            if take_lines(&bytes[from..], from == 0, most, is_last, &mut entries).is_none() || from > 0 {
+                break;
+            }
+            left -= bytes.len();
         }
         Ok(entries)
     }
@@ -362,4 +357,36 @@ pub(crate) fn seq_of(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"{\"v\":2,\"seq\":")?;
     let digits = rest.iter().position(|b| !b.is_ascii_digit())?;
     std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
+}
+
+/// Adds the records in the last bytes of a segment, newest first. Returns where the first line that was not looked at ends, or none if there
+/// are enough.
+fn take_lines(
+    bytes: &[u8],
+    is_whole: bool,
+    most: usize,
+    is_last: &mut dyn FnMut(&LogEntry) -> bool,
+    entries: &mut Vec<LogEntry>,
+) -> Option<usize> {
+    let mut end = bytes.len();
+    while end > 0 {
+        if entries.len() == most {
+            return None;
+        }
+        let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
+        // A line that begins before these bytes is only half there.
+        if start == 0 && !is_whole {
+            break;
+        }
+        if start < end
+            && let Ok(record) = Record::decode(&bytes[start..end])
+        {
+            entries.push(LogEntry::from(&record));
+            if entries.last().is_some_and(&mut *is_last) {
+                return None;
+            }
+        }
+        end = start.saturating_sub(1);
+    }
+    Some(end)
 }

@@ -99,8 +99,7 @@ pub(crate) fn permit(
         };
         return Err(refused_by(what, rule, "ask a person".into()));
     }
-    let is_free = rule.is_none() && contract.leaves_free(actor);
-    if *actor != Actor::Runtime && !is_free {
+    if *actor != Actor::Runtime {
         grant.may_write(path, binding).map_err(|denial| {
             if let Some(meant) = contract.near_name(path) {
                 return did_you_mean(path, meant);

@@ -5,13 +5,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use quipu_contract::{Actor, Binding, Class, Form, Grant, ProjectPath, Readable};
+use quipu_contract::{Actor, Class, Form, ProjectPath};
 use quipu_store::StoreError;
 
 use super::kept::{Kept, KeptSession, newest};
 use super::session::{Session, read_session};
 use crate::forms::folders_of;
 use crate::project::Project;
+use crate::read_scope::ReadScope;
 use crate::view::words;
 
 /// So many of the newest sessions are read for a match, whatever their names say.
@@ -29,8 +30,8 @@ pub type PastSession = (String, Session);
 /// Every session that the actor may read, oldest first.
 pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession>, StoreError> {
     let current = read_new(project)?;
-    let reader = Reader::of(project, actor);
-    let readable = |path: &str| ProjectPath::parse(path).is_ok_and(|path| reader.may_read(&path));
+    let reader = ReadScope::of(project, actor);
+    let readable = |path: &str| ProjectPath::parse(path).is_ok_and(|path| reader.reads(&path));
     let mut sessions: Vec<PastSession> =
         current.into_iter().filter(|(path, _)| readable(path)).map(|(path, (_, session))| (path, session)).collect();
     sort_by_time(project, &mut sessions)?;
@@ -108,8 +109,8 @@ pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Res
         }
         wanted.iter().filter(|word| small.contains(word.as_str())).count()
     };
-    let reader = Reader::of(project, actor);
-    let allowed = |name: &str, folder: &str| session_path(project, &joined(folder, name)).filter(|path| reader.may_read(path));
+    let reader = ReadScope::of(project, actor);
+    let allowed = |name: &str, folder: &str| session_path(project, &joined(folder, name)).filter(|path| reader.reads(path));
     // Names begin with their date. Of thousands only the newest are kept, and those that share most words; the others cost a comparison.
     let mut newest: BinaryHeap<Reverse<(String, String)>> = BinaryHeap::new();
     let mut by_name: BinaryHeap<Reverse<(usize, String, ProjectPath)>> = BinaryHeap::new();
@@ -156,22 +157,6 @@ fn read(project: &Project, paths: &[ProjectPath]) -> Result<Vec<(String, Option<
 pub fn stem(path: &ProjectPath) -> &str {
     let name = path.as_str().rsplit('/').next().unwrap_or_default();
     name.strip_suffix(".md").unwrap_or(name)
-}
-
-/// What an actor may read, found out once for all records.
-struct Reader<'p> {
-    grant: Option<Grant<'p>>,
-    binding: Binding,
-}
-
-impl<'p> Reader<'p> {
-    fn of(project: &'p Project, actor: &Actor) -> Reader<'p> {
-        Reader { grant: project.contract.grant(actor).ok(), binding: project.contract.actor_binding(actor) }
-    }
-
-    fn may_read(&self, path: &ProjectPath) -> bool {
-        self.grant.is_some_and(|grant| grant.may_read(path, &self.binding) == Ok(Readable::Whole))
-    }
 }
 
 /// The files that the contract calls sessions, in order, and whether each is of class `record`.

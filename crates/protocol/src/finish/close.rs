@@ -6,11 +6,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::check::{Missing, Outcome, check, may_write_form};
+use super::left_behind::{LeftBehind, find_left_behind, tell_left_behind};
 use super::{CLOSERS, Closing, Closure, Material};
-use crate::capture::{load_captured, load_captured_of};
+use crate::capture::load_captured;
 use crate::conversation::{Caller, find_session};
 use crate::draft::{Draft, Made, Terms, revise};
 use crate::project::Project;
+use crate::state::add_completed;
 use crate::work::WorkError;
 
 /// What was said for files of these forms is kept in the journal where a project has none.
@@ -18,7 +20,7 @@ const IN_JOURNAL: [Form; 3] = [Form::Decisions, Form::Todos, Form::State];
 /// How the reason of a finish begins in the journal.
 pub(crate) const FINISH: &str = "finish: ";
 /// How far back the journal is searched for what this session touched.
-const LOOK_BACK: usize = 2_000;
+pub(super) const LOOK_BACK: usize = 2_000;
 
 /// What a finish is asked to do.
 #[derive(Debug, Clone, Default)]
@@ -86,10 +88,14 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
             ));
         }
     }
+    let left_behind = find_left_behind(project, actor, &asked.takes_over, session, &sessions)?;
     if asked.dry_run {
         let mut draft = Draft::new(project, actor);
         let touched = session.map(|s| touched(project, actor, s)).transpose()?.unwrap_or_default();
         let missing = compose(&mut draft, asked, session, touched)?;
+        if missing.is_empty() {
+            record_left_behind(&mut draft, &left_behind)?;
+        }
         return Ok(Closed::Would { difference: draft.difference(), missing });
     }
     let outcome = revise(project, actor, |draft| {
@@ -98,11 +104,15 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         if !missing.is_empty() {
             return Err(WorkError::Unfinished(missing));
         }
-        let why = match &asked.abandon {
+        record_left_behind(draft, &left_behind)?;
+        let mut why = match &asked.abandon {
             Some(why) => format!("abandon: {why}"),
             None if draft.note.is_some() => format!("{FINISH}{}", summary(&asked.material)),
             None => format!("{FINISH}{}", headline(&asked.material)),
         };
+        for left in &left_behind {
+            why.push_str(&format!("; closed {} of {}", left.session.id, left.session.who));
+        }
         paths.extend(draft.changed().map(|p| p.as_str().to_owned()));
         // What a start laid out belongs to the session as well.
         let laid = project.contract.files.iter().filter(|r| r.create).filter_map(|r| r.path.as_literal());
@@ -115,31 +125,21 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         Err(WorkError::Unfinished(missing)) => return Ok(Closed::Missing(missing)),
         other => other?,
     };
-    let closed = close_left_behind(project, actor, asked, session, &sessions)?;
+    // The finish is durable: if this fails, the next start merely shows the old session again.
+    let is_ended = |left: &LeftBehind| project.store.end_session(actor, &left.session.id).is_ok();
+    let closed = left_behind.into_iter().filter(is_ended).map(|left| left.session).collect();
     Ok(Closed::Done { receipt, session: session.map(|s| s.id.clone()), closed, paths, made })
 }
 
-/// Ends what this actor began earlier and never finished, and what it took over. A conversation whose host still runs goes on.
-fn close_left_behind(
-    project: &Project,
-    actor: &Actor,
-    asked: &Finish,
-    session: Option<&OpenSession>,
-    sessions: &[OpenSession],
-) -> Result<Vec<OpenSession>, WorkError> {
-    let mine = Who::from(actor);
-    let is_earlier = |old: &OpenSession| session.is_some_and(|s| old.seq < s.seq && old.who == mine);
-    let open: Vec<OpenSession> = sessions.iter().filter(|old| is_earlier(old) || asked.takes_over.contains(&old.id)).cloned().collect();
-    let captured = load_captured_of(project, &open)?;
-    let mut closed = Vec::new();
-    for (old, captured) in open.into_iter().zip(captured) {
-        let is_left = captured.is_alive() != Some(true) || asked.takes_over.contains(&old.id);
-        // The finish is durable: if this fails, the next start merely shows the old session again.
-        if is_left && project.store.end_session(actor, &old.id).is_ok() {
-            closed.push(old);
-        }
+/// Notes in the state, where the actor keeps one, what became of the sessions that this finish closes.
+fn record_left_behind(draft: &mut Draft<'_>, left_behind: &[LeftBehind]) -> Result<(), WorkError> {
+    let language = draft.project.contract.language;
+    let lines: Vec<String> = left_behind.iter().filter(|left| left.has_left_work).map(|left| tell_left_behind(left, language)).collect();
+    let has_state = draft.project.contract.of_form(Form::State).next().is_some() && may_write_form(draft, Form::State);
+    if lines.is_empty() || !has_state {
+        return Ok(());
     }
-    Ok(closed)
+    add_completed(draft, &lines)
 }
 
 /// Drafts what was said, and returns what is missing. `touched` are the files that the session changed.

@@ -6,6 +6,7 @@
 
 mod check;
 mod close;
+mod left_behind;
 mod material;
 mod text;
 

@@ -346,7 +346,7 @@ impl Engine<'_> {
         // The words of a failure say so already.
         note.ended = None;
         let audits = if count == job.planned.step.retries {
-            vec![self.needs_human(&job.planned, why, &format!("quipu run --step {}", render_turn(turn)))]
+            vec![self.needs_human(&job.planned, why, &format!("quipu run --step {} --by NAME", render_turn(turn)))]
         } else {
             Vec::new()
         };

@@ -1,12 +1,12 @@
 //! What others did.
 
-use quipu_contract::{Paragraph, ProjectPath};
+use quipu_contract::Paragraph;
 use quipu_store::{Kind, LogEntry, Who};
 use serde_json::json;
 
 use super::{Block, Waking};
 use crate::quoting::headline;
-use crate::reading::may_read;
+use crate::read_scope::ReadScope;
 use crate::work::WorkError;
 
 /// For an agent that was never here, so many of the newest commits are told.
@@ -20,7 +20,8 @@ pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let most = if waking.last_here.is_some() { FOR_A_RETURNER } else { FOR_A_STRANGER };
     let since = waking.last_here.unwrap_or(0);
     let new = waking.recent.iter().filter(|e| e.seq > since && e.who != mine && !matches!(e.kind, Kind::Lease | Kind::Note));
-    let told: Vec<LogEntry> = new.filter_map(|e| seen(waking, e)).take(most).collect();
+    let scope = ReadScope::of(waking.project, waking.actor);
+    let told: Vec<LogEntry> = new.filter_map(|e| scope.entry(e)).take(most).collect();
     if told.is_empty() {
         return Ok(None);
     }
@@ -32,19 +33,6 @@ pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     block.entries = told.iter().map(line).collect();
     block.data = json!({"since": waking.last_here, "commits": told});
     Ok(Some(block))
-}
-
-/// A commit with the paths that the one who wakes may read; none if there is not one of them.
-pub(super) fn seen(waking: &Waking<'_>, entry: &LogEntry) -> Option<LogEntry> {
-    let project = waking.project;
-    // What the contract says is told to everyone.
-    let is_contract = |path: &ProjectPath| project.contract.rule(path).is_some_and(|rule| rule.people_only);
-    let is_read =
-        |path: &str| ProjectPath::parse(path).is_ok_and(|path| is_contract(&path) || may_read(project, waking.actor, &path).is_ok());
-    let is_file = |path: &&String| !path.starts_with("session ");
-    let paths: Vec<String> = entry.paths.iter().filter(|path| !is_file(path) || is_read(path)).cloned().collect();
-    let is_hidden = entry.paths.iter().any(|path| is_file(&path)) && !paths.iter().any(|path| is_file(&path));
-    (!is_hidden).then(|| LogEntry { paths, ..entry.clone() })
 }
 
 pub(super) fn line(entry: &LogEntry) -> String {

@@ -90,7 +90,10 @@ pub(super) fn flagged_line(waking: &Waking<'_>, path: &ProjectPath) -> Result<Op
     let Some(file) = waking.project.store.flagged(path)? else { return Ok(None) };
     let (what, line) = file.flag.as_ref().map_or(("", None), |flag| (flag.what.as_str(), flag.line));
     let line = line.map(|line| format!(", {} {line}", waking.say("line", "行"))).unwrap_or_default();
-    let shown = waking.say("the last committed version is shown", "以下是上次提交的版本");
+    let shown = match file.version.is_some() {
+        true => waking.say("the last committed version is shown", "以下是上次提交的版本"),
+        false => waking.say("it was never committed", "它从未提交过"),
+    };
     Ok(Some(format!("⚠ {path} {what}{line}; {shown}. {}", file.mend())))
 }
 

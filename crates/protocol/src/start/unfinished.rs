@@ -2,15 +2,16 @@
 //!
 //! All of it is text of others. Texts of several lines are quoted, names are in one line.
 
-use quipu_contract::{Actor, Paragraph, Privilege, in_one_line};
+use quipu_contract::{Paragraph, in_one_line};
 use quipu_store::{Kind, LogEntry, OpenSession, Who};
 use serde_json::json;
 
 use super::git::uncommitted;
-use super::others::{line, seen};
+use super::others::line;
 use super::{Block, Waking};
 use crate::capture::{Captured, cut, load_captured_of};
 use crate::quoting::{headline, quoted};
+use crate::read_scope::ReadScope;
 use crate::todos::{Status, load_todos};
 use crate::work::WorkError;
 
@@ -112,13 +113,10 @@ fn gather<'w>(waking: &Waking<'w>, session: &'w OpenSession, captured: Captured)
     let own: Vec<&LogEntry> = waking.recent.iter().filter(is_work).filter(is_within).collect();
     // That something was written is told of every commit; what, only to whoever may read it.
     let hidden = |e: &LogEntry| LogEntry { paths: Vec::new(), why: None, ..e.clone() };
-    let commits = own.iter().take(COMMITS).map(|e| cut(&line(&seen(waking, e).unwrap_or_else(|| hidden(e))), COMMIT_CHARS)).collect();
-    let is_open = waking.actor.may(Privilege::SeeAll).is_ok() || role(waking.actor) == session.who.role;
+    let scope = ReadScope::of(waking.project, waking.actor);
+    let commits = own.iter().take(COMMITS).map(|e| cut(&line(&scope.entry(e).unwrap_or_else(|| hidden(e))), COMMIT_CHARS)).collect();
+    let is_open = scope.hears(session);
     Left { session, captured, commits, count: own.len(), is_open }
-}
-
-fn role(actor: &Actor) -> Option<String> {
-    actor.role().map(ToString::to_string)
 }
 
 /// One entry: what is known of a session below its first line.

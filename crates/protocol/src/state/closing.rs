@@ -93,6 +93,18 @@ pub(crate) fn close_state(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Resul
     Ok(Closure::Left)
 }
 
+/// Adds lines to what was completed.
+pub(crate) fn add_completed(draft: &mut Draft<'_>, lines: &[String]) -> Result<(), WorkError> {
+    let path = resolve_form(draft.project, draft.actor, Form::State)?;
+    let old = draft.text(&path)?;
+    let mut text = if old.trim().is_empty() { "{}\n".to_owned() } else { old };
+    let completed = JsonPointer::default().child("progress").child("completed");
+    for line in lines {
+        text = append_item(&text, &completed, &line.clone().into()).map_err(WorkError::in_file(&path))?;
+    }
+    draft.replace(&path, text)
+}
+
 /// A phase that the contract does not have is the caller's mistake: the file is sound.
 fn check_phase(draft: &Draft<'_>, said: Option<&str>) -> Result<(), WorkError> {
     let known = phases(&draft.project.contract);

@@ -6,7 +6,7 @@ mod schema;
 mod value;
 
 pub use closing::Blocked;
-pub(crate) use closing::close_state;
+pub(crate) use closing::{add_completed, close_state};
 pub(crate) use lists::read_list;
 pub use lists::{List, change_list};
 pub(crate) use schema::{check_state, phases};

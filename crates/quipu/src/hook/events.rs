@@ -114,17 +114,17 @@ fn session_start(call: &Call, manner: Manner, cwd: &Path, asked: Asked, session:
     let task = task_at_hand(&project, actor, asked.budget / 2, counter);
     let budget = Tokens(asked.budget.saturating_sub(counter.count(&task).0));
     let peek = is_offline(&project);
-    let named = caller.session.clone();
+    let given = caller.session.clone();
     let awake = start(&project, actor, &StartRequest { budget, scene: None, delegation: None, task: None, peek, full: false, caller })?;
     let is_remembered =
-        remember_name(actor, awake.session.as_ref().map(|begun| begun.id.clone()).or(named).filter(|_| *actor != Actor::Person));
+        remember_name(actor, awake.session.as_ref().map(|begun| begun.id.clone()).or(given).filter(|_| *actor != Actor::Person));
     if asked.is_unheard {
         return Ok(manner.nothing());
     }
     let text = match awake.continues && source != "compact" && source != "clear" {
         true => awake.text,
         false if is_remembered => task + &awake.text + &begin_yourself(&project),
-        false => task + &awake.text + &begin_yourself(&project) + &calling(&project, actor),
+        false => named(&project, actor, &(task + &awake.text + &begin_yourself(&project))),
     };
     Ok(manner.told(call.event.as_deref(), text))
 }
@@ -146,18 +146,23 @@ fn task_at_hand(project: &Project, actor: &Actor, room: u64, counter: Counter) -
     format!("## {title}: {}\n\n{body}\n\n", formed.path)
 }
 
-/// How the agent names itself when it calls, so that its calls and this session are one.
-pub(super) fn calling(project: &Project, actor: &Actor) -> String {
+/// The text with the agent's names in its calls, so that they and this session are one: a host that keeps no variables for its shell
+/// calls as nobody otherwise.
+pub(super) fn named(project: &Project, actor: &Actor, text: &str) -> String {
     let flags = [
         ("--as", actor.role().map(ToString::to_string)),
         ("--unit", actor.unit().map(ToString::to_string)),
         ("--agent", actor.agent().map(ToString::to_string)),
     ];
     let flags: Vec<String> = flags.into_iter().filter_map(|(flag, name)| Some(format!("{flag} {}", name?))).collect();
-    match (flags.is_empty(), project.contract.language) {
-        (true, _) => String::new(),
-        (false, Language::En) => format!("\nIn a shell, call it so: quipu … {}\n", flags.join(" ")),
-        (false, Language::Zh) => format!("\n在终端里这样调用：quipu … {}\n", flags.join(" ")),
+    if flags.is_empty() {
+        return text.to_owned();
+    }
+    let flags = flags.join(" ");
+    let text = text.replace("quipu finish <<'EOF'", &format!("quipu finish {flags} <<'EOF'"));
+    match project.contract.language {
+        Language::En => format!("{text}\nIn a shell, name yourself in every call: quipu … {flags}\n"),
+        Language::Zh => format!("{text}\n在终端里，每次调用都写明自己：quipu … {flags}\n"),
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::call::Call;
 use super::capture::last_message;
-use super::events::{calling, is_offline, project_at};
+use super::events::{is_offline, named, project_at};
 use super::manner::Manner;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
@@ -73,7 +73,7 @@ fn judge(
         record_gate(project, actor, open, false, "held at the stop gate: the session is not finished")?;
     }
     let asks = ASKS[usize::from(project.contract.language == Language::Zh)];
-    let told = format!("{asks}\n{}{}{}", lacks.text, finish_template(project, actor), calling(project, actor).trim_start());
+    let told = named(project, actor, &format!("{asks}\n{}{}", lacks.text, finish_template(project, actor)));
     Ok(manner.held(lacks.missing.clone(), told.trim_end()))
 }
 

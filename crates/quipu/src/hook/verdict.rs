@@ -78,21 +78,14 @@ impl<'s> Judge<'s> {
 
     fn refusal_of(&self, project: &Project, path: &ProjectPath, deed: &Deed) -> Result<Option<Failure>, Failure> {
         let contract = &project.contract;
-        // A session works on the project, too: its role's pointers cannot name the project's own files.
-        let actor = match &self.actor {
-            Actor::Agent { role: Some(role), unit, agent }
-                if contract.session_role() == Some(role.as_str()) && contract.is_projects_own(path) =>
-            {
-                &Actor::Agent { role: None, unit: unit.clone(), agent: agent.clone() }
-            }
-            actor => actor,
-        };
+        let actor = &self.actor;
+        let may_write = || contract.grant(actor).is_ok_and(|grant| grant.may_write(path, &contract.actor_binding(actor)).is_ok());
         // What no rule names and no role is kept from is none of the contract's business.
         let is_unnamed = contract.rule(path).is_none() && contract.look_alike(path).is_none() && contract.near_name(path).is_none();
-        if is_unnamed && contract.leaves_free(actor) {
+        if is_unnamed && may_write() {
             return Ok(None);
         }
-        let ask = |op: Op, is_meant: bool| self.ask(project, actor, op, is_meant);
+        let ask = |op: Op, is_meant: bool| self.ask(project, op, is_meant);
         let now = project.store.read(path)?;
         let expect = now.as_ref().map_or(Expect::Any, |(_, version)| Expect::Version(version.clone()));
         let before = now.map(|(bytes, _)| bytes).unwrap_or_default();
@@ -122,7 +115,6 @@ impl<'s> Judge<'s> {
             }
         }
         let flag = project.store.judge_external(path, &after)?;
-        let may_write = || contract.grant(actor).is_ok_and(|grant| grant.may_write(path, &contract.actor_binding(actor)).is_ok());
         if is_invalid && flag.is_none() && may_write() {
             return Ok(None);
         }
@@ -134,8 +126,8 @@ impl<'s> Judge<'s> {
         }
     }
 
-    fn ask(&self, project: &Project, actor: &Actor, op: Op, is_meant: bool) -> Result<Option<Failure>, Failure> {
-        let mut change = Change::by(actor).op(op);
+    fn ask(&self, project: &Project, op: Op, is_meant: bool) -> Result<Option<Failure>, Failure> {
+        let mut change = Change::by(&self.actor).op(op);
         change.force = is_meant;
         change.revised = true; // only judged, never written
         change.lease = self.session.lease.clone();

@@ -79,7 +79,7 @@ impl<'s> Door<'s> {
                 Ok(json!({"supportedVersions": [STATELESS], "capabilities": capabilities(), "instructions": INSTRUCTIONS}))
             }
             "ping" if !stateless => Ok(json!({})),
-            "tools/list" => Ok(tools::list(&self.caller(request))),
+            "tools/list" => Ok(tools::list()),
             "tools/call" => tools::call(&self.caller(request), &request.params),
             "resources/list" => files::list(&self.caller(request)).map_err(failed),
             "resources/templates/list" => Ok(json!({"resourceTemplates": []})),

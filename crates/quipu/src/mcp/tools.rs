@@ -27,23 +27,10 @@ struct Tool {
     reads: bool,
     destroys: bool,
     repeats: bool,
-    /// It speaks of the whole project, so a role does not have it.
-    whole: bool,
 }
 
-const READS: Tool = Tool {
-    name: "",
-    title: "",
-    about: "",
-    rows: &[],
-    left_out: &[],
-    must: &[],
-    told: &[],
-    reads: true,
-    destroys: false,
-    repeats: true,
-    whole: false,
-};
+const READS: Tool =
+    Tool { name: "", title: "", about: "", rows: &[], left_out: &[], must: &[], told: &[], reads: true, destroys: false, repeats: true };
 const WRITES: Tool = Tool { reads: false, repeats: false, ..READS };
 
 /// Every tool, always in this order: clients cache the list as the beginning of their prompts.
@@ -119,7 +106,6 @@ const TOOLS: &[Tool] = &[
         about: "What is there, what changed outside Quipu, and what the contract does not allow.",
         rows: &[("", "status")],
         told: &["files", "free"],
-        whole: true,
         ..READS
     },
     Tool {
@@ -165,14 +151,13 @@ fn row(name: &str) -> Option<&'static Operation> {
     TABLE.iter().find(|o| o.name == name)
 }
 
-/// The tools that this table of operations can carry out for this caller.
-fn offered(session: &Session) -> impl Iterator<Item = &'static Tool> {
-    let has_role = session.actor.role().is_some();
-    TOOLS.iter().filter(move |t| t.rows.iter().all(|(_, name)| row(name).is_some()) && !(t.whole && has_role))
+/// The tools that this table of operations can carry out.
+fn offered() -> impl Iterator<Item = &'static Tool> {
+    TOOLS.iter().filter(|t| t.rows.iter().all(|(_, name)| row(name).is_some()))
 }
 
-pub fn list(session: &Session) -> Value {
-    json!({"tools": offered(session).map(described).collect::<Vec<_>>()})
+pub fn list() -> Value {
+    json!({"tools": offered().map(described).collect::<Vec<_>>()})
 }
 
 fn described(tool: &Tool) -> Value {
@@ -214,8 +199,8 @@ fn described(tool: &Tool) -> Value {
 /// Calls a tool. What the contract refuses is an answer that says so; only a tool that is not there is a fault.
 pub fn call(session: &Session, params: &Map<String, Value>) -> Result<Value, Fault> {
     let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
-    let Some(tool) = offered(session).find(|t| t.name == name) else {
-        let known: Vec<&str> = offered(session).map(|t| t.name).collect();
+    let Some(tool) = offered().find(|t| t.name == name) else {
+        let known: Vec<&str> = offered().map(|t| t.name).collect();
         return Err(Fault::new(Fault::PARAMS, format!("there is no tool `{name}`; there are {}", known.join(", "))));
     };
     let mut given = match params.get("arguments") {
@@ -293,7 +278,7 @@ mod tests {
 
     #[test]
     fn every_tool_is_complete() {
-        let tools = list(&session());
+        let tools = list();
         let tools = tools["tools"].as_array().unwrap();
         assert!((9..=12).contains(&tools.len()));
         for tool in tools {

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use quipu_contract::{Capture, MANIFEST, Privilege, ProjectPath, in_one_line};
-use quipu_protocol::{Captured, Project, headline, load_captured};
+use quipu_protocol::{Captured, Project, ReadScope, headline, load_captured};
 use quipu_store::{Change, Expect, OpenSession};
 use serde_json::json;
 
@@ -49,7 +49,7 @@ impl Operate for CaptureCommand {
 }
 
 fn show(project: &Project, session: &Session) -> Result<Answer, Failure> {
-    session.actor.may(Privilege::SeeAll)?;
+    let scope = ReadScope::of(project, &session.actor);
     let capture = project.contract.capture;
     let kept = project.store.captured_size()?;
     let records = match capture {
@@ -61,7 +61,7 @@ fn show(project: &Project, session: &Session) -> Result<Answer, Failure> {
     let size = format!("{}, {}", number(kept.texts, "text"), number(kept.bytes, "byte"));
     text.push_str(&format!("{size} in the journal     (quipu capture purge removes them)\n"));
     let mut sessions = Vec::new();
-    for open in project.store.sessions()? {
+    for open in project.store.sessions()?.into_iter().filter(|open| scope.hears(open)) {
         let captured = load_captured(project, &open)?;
         text.push_str(&told(&open, &captured));
         sessions.push(json!({"session": open, "captured": captured}));

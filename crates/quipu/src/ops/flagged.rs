@@ -10,7 +10,9 @@ pub fn with_flag(answer: Answer, project: &Project, path: &ProjectPath) -> Resul
     let Some(file) = project.store.flagged(path)? else { return Ok(answer) };
     let (what, line) = file.flag.as_ref().map_or((String::new(), None), |flag| (flag.what.clone(), flag.line));
     let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
-    Ok(answer.say(format!("{path} {what}{line}; the last committed version is shown\n  do    {}", file.mend())))
+    let shown =
+        if file.version.is_some() { "the last committed version is shown" } else { "it was never committed, and is shown as it is" };
+    Ok(answer.say(format!("{path} {what}{line}; {shown}\n  help  {}", file.mend())))
 }
 
 /// The same for the file of a form.

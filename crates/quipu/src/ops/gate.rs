@@ -60,7 +60,7 @@ fn decide(session: &Session, gate: &str, ruling: Ruling, why: Option<&str>) -> R
     if !stale.is_empty() {
         let names = stale.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         answer = answer.say(format!(
-            "warning: what you approved changed after it was looked at: {names} {} stale; to have it looked at: quipu run --stale",
+            "warning: what you approved changed after it was looked at: {names} {} stale; to have it looked at: quipu run --stale --by NAME",
             if stale.len() == 1 { "is" } else { "are" }
         ));
     }

@@ -1,7 +1,7 @@
 use clap::Args;
-use quipu_contract::{Privilege, in_one_line};
-use quipu_protocol::may_read_whole;
-use quipu_store::OpKind;
+use quipu_contract::in_one_line;
+use quipu_protocol::{Project, ReadScope, may_read_whole};
+use quipu_store::{LogEntry, OpKind};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
@@ -27,8 +27,7 @@ impl Operate for Log {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.history()?;
         let Some(path) = &self.path else {
-            session.actor.may(Privilege::SeeAll)?;
-            let entries = project.store.log(self.most)?;
+            let entries = visible(&project, session, self.most)?;
             let who: Vec<String> = entries.iter().map(|e| e.who.to_string()).collect();
             let width = width(&who);
             let text = entries
@@ -67,6 +66,16 @@ impl Operate for Log {
         answer.exit = exit::IO;
         Ok(answer)
     }
+}
+
+/// The newest commits that the actor may see, newest first.
+fn visible(project: &Project, session: &Session, most: usize) -> Result<Vec<LogEntry>, Failure> {
+    let scope = ReadScope::of(project, &session.actor);
+    if scope.is_everything() {
+        return Ok(project.store.log(most)?);
+    }
+    let page = project.store.log_before(None, most, &|entry| scope.entry(entry).is_some())?;
+    Ok(page.entries.iter().filter_map(|entry| scope.entry(entry)).collect())
 }
 
 fn width(who: &[String]) -> usize {

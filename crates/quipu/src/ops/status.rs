@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use quipu_contract::{Privilege, in_one_line};
+use quipu_contract::in_one_line;
+use quipu_protocol::ReadScope;
 use quipu_protocol::flow::{Memory, flow_now};
 use quipu_store::{Flag, Patience, Store, mend_losses};
 use serde_json::{Value, json};
@@ -28,10 +29,12 @@ impl Operate for Status {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        session.actor.may(Privilege::SeeAll)?;
+        let scope = ReadScope::of(&project, &session.actor);
         let mut survey = project.store.survey()?;
         project.store.flag_invalid(&mut survey)?;
-        let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
+        scope.narrow(&mut survey);
+        let mut leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
+        leases.retain(|lease| scope.names_all(&lease.paths));
         let names = project.contract.profiles.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
         let about: Vec<&str> = [names.as_str(), project.contract.language.as_str()].into_iter().filter(|n| !n.is_empty()).collect();
         let mut text = format!("{}  ({})\n", project.store.root().display(), about.join(", "));
@@ -67,7 +70,8 @@ impl Operate for Status {
             text.push_str(&format!("  aside    {path}: an edit by hand had to give way, and is kept in @{seq}\n"));
             text.push_str(&format!("           help  quipu show {path} --at @{seq} --aside\n"));
         }
-        let conflicts = if project.store.order().is_some() { project.store.conflicts()? } else { Vec::new() };
+        let mut conflicts = if project.store.order().is_some() { project.store.conflicts()? } else { Vec::new() };
+        conflicts.retain(|conflict| scope.names_all(conflict.path.as_slice()));
         conflicts.iter().for_each(|conflict| text.push_str(&told_in_status(conflict)));
         for (path, why) in &survey.strange {
             text.push_str(&format!("  strange  {}: {}\n", in_one_line(path), in_one_line(why)));
@@ -95,7 +99,7 @@ impl Operate for Status {
             survey.files.retain(|file| file.flag.is_some());
         }
         let mut flow_json = serde_json::Value::Null;
-        if !project.contract.steps.is_empty() {
+        if !project.contract.steps.is_empty() && scope.is_everything() {
             let (flow, _) = flow_now(&project, &Memory::default())?;
             text.push_str(&render_plans(&project, &flow)?);
             text.push_str(&render_flow(&flow));
