@@ -27,6 +27,23 @@ impl Contract {
     }
 }
 
+impl Contract {
+    /// The rule whose file a new one probably means that has its name and stands in a folder above it: `decisions.md` where the contract
+    /// has `memory/decisions.md`.
+    pub fn same_name_below(&self, path: &ProjectPath) -> Option<&FileRule> {
+        let named = self.files.iter().any(|rule| rule.path.matches(path.as_str()).is_some());
+        let (folder, name) = split_folder(path.as_str());
+        let is_meant = |rule: &&FileRule| {
+            let meant = rule.path.as_literal().map(split_folder);
+            meant.is_some_and(|(its_folder, its_name)| {
+                let below = its_folder.strip_prefix(folder).is_some_and(|rest| folder.is_empty() || rest.starts_with('/'));
+                name == its_name && folder != its_folder && below
+            })
+        };
+        self.files.iter().filter(|_| !named).find(is_meant)
+    }
+}
+
 fn split_folder(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }

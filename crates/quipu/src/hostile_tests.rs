@@ -25,6 +25,19 @@ const CALLS: &[&str] = &[
     r#"{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"the key is sk-ant-a1B2c3D4e5F6g7H8i9J0k1L2"}"#,
 ];
 
+/// Lines of a host's record of a conversation.
+const TRANSCRIPTS: &[&str] = &[
+    "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n{\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"## Now\\nDone.\"}]}}\n",
+    "{\"type\":\"response_item\",\"payload\":{\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"key = sk-ant-a1B2c3D4e5F6g7H8i9J0k1L2\"}]}}\n",
+];
+
+/// Commands for a shell, with much of what its language has.
+const COMMANDS: &[&str] = &[
+    "cd meta && F=glossary.md; for f in *.md $F {a,b}.md; do sed -i \"s/a/$(date)/\" \"$f\"; done 2>&1 | tee -a log",
+    "bash <<'E'\npython3 -c \"open('outline.md','w')\"\nE\nfind . -name '*.md' -exec rm {} + ; git stash push -- meta",
+    "echo `ls [a-z]*` $'\\x61' ${F:-x} $((1+2)) <<< y >| out.txt; xargs -I{} sh -c 'rm {}' < list; eval \"rm $x\"",
+];
+
 fn session(play: &Playground) -> Session {
     let agent = Names { agent: Some("ada".into()), ..Names::default() };
     Session::new(play.root().to_owned(), agent, Names::default()).unwrap()
@@ -41,6 +54,33 @@ proptest! {
             prop_assert_eq!(&answer["jsonrpc"], "2.0");
             prop_assert!(answer.get("result").is_some() != answer.get("error").is_some(), "{}", answer);
         }
+    }
+
+    #[test]
+    fn a_mutated_shell_command_is_judged(command in mutated(COMMANDS)) {
+        let play = Playground::local();
+        play.edit("meta/glossary.md", "- lease\n");
+        let call = serde_json::json!({"tool_name": "Bash", "cwd": play.root(), "tool_input": {"command": command}}).to_string();
+        let asked = Asked { budget: 1_000, in_fields: false, is_unheard: false };
+        let judged = |text: String| hear(Event::PreTool, Ok(text), asked, &session(&play)).exit;
+        prop_assert!(judged(call) != 1, "not judged");
+        // Whatever stands behind it, a plain write before it is seen.
+        let plain = serde_json::json!({"tool_name": "Bash", "cwd": play.root(), "tool_input": {"command": format!("rm meta/glossary.md\n{command}")}});
+        prop_assert_eq!(judged(plain.to_string()), 2);
+    }
+
+    #[test]
+    fn a_mutated_transcript_is_recorded_without_its_credentials(lines in mutated(TRANSCRIPTS)) {
+        let play = Playground::local();
+        let file = play.root().join("transcript.jsonl");
+        std::fs::write(&file, &lines).unwrap();
+        let call = serde_json::json!({"session_id": "s", "cwd": play.root(), "transcript_path": file}).to_string();
+        let asked = Asked { budget: 1_000, in_fields: false, is_unheard: false };
+        let prompt = serde_json::json!({"session_id": "s", "cwd": play.root(), "prompt": lines}).to_string();
+        prop_assert!(hear(Event::Prompt, Ok(prompt), asked, &session(&play)).exit <= 2);
+        prop_assert!(hear(Event::Stop, Ok(call), asked, &session(&play)).exit <= 2);
+        let journal = std::fs::read_to_string(play.root().join(".quipu/journal/00000001.jsonl")).unwrap();
+        prop_assert!(!journal.contains("sk-ant-a1B2c3D4e5F6g7H8i9J0k1L2"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::body::Body;
 use crate::error::{Result, StoreError, Unwritable};
-use crate::form_fault::{COMMITTED, INVALID, NO_VERSION};
+use crate::form_fault::{COMMITTED, CONFLICT, INVALID, NO_VERSION};
 use crate::heads::Head;
 use crate::record::{Kind, OpKind, RecordOp};
 use crate::store::Store;
@@ -118,6 +118,9 @@ impl Flag {
         }
         if is_loss(&self.what) {
             return mend_losses(&[path]);
+        }
+        if self.what.ends_with(CONFLICT) {
+            return format!("quipu git setup && git checkout --merge {path}     (joins both sides; or solve it in an editor)");
         }
         if self.is_invalid() {
             // Going back may undo more than the fault: it is named second where a value is wrong.

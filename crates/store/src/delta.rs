@@ -18,6 +18,8 @@ use crate::version::Version;
 const SMALL: usize = 1 << 10;
 /// The most that [`RecordOp::deltas`] may be: so many differences at most, and fewer of large ones.
 pub(crate) const MOST: u32 = 64;
+/// Texts are compared in blocks of so many bytes.
+const BLOCK: usize = 1 << 10;
 /// So long a line diff is improved. Where two texts have little in common, what it has by then is used.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -111,13 +113,19 @@ fn by_lines(old: &str, new: &str, start: usize) -> Vec<Cut> {
 
 /// How many bytes two texts begin with in common, up to the start of a character.
 fn common_start(a: &str, b: &str) -> usize {
-    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let (a_bytes, b_bytes) = (a.as_bytes(), b.as_bytes());
+    // Blocks are compared at once, then what is left byte by byte.
+    let blocks = a_bytes.chunks_exact(BLOCK).zip(b_bytes.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    let same = blocks + a_bytes[blocks..].iter().zip(&b_bytes[blocks..]).take_while(|(a, b)| a == b).count();
     (0..=same).rev().find(|at| a.is_char_boundary(*at) && b.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// The same of their ends.
 fn common_end(a: &str, b: &str) -> usize {
-    let same = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
+    let (a_bytes, b_bytes) = (a.as_bytes(), b.as_bytes());
+    let blocks = a_bytes.rchunks_exact(BLOCK).zip(b_bytes.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    let (a_rest, b_rest) = (&a_bytes[..a.len() - blocks], &b_bytes[..b.len() - blocks]);
+    let same = blocks + a_rest.iter().rev().zip(b_rest.iter().rev()).take_while(|(a, b)| a == b).count();
     let is_boundary = |length: &usize| a.is_char_boundary(a.len() - length) && b.is_char_boundary(b.len() - length);
     (0..=same).rev().find(is_boundary).unwrap_or(0)
 }
@@ -143,6 +151,18 @@ mod tests {
         check("é", "è");
         check("aé", "aéé");
         check("ééé", "éé");
+    }
+
+    #[test]
+    fn a_difference_beside_the_edge_of_a_block_is_found() {
+        for at in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK - 1] {
+            let before = "é".repeat(2 * BLOCK);
+            let mut after: Vec<char> = before.chars().collect();
+            after[at / 2] = 'è';
+            let after: String = after.into_iter().collect();
+            assert!(check(&before, &after) < 64, "byte {at}");
+            check(&before, &before[..before.len() - 2]);
+        }
     }
 
     #[test]

@@ -26,12 +26,21 @@ pub struct FormFault {
 /// How the flag of a text begins that is not valid in its form, and of one that was committed so and has a wrong value.
 pub(crate) const INVALID: &str = "is not valid: ";
 pub(crate) const COMMITTED: &str = "was committed and is not valid: ";
+/// What is said of a file in which git left a conflict.
+pub(crate) const CONFLICT: &str = "git left both sides of a conflict in it";
 /// How the latter ends where there is nothing to bring back.
 pub(crate) const NO_VERSION: &str = "; no earlier version is valid";
 
 impl FormFault {
     fn not_utf8(line: usize) -> FormFault {
         FormFault { line, what: "a byte is not UTF-8".into(), allowed: String::new() }
+    }
+
+    /// A merge that git could not do: both sides stand in the file.
+    fn conflict(text: &str) -> Option<FormFault> {
+        let line = |mark: &str| text.lines().position(|line| line.starts_with(mark));
+        let (begin, end) = (line("<<<<<<< ")?, line(">>>>>>> ")?);
+        (begin < end).then(|| FormFault { line: begin + 1, what: CONFLICT.into(), allowed: String::new() })
     }
 
     pub(crate) fn flag(&self) -> Flag {
@@ -59,7 +68,10 @@ impl Store {
         let rule = rule.filter(|rule| rule.is_text(path))?;
         match std::str::from_utf8(bytes) {
             Err(_) => bad_line(bytes).map(FormFault::not_utf8),
-            Ok(text) => self.rules.as_ref()?.form_fault(&self.contract, path, rule.form?, text),
+            Ok(text) => {
+                let fault = self.rules.as_ref()?.form_fault(&self.contract, path, rule.form?, text);
+                fault.map(|fault| FormFault::conflict(text).unwrap_or(fault))
+            }
         }
     }
 

@@ -580,7 +580,7 @@ fn last_line(text: &[u8]) -> &[u8] {
 fn check_name(contract: &Contract, change: &Change, (op, actor): (&Op, &Actor)) -> Result<()> {
     let path = op.path();
     let is_meant = change.new_name && *actor == Actor::Person;
-    let meant = contract.near_name(path).filter(|_| !is_meant && *actor != Actor::Runtime);
+    let meant = contract.near_name(path).or_else(|| contract.same_name_below(path)).filter(|_| !is_meant && *actor != Actor::Runtime);
     meant.map_or(Ok(()), |meant| Err(did_you_mean(path, meant)))
 }
 

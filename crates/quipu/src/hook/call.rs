@@ -95,16 +95,46 @@ pub enum Deed {
     Remove {
         path: PathBuf,
     },
+    /// Something happens to every file of the project that this word may name.
+    Matching {
+        how: shell::How,
+        name: shell::Word,
+    },
+    /// Something happens to the files that git lists in this folder.
+    Listed {
+        how: shell::How,
+        folder: PathBuf,
+        listing: Vec<String>,
+    },
+    /// A file is written that the text does not tell.
+    Unknown {
+        word: String,
+    },
 }
 
+/// Why a host's message cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unread {
+    Malformed(String),
+    /// It nests deeper than `DEEPEST`. No tool needs that, so it is not a host's mistake.
+    TooDeep,
+}
+
+/// So deep are messages read.
+pub const DEEPEST: usize = 120;
+
 impl Call {
-    pub fn parse(text: &str) -> Result<Call, String> {
+    pub fn parse(text: &str) -> Result<Call, Unread> {
         if text.trim().is_empty() {
             return Ok(Call::default());
         }
-        let value: Value = serde_json::from_str(text).map_err(|e| format!("the host's JSON, line {}: {e}", e.line()))?;
+        if nests_too_deep(text) {
+            return Err(Unread::TooDeep);
+        }
+        let malformed = |e: serde_json::Error| Unread::Malformed(format!("the host's JSON, line {}: {e}", e.line()));
+        let value: Value = serde_json::from_str(text).map_err(malformed)?;
         if !value.is_object() {
-            return Err("the host's JSON is no object".into());
+            return Err(Unread::Malformed("the host's JSON is no object".into()));
         }
         let text = |names: &[&str]| names.iter().find_map(|n| value.get(*n)?.as_str()).map(str::to_owned);
         let input = ["tool_input", "toolInput", "args", "input", "arguments"].iter().find_map(|n| value.get(*n));
@@ -121,12 +151,12 @@ impl Call {
             transcript: text(&["transcript_path", "transcriptPath"]).map(PathBuf::from),
             tool: text(&["tool_name", "toolName", "tool"]).unwrap_or_default(),
             // Some hosts put a shell command beside the event itself.
-            input: input.map_or_else(|| value.clone(), unwrapped),
+            input: input.map_or_else(|| Ok(value.clone()), unwrapped)?,
         })
     }
 
     /// Everything the tool would plainly do to files, in order. Quipu's own tools are judged when they act.
-    pub fn deeds(&self) -> Vec<Deed> {
+    pub fn deeds(&self, cwd: &Path) -> Vec<Deed> {
         if is_own_tool(&self.tool) {
             return Vec::new();
         }
@@ -139,7 +169,7 @@ impl Call {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
             deeds.extend(paths_in(input).into_iter().flat_map(|path| self.file_deeds(Path::new(path), input)));
-            deeds.extend(commands_in(input));
+            deeds.extend(commands_in(input, cwd));
             match input {
                 Value::Object(fields) => inputs.extend(fields.values().rev().filter(|value| value.is_object() || value.is_array())),
                 Value::Array(items) => inputs.extend(items.iter().rev().filter(|value| value.is_object() || value.is_array())),
@@ -180,12 +210,12 @@ fn paths_in(input: &Value) -> BTreeSet<&str> {
 }
 
 /// What the commands in the fields of a value would do.
-fn commands_in(input: &Value) -> Vec<Deed> {
+fn commands_in(input: &Value, cwd: &Path) -> Vec<Deed> {
     let deeds = |command: &Value| match command {
-        Value::String(command) => shell::deeds(command),
+        Value::String(command) => shell::deeds(command, cwd),
         Value::Array(words) => {
             let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-            shell::deeds_of_words(&words)
+            shell::deeds_of_words(&words, cwd)
         }
         _ => Vec::new(),
     };
@@ -210,8 +240,30 @@ fn patches(value: &Value) -> Vec<&str> {
 }
 
 /// A tool's input; some hosts send it as JSON within a text.
-fn unwrapped(input: &Value) -> Value {
-    input.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| input.clone())
+fn unwrapped(input: &Value) -> Result<Value, Unread> {
+    match input.as_str() {
+        Some(text) if nests_too_deep(text) && text.trim_start().starts_with(['{', '[']) => Err(Unread::TooDeep),
+        Some(text) => Ok(serde_json::from_str(text).unwrap_or_else(|_| input.clone())),
+        None => Ok(input.clone()),
+    }
+}
+
+/// Whether brackets outside of texts nest deeper than messages are read. What is behind a fault in the JSON does not count.
+fn nests_too_deep(text: &str) -> bool {
+    let (mut depth, mut is_text, mut bytes) = (0usize, false, text.bytes());
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if is_text => drop(bytes.next()),
+            b'"' => is_text = !is_text,
+            b'{' | b'[' if !is_text => depth += 1,
+            b'}' | b']' if !is_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return true;
+        }
+    }
+    false
 }
 
 /// Some hosts count how often a stop was answered with more work. An agent that was broken off is not sent on either.
@@ -253,7 +305,7 @@ mod tests {
     use super::*;
 
     fn deeds(json: &str) -> Vec<Deed> {
-        Call::parse(json).unwrap().deeds()
+        Call::parse(json).unwrap().deeds(Path::new("/nowhere"))
     }
 
     #[test]
@@ -342,6 +394,19 @@ mod tests {
         for tool in ["quipu", "run_quipu_tests", "unquipu_write", "quipuwrite", "mcp__quipu__rm", "write"] {
             assert!(!is_own_tool(tool), "{tool}");
         }
+    }
+
+    #[test]
+    fn nesting_is_told_from_a_message_that_is_cut_off() {
+        let nested = |levels: usize| format!(r#"{{"tool_input":{{"a":{}{}}}}}"#, "[".repeat(levels), "]".repeat(levels));
+        assert!(Call::parse(&nested(DEEPEST - 2)).is_ok());
+        assert_eq!(Call::parse(&nested(DEEPEST - 1)).err(), Some(Unread::TooDeep));
+        assert_eq!(Call::parse(&nested(100_000)).err(), Some(Unread::TooDeep));
+        let within = serde_json::json!({"tool_input": nested(200)}).to_string();
+        assert_eq!(Call::parse(&within).err(), Some(Unread::TooDeep));
+        let quoted = serde_json::json!({"tool_input": {"content": "[".repeat(1000)}}).to_string();
+        assert!(Call::parse(&quoted).is_ok());
+        assert!(matches!(Call::parse("{\"tool_input\": {"), Err(Unread::Malformed(_))));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub fn changed(call: &Call, deeds: &[Deed], cwd: &Path, session: &Session) -> Re
     }
     let Some(project) = project_at(cwd, session)? else { return Ok(()) };
     let root = project.store.root().canonicalize().unwrap_or_else(|_| project.store.root().to_owned());
-    let names: Vec<String> = deeds.iter().filter_map(|deed| name_of(&resolve(&cwd.join(deed.path())), &root, cwd)).collect();
+    let names: Vec<String> = deeds.iter().filter_map(|deed| name_of(&resolve(&cwd.join(deed.path()?)), &root, cwd)).collect();
     if !names.is_empty()
         && let Some(open) = session_of(call, &project, session)?
     {

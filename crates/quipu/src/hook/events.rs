@@ -12,11 +12,11 @@ use quipu_text::Counter;
 use serde_json::json;
 
 use super::UNJUDGED;
-use super::call::Call;
+use super::call::{Call, DEEPEST, Unread};
 use super::manner::Manner;
 use super::verdict::Judge;
 use super::{capture, gate};
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -46,11 +46,19 @@ pub struct Asked {
 
 /// Hears an event. What goes wrong here is never a denial, unless the contract says so for edits.
 pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &Session) -> Answer {
-    let call = said.and_then(|text| Call::parse(&text));
+    let call = said.map_err(Unread::Malformed).and_then(|text| Call::parse(&text));
     let cwd = call.as_ref().ok().and_then(|c| c.cwd.clone()).filter(|c| c.is_dir()).unwrap_or_else(|| session.folder.clone());
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
     let manner = Manner::of(asked.in_fields, call.as_ref().ok().and_then(|call| call.event.as_deref()));
-    let heard = call.map_err(|what| Failure::usage(what, "")).and_then(|call| match event {
+    // No host sends such a message by itself: whatever hides in it is refused rather than let by.
+    if event == Event::PreTool && matches!(call, Err(Unread::TooDeep)) && Project::find_root(&cwd).is_ok() {
+        return manner.denied(&Failure::new(exit::REFUSED, too_deep(), "call the tool with plain fields"));
+    }
+    let unread = |unread| match unread {
+        Unread::Malformed(what) => Failure::usage(what, ""),
+        Unread::TooDeep => Failure::usage(too_deep(), ""),
+    };
+    let heard = call.map_err(unread).and_then(|call| match event {
         Event::SessionStart => session_start(&call, manner, &cwd, asked, session),
         Event::Prompt => capture::prompt(&call, manner, &cwd, session),
         Event::PreTool => pre_tool(&call, manner, &cwd, session),
@@ -65,6 +73,10 @@ pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &
         answer.exit = UNJUDGED;
         answer.say("quipu could not do its part of this; the host goes on")
     })
+}
+
+fn too_deep() -> String {
+    format!("the tool call nests deeper than {DEEPEST} levels and was not judged")
 }
 
 /// What the contract says about edits that cannot be judged, even if the contract itself is what is faulty.
@@ -185,7 +197,7 @@ fn remember_name(actor: &Actor, session: Option<String>) -> bool {
 
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     let mut judge = Judge::new(session);
-    let deeds = call.deeds();
+    let deeds = call.deeds(cwd);
     for deed in &deeds {
         if let Some(refusal) = judge.refusal(cwd, deed)? {
             return Ok(manner.denied(&refusal));

@@ -10,6 +10,7 @@ mod edit;
 mod events;
 mod gate;
 mod manner;
+mod names;
 mod patch;
 mod shell;
 mod verdict;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 use quipu_contract::{Actor, BadPath, ProjectPath, RESERVED};
 use quipu_protocol::Project;
@@ -16,7 +17,9 @@ use crate::session::Session;
 pub struct Judge<'s> {
     session: &'s Session,
     actor: Actor,
-    projects: BTreeMap<PathBuf, Project>,
+    projects: BTreeMap<PathBuf, Rc<Project>>,
+    /// The files of those that were asked for them.
+    pub(super) files: BTreeMap<PathBuf, Rc<Vec<ProjectPath>>>,
 }
 
 impl<'s> Judge<'s> {
@@ -26,12 +29,23 @@ impl<'s> Judge<'s> {
             Actor::Person => Actor::Agent { role: None, unit: None, agent: None },
             named => named.clone(),
         };
-        Judge { session, actor, projects: BTreeMap::new() }
+        Judge { session, actor, projects: BTreeMap::new(), files: BTreeMap::new() }
     }
 
     /// Why a deed may not be done, if it may not.
     pub fn refusal(&mut self, cwd: &Path, deed: &Deed) -> Result<Option<Failure>, Failure> {
-        let place = resolve(&cwd.join(deed.path()));
+        let path = match deed {
+            Deed::Matching { how, name } => return self.refusal_of_name(cwd, *how, name),
+            Deed::Listed { how, folder, listing } => return self.refusal_of_listed(&cwd.join(folder), *how, listing),
+            Deed::Unknown { word } => return self.refusal_of_unknown(cwd, word),
+            Deed::Put { path, .. }
+            | Deed::Edit { path, .. }
+            | Deed::Patch { path, .. }
+            | Deed::Change { path }
+            | Deed::Grow { path }
+            | Deed::Remove { path } => path,
+        };
+        let place = resolve(&cwd.join(path));
         // Whoever removes a project removes its journal.
         if matches!(deed, Deed::Remove { .. }) && holds_project(&place, cwd) {
             return Ok(ProjectPath::parse(RESERVED[0]).err().map(Failure::from));
@@ -50,16 +64,20 @@ impl<'s> Judge<'s> {
             }
             Err(_) => return Ok(None),
         };
-        if !self.projects.contains_key(&root) {
-            let project = Project::open(&root, Options { offline: true, ..Options::default() })?;
-            project.contract.grant(&self.actor).map_err(|what| Failure::usage(what, "quipu contract show"))?;
-            self.projects.insert(root.clone(), project);
-        }
-        let project = &self.projects[&root];
+        let project = self.project(&root)?;
         if place.is_dir() {
-            return self.refusal_below(project, &path, deed);
+            return self.refusal_below(&project, &path, deed);
         }
-        self.refusal_of(project, &path, deed)
+        self.refusal_of(&project, &path, deed)
+    }
+
+    pub(super) fn project(&mut self, root: &Path) -> Result<Rc<Project>, Failure> {
+        if let Some(project) = self.projects.get(root) {
+            return Ok(project.clone());
+        }
+        let project = Project::open(root, Options { offline: true, ..Options::default() })?;
+        project.contract.grant(&self.actor).map_err(|what| Failure::usage(what, "quipu contract show"))?;
+        Ok(self.projects.entry(root.to_owned()).or_insert(Rc::new(project)).clone())
     }
 
     /// A folder that is removed or moved: what holds for each file in it.
@@ -100,6 +118,7 @@ impl<'s> Judge<'s> {
             Deed::Change { .. } => None,
             Deed::Grow { .. } => return ask(Op::Append { path: path.clone(), bytes: Vec::new(), apart: false }, false),
             Deed::Remove { .. } => return ask(Op::Remove { path: path.clone(), expect: Expect::Any }, false),
+            Deed::Matching { .. } | Deed::Listed { .. } | Deed::Unknown { .. } => return Ok(None),
         };
         let Some(after) = after.map(String::into_bytes) else {
             // An edit that does not fit will fail by itself; a text that cannot be told is asked about as the one that stands.
@@ -147,14 +166,16 @@ fn not_adopted(path: &ProjectPath, flag: &Flag) -> Failure {
 }
 
 impl Deed {
-    pub(super) fn path(&self) -> &Path {
+    /// The one file that it is about.
+    pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Deed::Put { path, .. }
             | Deed::Edit { path, .. }
             | Deed::Patch { path, .. }
             | Deed::Change { path }
             | Deed::Grow { path }
-            | Deed::Remove { path } => path,
+            | Deed::Remove { path } => Some(path),
+            Deed::Matching { .. } | Deed::Listed { .. } | Deed::Unknown { .. } => None,
         }
     }
 }

@@ -41,7 +41,7 @@ fn is_shared() -> bool {
 }
 
 /// What is another story on a shared store, and why.
-const OTHERWISE_SHARED: [(&str, &str); 30] = [
+const OTHERWISE_SHARED: [(&str, &str); 31] = [
     ("book/damaged-records", "throws the journal away, which comes back from the store"),
     ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
     ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
@@ -55,6 +55,7 @@ const OTHERWISE_SHARED: [(&str, &str); 30] = [
     ("relay/forged-lines", "hooks contact no shared store, so they journal nothing"),
     ("relay/gate", "hooks contact no shared store, so they note no session and hold no stop"),
     ("relay/heads", "exchanges the journal, which comes back from the store"),
+    ("relay/git-conflict", "two clones of a project that is tied to no store"),
     ("relay/hooks", "hooks contact no shared store, so they note no session and hold no stop"),
     ("relay/hooks-fields", "hooks contact no shared store, so they note no session and hold no stop"),
     ("relay/hooks-zh", "hooks contact no shared store, so they note no session and hold no stop"),

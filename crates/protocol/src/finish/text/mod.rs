@@ -134,6 +134,11 @@ impl Reader<'_> {
             Some(id) => format!("- {word} {}", short_name(ids(), id)),
             None => say(self.language, "delete the line", "删去这一行").to_owned(),
         };
+        if find_name(ids(), named).is_some() {
+            let text = in_one_line(item.text.trim());
+            let (en, zh) = (format!("`{text}` is not a step of a todo"), format!("`{text}` 不是待办的处理方式"));
+            return self.fault(item.line, &en, &zh, fix);
+        }
         let named = in_one_line(named);
         self.fault(item.line, &format!("no todo `{named}`; open: {open}"), &format!("没有待办 `{named}`；未完成的有：{open}"), fix);
     }

@@ -234,7 +234,19 @@ fn unknown_id(text: &str, boxed: Option<Verb>) -> Option<(Verb, String)> {
     {
         return Some((verb, id));
     }
-    leading_verbs(text).find_map(|(verb, rest)| Some((verb, first(rest)?)))
+    // No title begins so, whatever the one word behind it is.
+    let of_done = ["done ", "Done ", "完成 "].iter().find_map(|word| text.strip_prefix(word)).map(|word| word.trim_matches('`'));
+    let of_done = of_done.filter(|word| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && !word.is_empty());
+    let said = leading_verbs(text).find_map(|(verb, rest)| Some((verb, first(rest)?)));
+    said.or_else(|| of_done.map(|word| (Verb::Done, word.to_owned()))).or_else(|| misspelt(text, &looks_like))
+}
+
+/// `don k7q2m`: one slip away from a verb that `start` shows, before an id.
+fn misspelt(text: &str, looks_like: &dyn Fn(&str) -> Option<String>) -> Option<(Verb, String)> {
+    let (word, id) = text.split_once(' ').filter(|(_, rest)| !rest.contains(' '))?;
+    let shown = [(Verb::Done, "done"), (Verb::Leave, "leave"), (Verb::Cancel, "cancel"), (Verb::Block, "block"), (Verb::Start, "start")];
+    let verb = shown.into_iter().find(|(_, known)| strsim::damerau_levenshtein(known, &word.to_lowercase()) == 1)?.0;
+    Some((verb, looks_like(id)?))
 }
 
 /// `done: …` about something that is no todo.
@@ -308,7 +320,9 @@ fn leading_mark(reader: &mut Reader<'_>, item: &Item, new: &mut NewTodo, text: &
             for part in marks.split([',', '，']) {
                 take_mark(reader, item, new, part.trim());
             }
-            trim_mark(rest).to_owned()
+            // `--since` is the beginning of a title, `- since` is not.
+            let rest = rest.trim().trim_start_matches([':', '：']).trim_start();
+            rest.strip_prefix("- ").or_else(|| rest.strip_prefix("— ")).unwrap_or(rest).trim_start().to_owned()
         }
         _ => text.to_owned(),
     }
@@ -328,7 +342,9 @@ fn find_marks(reader: &Reader<'_>, text: &str) -> Option<(String, String, String
     None
 }
 
-const DUE: &[&str] = &["due ", "due:", "until ", "by ", "before ", "期限", "截止", "到期"];
+/// What says that a date follows, and what may also go on in words.
+const DUE: &[&str] = &["due ", "due:", "期限", "截止", "到期"];
+const BY: &[&str] = &["until ", "by ", "before "];
 const AFTER: &[&str] = &["after ", "blocked by ", "needs ", "depends on ", "依赖", "等待"];
 
 fn behind<'t>(words: &[&str], part: &'t str) -> Option<&'t str> {
@@ -344,7 +360,8 @@ fn is_mark(reader: &Reader<'_>, part: &str) -> bool {
     priority_of(part).is_some()
         || part.len() > 1 && part.starts_with(['@', '#']) && !part.contains(' ')
         || date(part)
-        || behind(DUE, part).is_some_and(|when| date(when) || has_digit(when) && when.split(' ').count() <= 4)
+        || behind(DUE, part).is_some_and(|when| when.split(' ').count() <= 4)
+        || behind(BY, part).is_some_and(|when| date(when) || has_digit(when) && when.split(' ').count() <= 4)
         || behind(AFTER, part).is_some_and(|id| find_name(reader.todos.iter().map(|t| t.id.as_str()), id).is_some())
         || behind(&["tag ", "tag:", "标签"], part).is_some()
 }
@@ -363,15 +380,15 @@ fn take_mark(reader: &mut Reader<'_>, item: &Item, new: &mut NewTodo, part: &str
         let found = find_name(reader.todos.iter().map(|t| t.id.as_str()), id).map(str::to_owned);
         new.blocked_by.push(found.unwrap_or_else(|| id.to_owned()));
     } else {
-        let when = behind(DUE, part).unwrap_or(part);
+        let when = behind(DUE, part).or_else(|| behind(BY, part)).unwrap_or(part);
         if parse_moment(when).is_some() {
             new.due = Some(when.to_owned());
         } else {
-            let fix = item.text.replace(part, "due 2026-12-31");
+            let fix = item.text.replace(part, say(reader.language, "due YYYY-MM-DD", "期限 YYYY-MM-DD"));
             reader.fault(
                 item.line,
-                &format!("`{when}` is not a date: write it as 2026-12-31"),
-                &format!("“{when}”不是日期：请写成 2026-12-31"),
+                &format!("`{when}` is not a date: write it as YYYY-MM-DD"),
+                &format!("“{when}”不是日期：请写成 YYYY-MM-DD"),
                 format!("- {fix}"),
             );
         }

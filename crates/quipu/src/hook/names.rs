@@ -1,0 +1,129 @@
+//! Judging what a shell command tells only in part: files that a pattern may name, files that git lists, and targets that are not told.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+
+use quipu_contract::{Fail, ProjectPath, RESERVED};
+use quipu_protocol::Project;
+
+use super::shell::{How, Piece, Word, shown};
+use super::verdict::{Judge, resolve};
+use crate::answer::{Failure, exit};
+
+impl Judge<'_> {
+    /// Every file that is there and that the word may name.
+    pub(super) fn refusal_of_name(&mut self, cwd: &Path, how: How, name: &Word) -> Result<Option<Failure>, Failure> {
+        if let Some(text) = name.text() {
+            return match std::fs::symlink_metadata(cwd.join(&text)) {
+                Ok(found) if !found.is_dir() => self.refusal(cwd, &how.to(text.into())),
+                _ => Ok(None),
+            };
+        }
+        let word = shown(name);
+        let name = absolute(cwd, name);
+        let Ok(root) = Project::find_root(cwd).or_else(|_| Project::find_root(Path::new(&folder_of(&name)))) else { return Ok(None) };
+        let root = std::fs::canonicalize(&root).unwrap_or(root);
+        let own = root.join(RESERVED[0]);
+        let reserved = || Ok(ProjectPath::parse(RESERVED[0]).err().map(Failure::from));
+        if names_folder(&name, RESERVED[0]) || Path::new(&folder_of(&name)).starts_with(&own) {
+            return reserved();
+        }
+        // A value that the text does not tell may be anything. Only a known name, or a folder of the project, says that memory is meant.
+        let is_inside = resolve(Path::new(&folder_of(&name))).strip_prefix(&root).is_ok_and(|rest| !rest.as_os_str().is_empty());
+        if !name.tells_a_name() && !is_inside {
+            return self.refusal_of_unknown(cwd, &word);
+        }
+        if how == How::Remove && name.matches(&own) {
+            return reserved();
+        }
+        for path in self.files_of(&root)?.iter() {
+            let place = root.join(path.as_str());
+            // Whoever removes a folder removes what is in it.
+            let is_meant = match how {
+                How::Remove => place.ancestors().take_while(|place| *place != root).any(|place| name.matches(place)),
+                _ => name.matches(&place),
+            };
+            if is_meant && let Some(refusal) = self.refusal(cwd, &how.to(place))? {
+                return Ok(Some(refusal));
+            }
+        }
+        Ok(None)
+    }
+
+    fn files_of(&mut self, root: &Path) -> Result<Rc<Vec<ProjectPath>>, Failure> {
+        if let Some(files) = self.files.get(root) {
+            return Ok(files.clone());
+        }
+        let files = Rc::new(self.project(root)?.store.list()?);
+        self.files.insert(root.to_owned(), files.clone());
+        Ok(files)
+    }
+
+    /// The files that a command of git would change or remove: git is asked for their names.
+    pub(super) fn refusal_of_listed(&mut self, folder: &Path, how: How, listing: &[String]) -> Result<Option<Failure>, Failure> {
+        if Project::find_root(folder).is_err() {
+            return Ok(None);
+        }
+        let git = |arguments: &[String]| {
+            // Neither a helper nor a lock: a hook only looks.
+            let quiet = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
+            let output = Command::new("git").arg("-C").arg(folder).args(quiet).args(arguments).output().ok()?;
+            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        let Some(top) = git(&["rev-parse".into(), "--show-toplevel".into()]) else { return Ok(None) };
+        let mut listing = listing.to_vec();
+        // `ls-files` names files from the folder unless it is told otherwise; `diff` does not.
+        if listing.first().is_some_and(|command| command == "ls-files") {
+            listing.insert(1, "--full-name".into());
+        }
+        let Some(listed) = git(&listing) else { return Ok(None) };
+        for file in listed.split('\0').filter(|file| !file.is_empty()) {
+            let place = PathBuf::from(top.trim_end_matches('\n')).join(file);
+            if let Some(refusal) = self.refusal(folder, &how.to(place))? {
+                return Ok(Some(refusal));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A target that the text does not tell goes ahead, unless the contract wants to see everything beforehand.
+    pub(super) fn refusal_of_unknown(&mut self, cwd: &Path, word: &str) -> Result<Option<Failure>, Failure> {
+        let Ok(root) = Project::find_root(cwd) else { return Ok(None) };
+        let what = format!("the command does not tell which file `{word}` is, and the contract says: hooks fail = \"closed\"");
+        let is_closed = self.project(&root)?.contract.hook_fail == Fail::Closed;
+        Ok(is_closed.then(|| Failure::new(exit::REFUSED, what, "name the file in the command itself")))
+    }
+}
+
+/// The word as a path from the root, with the known part of it resolved.
+fn absolute(cwd: &Path, name: &Word) -> Word {
+    let name = name.within(&Word::plain(&cwd.to_string_lossy()));
+    let folder = folder_of(&name);
+    let rest = name.0[folder.chars().count()..].to_vec();
+    // `..` behind something unknown may lead anywhere.
+    if rest.windows(3).any(|three| three == [Piece::Char('/'), Piece::Char('.'), Piece::Char('.')]) {
+        let last = name.file_name();
+        return Word([&[Piece::Any, Piece::Char('/')], &last.0[..]].concat());
+    }
+    let rest: Vec<Piece> = rest.into_iter().skip_while(|piece| *piece == Piece::Char('/')).collect();
+    if name.0.first() == Some(&Piece::Any) {
+        return name;
+    }
+    let real = resolve(Path::new(&folder));
+    let mut pieces = Word::plain(real.to_string_lossy().trim_end_matches('/')).0;
+    pieces.push(Piece::Char('/'));
+    pieces.extend(rest);
+    Word(pieces)
+}
+
+/// The folder that the known beginning of a path names.
+fn folder_of(name: &Word) -> String {
+    let text = name.beginning();
+    text.rfind('/').map_or_else(String::new, |slash| text[..slash].to_owned())
+}
+
+/// Whether a folder of this name is a part of the path.
+fn names_folder(name: &Word, folder: &str) -> bool {
+    name.0.split(|piece| *piece == Piece::Char('/')).any(|part| Word(part.to_vec()).text().as_deref() == Some(folder))
+}

@@ -1,0 +1,297 @@
+use std::path::Path;
+use std::process::Command;
+
+use quipu_testkit::Playground;
+
+use super::*;
+use crate::hook::{Asked, DENIED, Event, hear};
+use crate::session::{Names, Session};
+
+fn told(command: &str) -> Vec<String> {
+    let tell = |deed: Deed| match deed {
+        Deed::Change { path } => format!("change {}", path.display()),
+        Deed::Grow { path } => format!("grow {}", path.display()),
+        Deed::Remove { path } => format!("remove {}", path.display()),
+        Deed::Matching { how, name } => format!("{how:?} any {}", shown(&name)),
+        other => format!("{other:?}"),
+    };
+    deeds(command, Path::new("/nowhere")).into_iter().map(tell).collect()
+}
+
+#[test]
+fn plain_writes_are_seen() {
+    for (command, wanted) in [
+        ("echo x > a.md", vec!["change a.md"]),
+        ("echo x >> 'a b.md' 2>&1", vec!["grow a b.md"]),
+        ("echo x >|a.md; true 2> err.log", vec!["change a.md", "change err.log"]),
+        ("make &> log", vec!["change log"]),
+        ("echo x >&a.md", vec!["change a.md"]),
+        ("make >& 'a b.md' 2>&1; echo 2 >& 1", vec!["change a b.md"]),
+        ("cat <<'EOF' > a.md\nrm b.md\necho > c\nEOF\nrm d.md", vec!["change a.md", "remove d.md"]),
+        ("sed -i.bak -e s/a/b/ x y", vec!["change x", "change y"]),
+        ("perl -pi -e 's/a/b/' x", vec!["change x"]),
+        ("echo x | sudo tee -a 手稿/一.md", vec!["grow 手稿/一.md"]),
+        ("rm -rf meta", vec!["remove meta"]),
+        ("mv a.md b.md", vec!["remove a.md", "change b.md/a.md", "change b.md"]),
+        ("FOO=1 cp a.md b.md", vec!["change b.md/a.md", "change b.md"]),
+        ("bash -c 'echo x > a.md'", vec!["change a.md"]),
+        ("dd if=/dev/zero of=a.md", vec!["change a.md"]),
+        ("if true; then rm a.md; fi", vec!["remove a.md"]),
+        ("F=a.md; rm \"$F\" b.md", vec!["remove a.md", "remove b.md"]),
+        ("rm a.{md,txt}", vec!["remove a.md", "remove a.txt"]),
+        ("rm *.md", vec!["Remove any *.md"]),
+        ("echo x > $FILE", vec!["Change any …"]),
+        // A folder that is not there may leave the shell where it was.
+        ("cd meta; rm x", vec!["remove x", "remove meta/x"]),
+    ] {
+        assert_eq!(told(command), wanted, "{command}");
+    }
+}
+
+#[test]
+fn what_writes_nothing_is_no_deed() {
+    for command in [
+        "sed 's/a/b/' a.md",
+        "grep '>' a.md",
+        "echo \"a > b\"",
+        "cat < a.md",
+        "echo done # > a.md",
+        "echo x >&2",
+        "exec 3>&-",
+        "git commit -m 'rm a.md'",
+        "[ -f a.md ] && cat a.md",
+        "diff <(sort a.md) <(sort b.md)",
+    ] {
+        assert_eq!(told(command), [""; 0], "{command}");
+    }
+}
+
+/// A command that is made to be long is read in bounded time and depth, and hides nothing.
+#[test]
+fn a_command_full_of_syntax_is_read() {
+    for filling in ["{}", "{a,b}", "$(", "`", "((", "\"$x", "*?", "$a", "<<A\n", "${", "[", "'", "\\", "$'\\x", "eval "] {
+        let command = format!("rm a.md; true {}", filling.repeat(5_000));
+        assert!(told(&command).contains(&"remove a.md".to_owned()), "{filling}");
+    }
+    let doubled = format!("F=ab; {} rm a.md", "F=$F$F; ".repeat(200));
+    assert!(told(&doubled).contains(&"remove a.md".to_owned()));
+    let pattern = Word([vec![[Piece::Star, Piece::Char('a')]; 4].concat(), vec![Piece::Any; 100_000], vec![Piece::Char('x')]].concat());
+    assert!(!pattern.matches(Path::new("/a/b/c.md")));
+}
+
+/// A project in a repository with a file of each class; `meta/glossary.md` was changed since the last commit of git.
+fn project() -> Playground {
+    let play = Playground::local();
+    let write = |path: &str, text: &str| {
+        let file = play.root().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    };
+    write(".gitignore", ".quipu/\n");
+    write("meta/glossary.md", "- lease\n");
+    write("outline.md", "# Outline\n");
+    write("src/main.rs", "fn main() {}\n");
+    write("new/glossary.md", "gone\n");
+    write("fix.diff", "--- a/meta/glossary.md\n+++ b/meta/glossary.md\n@@ -1 +1 @@\n-- lease\n+- lock\n");
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"];
+        let done = Command::new("git").arg("-C").arg(play.root()).args(identity).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    git(&["init", "-q"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "x"]);
+    write("meta/glossary.md", "- lease\n- fence\n");
+    write("src/main.rs", "fn main() { }\n");
+    play.open().survey().unwrap();
+    play
+}
+
+fn is_denied(play: &Playground, command: &str) -> bool {
+    let agent = Names { agent: Some("ada".into()), ..Names::default() };
+    let session = Session::new(play.root().to_owned(), agent, Names::default()).unwrap();
+    let call = serde_json::json!({"tool_name": "Bash", "cwd": play.root(), "tool_input": {"command": command}}).to_string();
+    let answer = hear(Event::PreTool, Ok(call), Asked { budget: 1_000, in_fields: false, is_unheard: false }, &session);
+    assert!(answer.exit == DENIED || answer.exit == 0, "{command}: exit {}", answer.exit);
+    answer.exit == DENIED
+}
+
+/// Ways to write `meta/glossary.md`, which is append-only, `outline.md`, which is sealed, the contract, or the journal.
+const DENIED_WRITES: &[&str] = &[
+    "echo x > meta/glossary.md",
+    "echo x >| meta/glossary.md",
+    "echo x &> meta/glossary.md",
+    "echo x 1<> meta/glossary.md",
+    ": > ./meta/../meta/glossary.md",
+    "echo x > \"$PWD/meta/glossary.md\"",
+    "echo x > meta/gloss'ary'.md",
+    "echo x > meta/$'gloss\\x61ry.md'",
+    "echo x > outline.md",
+    "cat <<EOF > meta/glossary.md\nx\nEOF",
+    "printf x | tee meta/glossary.md",
+    "printf x | sudo -u root tee meta/glossary.md > /dev/null",
+    "dd if=/dev/null of=meta/glossary.md",
+    "truncate -s 0 meta/glossary.md",
+    "cp /dev/null meta/glossary.md",
+    "cp new/glossary.md meta/",
+    "cp -t meta new/glossary.md",
+    "cp -r new/. meta",
+    "install -m 644 /dev/null meta/glossary.md",
+    "rsync new/glossary.md meta/glossary.md",
+    "mv new/glossary.md meta/glossary.md",
+    "mv meta elsewhere",
+    "ln -sf /dev/null meta/glossary.md",
+    "ln meta/glossary.md /tmp/second-name",
+    "ln -s meta/glossary.md x && echo y > x",
+    "rm meta/glossary.md",
+    "rm -rf meta",
+    "rm -rf ./m*",
+    "rm -rf .qui*",
+    "unlink outline.md",
+    "shred -n 3 outline.md",
+    "sed -i s/a/b/ meta/glossary.md",
+    "sed -i s/a/b/ meta/*.md",
+    "sed -i s/a/b/ */gloss?ry.md",
+    "sed -i s/a/b/ meta/[a-h]lossary.md",
+    "sed -i s/a/b/ meta/{x,glossary}.md",
+    "sed --in-place=.bak s/a/b/ meta/glossary.md",
+    "sed -n 'w meta/glossary.md' new/glossary.md",
+    "perl -pi -e s/a/b/ meta/glossary.md",
+    "perl -e 'open(F, \">meta/glossary.md\")'",
+    "awk 'BEGIN { print \"x\" > \"meta/glossary.md\" }'",
+    "cd meta && echo x > glossary.md",
+    "cd nowhere; echo x > meta/glossary.md",
+    "(cd /tmp); echo x > meta/glossary.md",
+    "F=meta/glossary.md; echo x > $F",
+    "F=meta/glossary.md && rm \"${F}\"",
+    "D=meta; rm $D/glossary.md",
+    "rm $UNKNOWN/glossary.md",
+    "sed -i s/a/b/ meta/$f",
+    "rm `echo meta/glossary.md`",
+    "rm $(echo meta/glossary.md)",
+    "echo $(rm meta/glossary.md)",
+    "echo \"$(rm meta/glossary.md)\"",
+    "R=rm; $R meta/glossary.md",
+    "\\rm meta/glossary.md",
+    "/bin/rm meta/glossary.md",
+    "timeout 5 nice -n 3 rm meta/glossary.md",
+    "env -i A=b rm meta/glossary.md",
+    "eval 'rm meta/glossary.md'",
+    "eval rm meta/glossary.md",
+    "bash -c 'rm meta/glossary.md'",
+    "bash <<< 'rm meta/glossary.md'",
+    "bash <<'E'\nrm meta/glossary.md\nE",
+    "echo 'rm meta/glossary.md' | sh",
+    "echo meta/glossary.md | xargs rm",
+    "ls meta/glossary.md | xargs -I{} sed -i s/a/b/ {}",
+    "find meta -name '*.md' -delete",
+    "find . -name glossary.md -exec sed -i s/a/b/ {} +",
+    "find meta -type f | xargs rm",
+    "for f in meta/*.md; do rm \"$f\"; done",
+    "while true; do rm meta/glossary.md; done",
+    "f() { rm meta/glossary.md; }; f",
+    "true && { echo x > meta/glossary.md; }",
+    "tee >(cat > meta/glossary.md) < new/glossary.md",
+    "python3 -c \"open('meta/glossary.md','w').write('x')\"",
+    "python3 - <<'E'\nfrom pathlib import Path\nPath('meta/glossary.md').write_text('x')\nE",
+    "python3 -c \"import os; os.system('rm meta/glossary.md')\"",
+    "node -e \"require('fs').writeFileSync('meta/glossary.md', 'x')\"",
+    "ruby -e \"File.write('meta/glossary.md', 'x')\"",
+    "ed meta/glossary.md",
+    "vim -es -c '%d' -c wq meta/glossary.md",
+    "curl -o meta/glossary.md https://example.org",
+    "wget -O meta/glossary.md https://example.org",
+    "sort -o meta/glossary.md new/glossary.md",
+    "patch -p1 < fix.diff; patch -p1 -i fix.diff",
+    "git apply fix.diff",
+    "git checkout -- meta/glossary.md",
+    "git checkout HEAD meta/glossary.md",
+    "git checkout .",
+    "git restore .",
+    "git -C meta restore glossary.md",
+    "git stash",
+    "git stash push -- meta",
+    "git reset --hard",
+    "git rm meta/glossary.md",
+    "git mv meta/glossary.md x.md",
+    "git clean -fdx",
+    "echo x > quipu.toml",
+    "sed -i s/a/b/ .quipu/journal/*.jsonl",
+    "rm $D/.quipu/heads.db",
+];
+
+/// What people and agents do all day.
+const ALLOWED: &[&str] = &[
+    "ls *.md",
+    "ls -la meta/",
+    "cat meta/glossary.md | sort | head",
+    "grep -rn lease meta/*.md > /tmp/found.txt",
+    "grep -o 'w outline.md' x 2>/dev/null",
+    "cargo test 2>&1 | tail -5",
+    "cargo build --release && ./target/release/x --out=$OUT",
+    "git status",
+    "git diff HEAD -- meta/glossary.md",
+    "git add -A && git commit -m \"docs: rm meta/glossary.md > outline.md\"",
+    "git stash list; git stash show",
+    "git checkout -b topic",
+    "git checkout -- src/main.rs",
+    "git stash push -- src",
+    "git restore --staged meta/glossary.md",
+    "git clean -n -fdx",
+    "git log --oneline -- meta",
+    "echo '- fence' >> meta/glossary.md",
+    "tee -a meta/glossary.md <<< '- fence'",
+    "echo x > drafts/ch01.md",
+    "echo x > notes.txt",
+    "echo x > \"$TMPFILE\"",
+    "echo x > ./$name.md; echo x > \"$PWD/$name\"",
+    "tmp=$(mktemp -d); cp meta/glossary.md \"$tmp\"; rm -rf \"$tmp\"",
+    "tmp=$(mktemp -d); echo x > $tmp/outline.md",
+    "cp meta/glossary.md /tmp/copy-of-glossary.md",
+    "cp meta/glossary.md \"$BACKUP/\"",
+    "rm -rf target/* node_modules",
+    "rm -f *.log *.tmp",
+    "sed -i s/a/b/ src/*.rs",
+    "sed -n 1,20p meta/glossary.md",
+    "find . -name '*.rs' -exec grep -l x {} +",
+    "find . -name '*.tmp' -delete",
+    "find . -name '*.rs' | xargs wc -l",
+    "for f in meta/*.md; do wc -l \"$f\"; done",
+    "python3 -c \"print(open('meta/glossary.md').read().count('word'))\"",
+    "python3 -c \"open('meta/glossary.md','a').write('- x')\"",
+    "python3 scripts/build.py > /tmp/log 2>&1",
+    "awk '{ print $1 }' meta/glossary.md",
+    "jq . state.json | less",
+    "test -f outline.md && echo there",
+    "npm run build; make -j4",
+    "quipu append meta/glossary.md --text '- rm outline.md'",
+    "for i in {1..9}; do echo $i; done > /tmp/x",
+    "if [[ $a > $b ]]; then echo x; fi",
+    "tar czf /tmp/x.tgz meta",
+    "diff <(sort meta/glossary.md) <(sort new/glossary.md)",
+    "mkdir -p build && touch build/x",
+];
+
+/// What a text does not tell. Afterwards `status` flags what was changed, and `restore` undoes it (`tests/scenarios/book/hooks`).
+const NOT_SEEN: &[&str] = &[
+    "bash write.sh",
+    "make clean",
+    "python3 write.py",
+    "rm \"$F\"",
+    "read F < list; rm $F",
+    "python3 -c \"open('meta/gloss' + 'ary.md','w')\"",
+    "echo cm0gbWV0YS9nbG9zc2FyeS5tZA== | base64 -d | sh",
+    "tar xf archive.tar",
+    "git checkout other-branch",
+    "alias r=rm; r meta/glossary.md",
+];
+
+#[test]
+fn commands_that_write_what_the_contract_protects_are_denied_and_no_others() {
+    let play = project();
+    let wrong =
+        |commands: &[&'static str], wanted: bool| commands.iter().copied().filter(|c| is_denied(&play, c) != wanted).collect::<Vec<_>>();
+    assert_eq!(wrong(DENIED_WRITES, true), [""; 0], "not denied");
+    assert_eq!(wrong(ALLOWED, false), [""; 0], "denied");
+    assert_eq!(wrong(NOT_SEEN, false), [""; 0], "seen after all: move it to the first table");
+}

@@ -1,0 +1,172 @@
+//! Words of a shell command, with what of them is known.
+
+use std::path::Path;
+
+/// More alternatives than these, of braces or of a loop, are not told apart.
+pub const MOST_WORDS: usize = 4096;
+/// More pairs of braces in one word are not told apart either.
+const MOST_BRACES: usize = 32;
+
+/// A part of a word. The lexer makes all of them; after expansion only the first five are left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    Char(char),
+    /// One character of a name: `?`, `[a-z]`.
+    One,
+    /// Any characters of a name.
+    Star,
+    /// Everything below a folder.
+    All,
+    /// Something that the text does not tell.
+    Any,
+    Variable(String),
+    /// A command whose output stands here.
+    Output(String),
+    /// An unquoted brace, or a comma between braces.
+    Brace(char),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Word(pub Vec<Piece>);
+
+impl Word {
+    pub fn plain(text: &str) -> Word {
+        Word(text.chars().map(Piece::Char).collect())
+    }
+
+    pub fn any() -> Word {
+        Word(vec![Piece::Any])
+    }
+
+    /// The text, if all of it is known.
+    pub fn text(&self) -> Option<String> {
+        let letter = |piece: &Piece| match piece {
+            Piece::Char(c) => Some(*c),
+            _ => None,
+        };
+        self.0.iter().map(letter).collect()
+    }
+
+    /// The known text at the beginning.
+    pub fn beginning(&self) -> String {
+        let letters = self.0.iter().map_while(|piece| match piece {
+            Piece::Char(c) => Some(*c),
+            _ => None,
+        });
+        letters.collect()
+    }
+
+    pub fn is_flag(&self) -> bool {
+        self.0.first() == Some(&Piece::Char('-')) && self.0.len() > 1
+    }
+
+    /// Whether the name of the file is known, be it as a pattern.
+    pub fn tells_a_name(&self) -> bool {
+        !self.0.contains(&Piece::Any) || !self.file_name().0.contains(&Piece::Any)
+    }
+
+    /// This word as a path in a folder.
+    pub fn within(&self, folder: &Word) -> Word {
+        match self.0.first() {
+            Some(Piece::Char('/') | Piece::Any) => self.clone(),
+            _ if folder.0.is_empty() => self.clone(),
+            _ => Word([&folder.0[..], &[Piece::Char('/')], &self.0[..]].concat()),
+        }
+    }
+
+    /// Splits at a character that is known.
+    pub fn split_once(&self, at: char) -> Option<(Word, Word)> {
+        let place = self.0.iter().position(|piece| *piece == Piece::Char(at))?;
+        Some((Word(self.0[..place].to_vec()), Word(self.0[place + 1..].to_vec())))
+    }
+
+    /// The last part of a path.
+    pub fn file_name(&self) -> Word {
+        let end = self.0.iter().rposition(|piece| *piece != Piece::Char('/')).map_or(0, |last| last + 1);
+        let begin = self.0[..end].iter().rposition(|piece| *piece == Piece::Char('/')).map_or(0, |slash| slash + 1);
+        Word(self.0[begin..end].to_vec())
+    }
+
+    /// The words that braces make of this one.
+    pub fn without_braces(&self) -> Vec<Word> {
+        match self.0.iter().filter(|piece| **piece == Piece::Brace('{')).count() > MOST_BRACES {
+            true => vec![Word::any()],
+            false => self.alternatives(),
+        }
+    }
+
+    fn alternatives(&self) -> Vec<Word> {
+        let open = self.0.iter().rposition(|piece| *piece == Piece::Brace('{'));
+        let close = open.and_then(|open| Some(open + self.0[open..].iter().position(|piece| *piece == Piece::Brace('}'))?));
+        let (Some(open), Some(close)) = (open, close) else {
+            let letter = |piece: &Piece| match piece {
+                Piece::Brace(c) => Piece::Char(*c),
+                other => other.clone(),
+            };
+            return vec![Word(self.0.iter().map(letter).collect())];
+        };
+        let inner = &self.0[open + 1..close];
+        let parts: Vec<Vec<Piece>> = match inner.contains(&Piece::Brace(',')) {
+            true => inner.split(|piece| *piece == Piece::Brace(',')).map(<[Piece]>::to_vec).collect(),
+            // `{1..9}` counts; anything else in braces stands as it is.
+            false if inner.windows(2).any(|two| two == [Piece::Char('.'), Piece::Char('.')]) => vec![vec![Piece::Star]],
+            false => vec![[&[Piece::Char('{')], inner, &[Piece::Char('}')]].concat()],
+        };
+        let mut words = Vec::new();
+        for part in parts {
+            words.extend(Word([&self.0[..open], &part[..], &self.0[close + 1..]].concat()).alternatives());
+            if words.len() > MOST_WORDS {
+                return vec![Word::any()];
+            }
+        }
+        words
+    }
+
+    /// Whether it may name this path. As in a shell, a wildcard at the beginning of a name does not match a dot.
+    pub fn matches(&self, path: &Path) -> bool {
+        let text: Vec<char> = path.to_string_lossy().chars().collect();
+        let is_one = |piece: &&Piece| matches!(piece, Piece::Char(_) | Piece::One);
+        if self.0.iter().filter(is_one).count() > text.len() {
+            return false;
+        }
+        // The places in the text that the pieces so far can lead to.
+        let mut places = vec![false; text.len() + 1];
+        places[0] = true;
+        let begins_hidden = |at: usize| text.get(at) == Some(&'.') && (at == 0 || text[at - 1] == '/');
+        let mut before = None;
+        for piece in &self.0 {
+            // Two of the same in a row mean no more than one.
+            if !is_one(&piece) && before.replace(piece) == Some(piece) {
+                continue;
+            }
+            before = Some(piece);
+            let mut next = vec![false; text.len() + 1];
+            let mut carried = false;
+            for at in 0..=text.len() {
+                match piece {
+                    Piece::Char(c) => {
+                        if places[at] && text.get(at) == Some(c) {
+                            next[at + 1] = true;
+                        }
+                    }
+                    Piece::One => {
+                        if places[at] && at < text.len() && text[at] != '/' && !begins_hidden(at) {
+                            next[at + 1] = true;
+                        }
+                    }
+                    Piece::Star => {
+                        carried |= places[at];
+                        next[at] |= carried;
+                        carried &= at < text.len() && text[at] != '/' && !begins_hidden(at);
+                    }
+                    _ => {
+                        carried |= places[at];
+                        next[at] = carried;
+                    }
+                }
+            }
+            places = next;
+        }
+        places[text.len()]
+    }
+}
