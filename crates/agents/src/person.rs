@@ -101,7 +101,7 @@ impl PersonTurns<'_> {
                 for at in open.into_iter().filter(|at| last[*at].is_some() && last[*at] != before[*at]) {
                     if !told.contains(&at) {
                         told.push(at);
-                        self.watch.progress(&self.unfinished(at));
+                        self.watch.progress(self.unfinished(at));
                     }
                 }
             }
