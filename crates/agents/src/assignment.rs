@@ -1,5 +1,6 @@
 //! What an agent is asked to do, and the folders and limits it is given for it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ pub struct Assignment {
     pub out: PathBuf,
     /// The files expected in `out`, as relative paths. Without any, the final message is the result.
     pub outputs: Vec<String>,
+    /// For outputs that end with a marker: the lines any of which ends a whole one.
+    pub last_lines: BTreeMap<String, Vec<String>>,
     /// Who the agent is, for its environment.
     pub names: Names,
     /// How long all its turns may take together.

@@ -1,6 +1,7 @@
 //! The `person` adapter: shows the brief, and waits until the files are there.
 //!
-//! A file counts as written when it has stood unchanged for a moment: editors write in steps.
+//! A file counts as written when it ends with its marker, is not what lay there before, and has stood unchanged for a moment: editors write
+//! in steps, people save what is half done, and what was sent back lies in the out folder from the start.
 
 use crate::agent::{Agent, Limit, Turns, Watch};
 use crate::assignment::{Assignment, Language};
@@ -35,23 +36,28 @@ struct PersonTurns<'a> {
     limit: Limit,
 }
 
-/// Length and time of change of each output; `None` while one is missing.
-type Look = Option<Vec<(u64, Option<SystemTime>)>>;
+/// Length and time of change of an output; `None` while it is missing.
+type Look = Option<(u64, Option<SystemTime>)>;
 
 impl Turns for PersonTurns<'_> {
     fn first(&mut self) -> Outcome {
-        self.ask(&self.assignment.placed_brief(), None)
+        // What was sent back lies there without its marker: each of these has to be changed.
+        let before = self.look();
+        let sent_back: Vec<usize> = (0..before.len()).filter(|at| before[*at].is_some()).collect();
+        self.ask(&self.assignment.placed_brief(), &before, &sent_back)
     }
 
     fn again(&mut self, fault: &str) -> Outcome {
-        // What was refused still lies there: only a file that differs from it is an answer.
+        // What was refused still lies there: only a file that differs from it is an answer. A fault names the files that have it.
         let refused = self.look();
-        self.ask(&self.assignment.returned(fault), refused)
+        let named: Vec<usize> = (0..refused.len()).filter(|at| fault.contains(&format!("`{}`", self.assignment.outputs[*at]))).collect();
+        self.ask(&self.assignment.returned(fault), &refused, &named)
     }
 }
 
 impl PersonTurns<'_> {
-    fn ask(&self, text: &str, refused: Look) -> Outcome {
+    /// Shows a text and waits: all outputs must be whole, one must be another than `before`, and each of `due` must be.
+    fn ask(&self, text: &str, before: &[Look], due: &[usize]) -> Outcome {
         let record = &self.assignment.record;
         let transcript = match Transcript::open(record, self.assignment.bounds.transcript) {
             Ok(mut transcript) => {
@@ -68,12 +74,13 @@ impl PersonTurns<'_> {
             };
             return outcome(Ending::NotStarted { why: why.to_string() }, transcript);
         }
-        outcome(self.wait(refused), transcript)
+        outcome(self.wait(before, due), transcript)
     }
 
-    fn wait(&self, refused: Look) -> Ending {
-        let mut last: Look = None;
+    fn wait(&self, before: &[Look], due: &[usize]) -> Ending {
+        let mut last = before.to_vec();
         let mut since = Instant::now();
+        let mut told = Vec::new();
         loop {
             if self.watch.stop.is_stopped() {
                 return Ending::Stopped;
@@ -85,22 +92,50 @@ impl PersonTurns<'_> {
             if now != last {
                 last = now;
                 since = Instant::now();
-            } else if last.is_some() && last != refused && since.elapsed() >= SETTLED {
-                return Ending::Finished { exit: None };
+            } else if since.elapsed() >= SETTLED && last != before {
+                let open: Vec<usize> = (0..last.len()).filter(|at| !self.is_whole(*at)).collect();
+                if open.is_empty() && due.iter().all(|at| last[*at] != before[*at]) {
+                    return Ending::Finished { exit: None };
+                }
+                // Someone who forgot the last line would wait as long as we do.
+                for at in open.into_iter().filter(|at| last[*at].is_some() && last[*at] != before[*at]) {
+                    if !told.contains(&at) {
+                        told.push(at);
+                        self.watch.progress(self.unfinished(at));
+                    }
+                }
             }
             std::thread::sleep(LOOK.min(self.limit.left()));
         }
     }
 
-    fn look(&self) -> Look {
-        self.assignment
-            .outputs
-            .iter()
+    fn look(&self) -> Vec<Look> {
+        let outputs = self.assignment.outputs.iter();
+        outputs
             .map(|output| {
                 let meta = std::fs::symlink_metadata(self.assignment.out.join(output)).ok()?;
                 Some((meta.len(), meta.modified().ok()))
             })
             .collect()
+    }
+
+    /// Whether an output is there, and ends as it must.
+    fn is_whole(&self, at: usize) -> bool {
+        let output = &self.assignment.outputs[at];
+        let path = self.assignment.out.join(output);
+        let Some(wanted) = self.assignment.last_lines.get(output) else { return std::fs::symlink_metadata(path).is_ok() };
+        let text = std::fs::read(path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.lines().map(str::trim).rfind(|line| !line.is_empty()).is_some_and(|last| wanted.iter().any(|line| line == last))
+    }
+
+    fn unfinished(&self, at: usize) -> String {
+        let output = &self.assignment.outputs[at];
+        let wanted = self.assignment.last_lines.get(output).map(|lines| lines.join(" | ")).unwrap_or_default();
+        match self.assignment.language {
+            Language::English => format!("`{output}` was saved. It is taken as soon as its last line is {wanted}"),
+            Language::Chinese => format!("`{output}` 已保存。最后一行是 {wanted} 时才会被收下"),
+        }
     }
 }
 

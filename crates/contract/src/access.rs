@@ -170,7 +170,7 @@ impl Grant<'_> {
         for read in role.reads.iter().filter(|r| stands(&r.path)) {
             match &read.section {
                 None => return Ok(Readable::Whole),
-                Some(section) => sections.push(fill_text(section, binding)),
+                Some(section) => sections.extend(fill_text(section, binding).split('|').map(str::to_owned)),
             }
         }
         if !sections.is_empty() {

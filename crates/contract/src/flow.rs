@@ -80,6 +80,9 @@ pub struct Step {
     pub remember: Option<Remember>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declare: Option<Declare>,
+    /// Two files of which the brief shows the difference, the older first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub compare: Vec<String>,
     /// Steps that judge one subject: scores far apart are a conflict.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub subjects: BTreeMap<String, Vec<String>>,
@@ -150,6 +153,9 @@ pub struct Declare {
     /// A file with a section for each unit, and in it a table whose first column has paths that are there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map: Option<String>,
+    /// A variable with the number of units that are wanted; without a number the plan decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<String>,
 }
 
 /// How reports become one.

@@ -368,6 +368,10 @@ pub struct PointerTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub shrink: Option<Spanned<String>>,
+    /// A file whose section for the unit names, in the first column of a table, the files to show; the others are only listed.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub map: Option<Spanned<String>>,
 }
 
 /// Texts that may be asked and are not read.
@@ -465,6 +469,10 @@ pub struct StepTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Declare>"))]
     pub declare: Option<Spanned<Declare>>,
+    /// Two files of which the brief shows the difference, the older first: for a role that checks a revision.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    pub compare: Option<Spanned<Vec<String>>>,
     /// Steps that judge one subject: scores two or more apart are a conflict.
     #[serde(default)]
     pub subjects: BTreeMap<String, Vec<String>>,

@@ -76,6 +76,9 @@ pub struct Pointer {
     pub why: Said,
     pub need: Need,
     pub shrink: Shrink,
+    /// A file whose section for the unit names the files to show; the others are only listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub map: Option<String>,
     pub place: Place,
 }
 

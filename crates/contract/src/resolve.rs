@@ -590,8 +590,18 @@ impl Resolver {
             why: table.why.clone().unwrap_or_default(),
             need,
             shrink,
+            map: self.map_path(source, table),
             place: source.place(table.path.span()),
         })
+    }
+
+    /// The map of a pointer: a file of the project.
+    fn map_path(&mut self, source: &Source, table: &PointerTable) -> Option<String> {
+        let map = table.map.as_ref()?;
+        if let Err(error) = ProjectPath::parse(map.get_ref()) {
+            self.fault(source, map.span(), error.to_string(), "a file, such as source-map.md".into());
+        }
+        Some(map.get_ref().clone())
     }
 
     fn units(&mut self, source: &Source, profile: Option<&str>, tables: &BTreeMap<String, Spanned<UnitTable>>, units: &mut Units) {

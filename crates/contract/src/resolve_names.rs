@@ -91,5 +91,5 @@ fn paths(step: &Step) -> impl Iterator<Item = &String> {
         named.into_iter().flatten().chain(remember.items.iter().map(|item| &item.to))
     });
     let declared = step.declare.iter().flat_map(|declare| std::iter::once(&declare.from).chain(&declare.map));
-    step.reads.iter().chain(&step.writes).chain(&step.when.files).chain(remembered).chain(declared)
+    step.reads.iter().chain(&step.writes).chain(&step.when.files).chain(remembered).chain(declared).chain(&step.compare)
 }

@@ -75,6 +75,7 @@ impl Resolver {
             merge: table.merge.as_ref().map(|m| m.get_ref().clone()),
             remember: table.remember.as_ref().map(|r| r.get_ref().clone()),
             declare: table.declare.as_ref().map(|d| d.get_ref().clone()),
+            compare: self.compare(source, table),
             subjects: table.subjects.clone(),
             opposites: table.opposites.clone(),
             profile: profile.to_owned(),
@@ -131,6 +132,24 @@ impl Resolver {
             }
             None => {}
         }
+    }
+
+    fn compare(&mut self, source: &Source, table: &StepTable) -> Vec<String> {
+        let Some(compare) = &table.compare else { return Vec::new() };
+        let name = table.name.get_ref();
+        if table.role.is_none() {
+            self.fault(
+                source,
+                compare.span(),
+                format!("step `{name}` has `compare`, but no brief that could show it"),
+                "role = \"ROLE\"".into(),
+            );
+        }
+        if compare.get_ref().len() != 2 {
+            let help = "compare = [\"OLDER\", \"NEWER\"]".into();
+            self.fault(source, compare.span(), format!("step `{name}`: `compare` names two files"), help);
+        }
+        compare.get_ref().clone()
     }
 
     fn retries(&mut self, source: &Source, table: &StepTable) -> u32 {

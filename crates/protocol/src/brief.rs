@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_contract::plan::Strategy;
-use quipu_contract::{Language, Tokens, in_one_line};
+use quipu_contract::{Language, Tokens, Unit, in_one_line};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -19,6 +19,9 @@ use crate::view::{Relevance, StageView, View, ViewError, ViewRequest, make_view,
 
 /// A pointer that names more files than this is listed once, not file by file.
 const LISTED_FILES: usize = 20;
+
+/// Of files that a role is not shown, so many are named.
+const LISTED_ONLY: usize = 150;
 
 /// A brief with the view it was made from.
 #[derive(Debug, Clone, Serialize)]
@@ -60,6 +63,8 @@ struct Values<'v> {
     role: RoleValue<'v>,
     project: String,
     unit: Option<UnitValue>,
+    /// All units that are declared.
+    units: Vec<UnitValue>,
     agent: Option<&'v str>,
     stage: Option<StageValue>,
     vars: BTreeMap<String, String>,
@@ -68,8 +73,11 @@ struct Values<'v> {
     metrics: Vec<&'v str>,
     denies: Vec<DenyValue<'v>>,
     reads: Vec<ReadValue>,
+    /// Files that are only listed, and how many more there are.
+    listed: Vec<String>,
+    listed_more: usize,
     writes: Vec<WriteValue<'v>>,
-    inline: Vec<FileValue<'v>>,
+    inline: Vec<FileValue>,
 }
 
 #[derive(Serialize)]
@@ -83,6 +91,7 @@ struct RoleValue<'v> {
 struct UnitValue {
     id: String,
     title: String,
+    needs: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -114,9 +123,9 @@ struct WriteValue<'v> {
 }
 
 #[derive(Serialize)]
-struct FileValue<'v> {
+struct FileValue {
     path: String,
-    text: &'v str,
+    text: String,
     /// The text between two lines that say whose it is, and that nothing in it can be taken for.
     fenced: String,
 }
@@ -144,13 +153,15 @@ pub fn render_brief(project: &Project, request: &ViewRequest, view: &View, optio
         Some(profile) => project.library.find(profile, &instructions_file(language, &role.name))?,
         None => None,
     };
+    let listed = || view.pointers.iter().flat_map(|seen| &seen.listed).map(ToString::to_string);
     let values = Values {
         role: RoleValue { name: &role.name, title: one_line(role.title.in_language(language)), duty: role.duty.in_language(language) },
         project: one_line(&vars.get("project").cloned().unwrap_or_else(|| folder_name(project))),
-        unit: actor.unit().map(|id| UnitValue {
-            id: id.to_string(),
-            title: declared.map_or_else(|| id.to_string(), |unit| one_line(unit.title.in_language(language))),
+        unit: actor.unit().map(|id| match declared {
+            Some(unit) => unit_value(unit, language),
+            None => UnitValue { id: id.to_string(), title: id.to_string(), needs: Vec::new() },
         }),
+        units: contract.units.iter().map(|unit| unit_value(unit, language)).collect(),
         agent: view.agent.as_deref(),
         stage: (count > 1).then_some(StageValue { number: options.stage, count }),
         instructions: instructions.unwrap_or_default().trim().to_owned(),
@@ -158,6 +169,8 @@ pub fn render_brief(project: &Project, request: &ViewRequest, view: &View, optio
         metrics: role.metrics.iter().map(|m| m.in_language(language)).collect(),
         denies: view.denied.iter().map(|d| DenyValue { path: &d.path, why: &d.why }).collect(),
         reads: reads(view, stage),
+        listed: listed().take(LISTED_ONLY).collect(),
+        listed_more: listed().count().saturating_sub(LISTED_ONLY),
         writes: role
             .writes
             .iter()
@@ -167,13 +180,18 @@ pub fn render_brief(project: &Project, request: &ViewRequest, view: &View, optio
                 marker: w.marker.as_deref(),
             })
             .collect(),
-        inline: if options.inline { inline(stage) } else { Vec::new() },
+        inline: if options.inline { inline(view, stage) } else { Vec::new() },
         vars: vars.into_iter().map(|(name, value)| (name, one_line(&value))).collect(),
     };
     let (file, frame) = frame(project, profile.as_deref(), language)?;
     let is_own = profile.as_deref().is_some_and(Library::is_folder);
     render_template(&file, &frame, &values)
         .map_err(|error| if is_own { BriefError::OwnTemplate(error) } else { BriefError::Template(error) })
+}
+
+fn unit_value(unit: &Unit, language: Language) -> UnitValue {
+    let needs = unit.needs.iter().map(ToString::to_string).collect();
+    UnitValue { id: unit.id.to_string(), title: one_line(unit.title.in_language(language)), needs }
 }
 
 fn instructions_file(language: Language, role: &str) -> String {
@@ -259,9 +277,21 @@ fn reads(view: &View, stage: &StageView) -> Vec<ReadValue> {
     reads
 }
 
-fn inline(stage: &StageView) -> Vec<FileValue<'_>> {
-    let value = |path: String, text| FileValue { fenced: fence("file", &path, text), path, text };
-    stage.files.iter().map(|f| value(shown_name(&f.path, f.section.as_deref()), f.text.trim_end())).collect()
+fn inline(view: &View, stage: &StageView) -> Vec<FileValue> {
+    let value = |path: String, text: String| FileValue { fenced: fence("file", &path, &text), path, text };
+    let files = stage.files.iter().map(|file| {
+        // Lines of a text that was cut are not those of the file.
+        let numbered = file.whole && view.pointers.get(file.pointer).is_some_and(|seen| seen.numbered);
+        let text = file.text.trim_end();
+        let text = if numbered { number_lines(text) } else { text.to_owned() };
+        value(shown_name(&file.path, file.section.as_deref()), text)
+    });
+    files.collect()
+}
+
+/// A text with the number of each line before it.
+fn number_lines(text: &str) -> String {
+    text.lines().enumerate().map(|(at, line)| format!("{}\t{line}", at + 1)).collect::<Vec<_>>().join("\n")
 }
 
 /// A text in a pair of tags. A text that holds such tags itself could end its own and go on as the brief: then the

@@ -42,6 +42,7 @@ mod recall;
 mod repository;
 mod rules;
 mod source_file;
+mod source_map;
 mod start;
 mod state;
 mod state_folder;

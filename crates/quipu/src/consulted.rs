@@ -103,6 +103,7 @@ fn consult(agent: &dyn Agent, name: &str, root: &Path, language: Language, brief
         view: make("view")?,
         out: make("out")?,
         outputs: Vec::new(),
+        last_lines: std::collections::BTreeMap::new(),
         names: Names { role: "consulted".into(), unit: None, agent: Some(name.to_owned()), run: "ask".into() },
         deadline: PATIENCE,
         record: make("record")?,

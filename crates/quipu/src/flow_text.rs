@@ -1,6 +1,6 @@
 //! A flow as people read it: counts by step, what needs someone, and the command that comes next.
 
-use quipu_contract::Builtin;
+use quipu_contract::{Builtin, UnitId};
 use quipu_protocol::Project;
 use quipu_protocol::flow::{Estimate, Flow, PlannedUnit, State, Usage, load_unit_plan, next_command};
 
@@ -116,7 +116,16 @@ pub fn render_estimate(estimate: &Estimate) -> String {
     }
     let cost = estimate.cost.map(|c| format!("{c:.2}")).unwrap_or_default();
     rows.push(vec!["total".into(), String::new(), String::new(), estimate.input.to_string(), estimate.output.to_string(), cost]);
-    table(&rows)
+    table(&rows) + &render_batches(&estimate.batches)
+}
+
+/// Which units are worked on together: they follow from what each needs.
+fn render_batches(batches: &[Vec<UnitId>]) -> String {
+    if batches.is_empty() {
+        return String::new();
+    }
+    let said: Vec<String> = batches.iter().map(|batch| batch.iter().map(UnitId::as_str).collect::<Vec<_>>().join(" ")).collect();
+    format!("batches: {}     (by `needs`; a unit sees what the batches before its own left in memory)\n", said.join(" | "))
 }
 
 /// Rows with their columns aligned; wide characters take two.

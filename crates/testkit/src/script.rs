@@ -38,7 +38,10 @@ impl Script {
                 &format!("reviews/{unit}-r1-code.md"),
                 "# R1\n\n## Verdict\n\npass\n\n## Findings\n\n- 💡 Name the file.\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n",
             );
-            script.put(&format!("reviews/{unit}-r2-consistency.md"), &consistency(&unit, "what it is", "picture"));
+            script.put(
+                &format!("reviews/{unit}-r2-consistency.md"),
+                "# R2\n\n## Verdict\n\nfine\n\n## Findings\n\n- ⚠️ A term drifts.\n\n## Form\n\n1, 3, 0, 0\n\n<!-- R2_CONSISTENCY_REVIEW_COMPLETE -->\n",
+            );
             script.put(
                 &format!("reviews/{unit}-r3-content.md"),
                 "# R3\n\n## Findings\n\n- ⚠️ Long opening.\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n",
@@ -47,6 +50,11 @@ impl Script {
                 let text = format!("# {reader}\n\n- **Depth:** {score}: fine\n\nIt worked.\n\n<!-- READER_FEEDBACK_COMPLETE -->\n");
                 script.put(&format!("reader-feedback/{unit}-{reader}.md"), &text);
             }
+            script.put(&format!("drafts/{unit}-revised.md"), &draft(&unit, "revised"));
+            script.put(&format!("reviews/{unit}-answers.md"), "# Answers\n\n- The term: done.\n\n<!-- ANSWERS_COMPLETE -->\n");
+            script.put(&format!("reviews/{unit}-r1-check.md"), "# R1\n\n## Verdict\n\npass\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
+            script.put(&format!("reviews/{unit}-r3-check.md"), "# R3\n\n## Verdict\n\npass\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n");
+            script.put(&format!("reviews/{unit}-r2-items.md"), &new_items(&unit, "what it is", "picture"));
             script.put(&format!("publish/{unit}.html"), &format!("<!DOCTYPE html>\n<title>{unit}</title>\n<!-- HTML_COMPLETE -->\n"));
             script.put(&format!("qa/{unit}-qa.md"), "# QA\n\nAll checks made.\n\n<!-- QA_PASSED -->\n");
         }
@@ -71,10 +79,10 @@ pub fn draft(unit: &str, which: &str) -> String {
     format!("# Chapter {unit}\n{}{}{}\n<!-- DRAFT_COMPLETE -->\n", part("Why"), part("How"), part("What you know now"))
 }
 
-/// R2's report with its new items.
-pub fn consistency(unit: &str, definition: &str, metaphor: &str) -> String {
+/// What R2 wants to be remembered of a chapter.
+pub fn new_items(unit: &str, definition: &str, metaphor: &str) -> String {
     format!(
-        "# R2\n\n## Verdict\n\nfine\n\n## Findings\n\n- ⚠️ A term drifts.\n\n## Form\n\n1, 3, 0, 0\n\n## New items\n\n### Summary\n\n**Core content:** {unit} tells one thing.\n\n\
+        "# R2\n\n## New items\n\n### Summary\n\n**Core content:** {unit} tells one thing.\n\n\
          ### Glossary\n\n| term | definition | chapter | supersedes |\n|---|---|---|---|\n| term-{unit} | {definition} in {unit} | {unit} | |\n\n\
          ### Metaphors\n\n| concept | metaphor | chapter | limits | supersedes |\n|---|---|---|---|---|\n| concept-{unit} | {metaphor} of {unit} | {unit} | none | |\n\n\
          ### Cross-references\n\nnone\n\n<!-- R2_CONSISTENCY_REVIEW_COMPLETE -->\n"

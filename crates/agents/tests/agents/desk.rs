@@ -44,6 +44,7 @@ impl Desk {
             view: run.join("view"),
             out: run.join("out"),
             outputs: vec!["drafts/ch01.md".to_string()],
+            last_lines: std::collections::BTreeMap::new(),
             names: Names {
                 role: "writer".to_string(),
                 unit: Some("ch01".to_string()),

@@ -57,3 +57,38 @@ fn a_person_needs_a_file_to_answer_with() {
     desk.assignment.outputs.clear();
     assert!(matches!(desk.run().ending, Ending::NotStarted { .. }));
 }
+
+/// Waits until so much was shown, then writes.
+fn write_when(desk: &Desk, shown: usize, file: &str, text: &str) {
+    let count = || desk.events.lock().unwrap().iter().filter(|event| matches!(event, Event::Progress(_))).count();
+    while count() < shown {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::fs::write(desk.assignment.out.join(file), text).unwrap();
+}
+
+#[test]
+fn what_was_sent_back_is_no_answer_and_a_saved_file_is_none_before_its_last_line() {
+    let mut desk = Desk::new();
+    desk.host("via = \"person\"");
+    desk.assignment.outputs = vec!["plan.md".into(), "map.md".into()];
+    desk.assignment.last_lines = desk.assignment.outputs.iter().map(|o| (o.clone(), vec!["<!-- DONE -->".to_owned()])).collect();
+    std::fs::create_dir_all(&desk.assignment.out).unwrap();
+    for file in ["plan.md", "map.md"] {
+        std::fs::write(desk.assignment.out.join(file), "old\n").unwrap();
+    }
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            write_when(&desk, 1, "plan.md", "half\n");
+            // The half is not taken, and it is said why.
+            write_when(&desk, 2, "plan.md", "whole\n<!-- DONE -->\n");
+            // The other one is still as it was sent back.
+            std::thread::sleep(Duration::from_millis(900));
+            write_when(&desk, 2, "map.md", "map\n<!-- DONE -->\n");
+        });
+        desk.turns(|turns| turns.first())
+    });
+    assert_eq!(outcome.ending, Ending::Finished { exit: None });
+    assert_eq!(desk.output("plan.md").unwrap(), "whole\n<!-- DONE -->\n");
+    assert_eq!(desk.output("map.md").unwrap(), "map\n<!-- DONE -->\n");
+}

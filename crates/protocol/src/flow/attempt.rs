@@ -52,6 +52,19 @@ pub enum AttemptError {
     Obstacle { what: String, mend: String },
     #[error("{what}: {source}")]
     Io { what: String, source: std::io::Error },
+    /// A fault of the program, or of an agent's adapter. The job stays open.
+    #[error(
+        "the attempt panicked: {0}\n  help  this is a fault of Quipu or of the agent's adapter; report it with these words, then quipu run again"
+    )]
+    Panicked(String),
+}
+
+/// Does some work, and returns a panic in it as an error: a thread that dies without an answer would be waited for without end.
+pub(super) fn catching<T>(work: impl FnOnce() -> Result<T, AttemptError>) -> Result<T, AttemptError> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(AttemptError::Panicked(said.unwrap_or("no words").to_owned()))
+    })
 }
 
 fn io(what: &str) -> impl FnOnce(std::io::Error) -> AttemptError + '_ {
@@ -144,7 +157,7 @@ impl Engine<'_> {
         self.tell(Event::Started { turn: turn.turn.clone(), agent: self.performer.name().to_owned(), round });
         let folder = RunFolder::create(self.project.store.root(), &turn.turn, self.performer.name())
             .map_err(io("cannot make the folder of the run"))?;
-        let outcome = match self.perform(job, &folder, actor, lease) {
+        let outcome = match catching(|| self.perform(job, &folder, actor, lease)) {
             Err(
                 AttemptError::Store(StoreError::LeaseLost { what }) | AttemptError::Flow(FlowError::Store(StoreError::LeaseLost { what })),
             ) => Ok(Outcome::Lost(what)),
@@ -180,6 +193,7 @@ impl Engine<'_> {
             added.push_str(&said::sent_back(self.project.contract.language, sent, rounds));
             added.push_str(&self.reports_at_gate(turn, &sent.by)?);
         }
+        added.push_str(&self.render_redo(job)?);
         let seeded = |o: &Output| Some((o.path.to_string(), std::fs::read(out.join(o.path.as_str())).ok()?));
         let before: Vec<_> = if job.standing.sent_back.is_some() { turn.required().filter_map(seeded).collect() } else { Vec::new() };
         materialise_view(&view, &folder.path.join("view"))?;

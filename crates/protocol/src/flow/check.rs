@@ -142,8 +142,13 @@ fn find_strays(contract: &Contract, turn: &Planned<'_>, output: &Output, text: &
         let mut read = step.reads.iter().filter_map(|read| super::turn::fill_path(read, &turn.binding));
         step.name == turn.turn.step || step.builtin == Some(Builtin::Merge) && read.any(|path| path == output.path)
     };
-    let objections = contract.steps.iter().filter(|step| reads(step)).filter_map(|step| step.objection.as_ref());
-    let (sign, stray) = objections.filter_map(|o| o.sign.as_ref()).find_map(|sign| Some((sign, stray_sign(text, sign)?)))?;
+    let steps = contract.steps.iter().filter(|step| reads(step));
+    // The gravest part of a merged report is what a revision must answer, whether or not it sends work back.
+    let gravest = |step: &quipu_contract::Step| {
+        let own = step.objection.as_ref().and_then(|o| o.sign.clone());
+        own.or_else(|| step.merge.as_ref()?.parts.first()?.signs.first().cloned())
+    };
+    let (stray, sign) = steps.filter_map(gravest).find_map(|sign| Some((stray_sign(text, &sign)?, sign)))?;
     Some(format!(
         "`{}` has {sign} in \"{stray}\" and no item that says what is wrong: begin a list item with {sign} for each objection, or leave the sign out",
         output.path

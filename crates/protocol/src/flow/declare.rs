@@ -1,6 +1,6 @@
 //! Units from a plan: what a gate declares in `quipu.toml` when a person approves it, and what is wrong with a plan before that.
 
-use quipu_contract::{Contract, Declare, Language, Pattern, ProjectPath, UnitId};
+use quipu_contract::{Contract, Declare, Language, ProjectPath, UnitId};
 use quipu_store::{Expect, Op, StoreError};
 use quipu_text::Document;
 use serde::Serialize;
@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::check::Collected;
 use super::turn::{Planned, fill_path};
 use crate::project::Project;
+use crate::source_map::{is_named, mapped_paths};
 
 const MANIFEST: &str = "quipu.toml";
 
@@ -87,6 +88,11 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
         plan.units.push(PlannedUnit { title: title.unwrap_or_else(|| id.to_string()), id, needs });
     }
     find_order_faults(contract, &mut plan, &lines);
+    let wanted =
+        declare.count.as_ref().and_then(|name| Some((name, contract.vars.get(name)?.value.as_ref()?.trim().parse::<usize>().ok()?)));
+    if let Some((name, wanted)) = wanted.filter(|(_, wanted)| *wanted != plan.units.len()) {
+        plan.faults.push(format!("`{path}` has {} units; {wanted} are wanted (`{name}` in {MANIFEST})", plan.units.len()));
+    }
     plan
 }
 
@@ -188,40 +194,10 @@ fn find_map_faults(units: &[PlannedUnit], path: &str, text: &str, files: &[Proje
         if named.is_empty() {
             faults.push(format!("`{path}` names no file for {}: a table `| path | lines | why |`", unit.id));
         }
-        let absent = named.iter().filter(|named| !exists(named, files));
+        let absent = named.iter().filter(|named| !files.iter().any(|file| is_named(named, file)));
         faults.extend(absent.map(|named| format!("`{path}` names `{named}` for {}, which is not there", unit.id)));
     }
     faults
-}
-
-/// The paths of a section: the first cell of each row of its table.
-pub fn mapped_paths(body: &str) -> Vec<String> {
-    let rows: Vec<&str> = body.lines().map(str::trim).filter(|line| line.starts_with('|')).collect();
-    let is_line = |row: &str| row.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
-    let mut paths = Vec::new();
-    for (at, row) in rows.iter().enumerate() {
-        if is_line(row) || rows.get(at + 1).is_some_and(|next| is_line(next)) {
-            continue;
-        }
-        let cell = row.trim_matches('|').split('|').next().unwrap_or_default().trim();
-        let cell = cell.split('`').nth(1).unwrap_or(cell).trim_matches(['*', ' ', '"']);
-        // A path may carry its lines.
-        let (path, lines) = cell.rsplit_once(':').unwrap_or((cell, ""));
-        let path = if lines.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '–' | ',')) { path } else { cell };
-        if !path.is_empty() {
-            paths.push(path.trim_start_matches("./").to_owned());
-        }
-    }
-    paths
-}
-
-fn exists(named: &str, files: &[ProjectPath]) -> bool {
-    let folder = format!("{}/", named.trim_end_matches('/'));
-    let pattern = named.contains('*').then(|| Pattern::parse(named).ok()).flatten();
-    files.iter().any(|file| {
-        let file = file.as_str();
-        file == named || file.starts_with(&folder) || pattern.as_ref().is_some_and(|pattern| pattern.matches(file).is_some())
-    })
 }
 
 /// The change of `quipu.toml` that declares the units of a plan, with what they need.
@@ -251,27 +227,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_read_from_the_first_column() {
-        let body = "| path | lines | why |\n|---|---|---|\n| `source/a.rs` | 1-9 | x |\n| source/b.rs:3-4 | | y |\n| ./source/c/ | | z |\n";
-        assert_eq!(mapped_paths(body), ["source/a.rs", "source/b.rs", "source/c/"]);
-        assert_eq!(mapped_paths("Nothing yet.\n"), [""; 0]);
-    }
-
-    #[test]
     fn lines_are_found_by_their_names() {
         let names = ["Title".to_owned(), "标题".to_owned()];
         assert_eq!(find_line("- **Title:** A \\_b\\_\n", &names).as_deref(), Some("A _b_"));
         assert_eq!(find_line("* **标题：** 日志\n", &names).as_deref(), Some("日志"));
         assert_eq!(find_line("Title: plain\n", &names).as_deref(), Some("plain"));
         assert_eq!(find_line("- Titles are\n", &names), None);
-    }
-
-    #[test]
-    fn a_mapped_path_is_a_file_a_folder_or_a_pattern() {
-        let files = ["source/a.rs", "source/c/d.rs"].map(|p| ProjectPath::parse(p).unwrap());
-        for there in ["source/a.rs", "source/c", "source/c/", "source/*.rs"] {
-            assert!(exists(there, &files), "{there}");
-        }
-        assert!(!exists("source/b.rs", &files) && !exists("source/a", &files));
     }
 }

@@ -355,7 +355,9 @@ impl<'a, 'c> Derivation<'a, 'c> {
         let items: Vec<String> = turn.required().flat_map(|o| self.now.items(o.path.as_str(), sign)).collect();
         let named = |candidate: &&usize| {
             let role = self.turns[**candidate].role;
-            let names = role.into_iter().flat_map(|r| [r.name.clone(), r.title.in_language(self.contract.language).to_owned()]);
+            // A role with two jobs has a name for each: `writer`, `writer-revision`.
+            let base = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
+            let names = role.into_iter().flat_map(|r| [base(&r.name), r.title.in_language(self.contract.language).to_owned()]);
             names.into_iter().any(|name| items.iter().any(|item| item.to_lowercase().contains(&name.to_lowercase())))
         };
         candidates.iter().find(named).or(candidates.first()).copied()

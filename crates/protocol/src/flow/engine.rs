@@ -12,7 +12,7 @@ use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
 use quipu_store::{Change, Expect, Op, Seat, StoreError, Version};
 use thiserror::Error;
 
-use super::attempt::{AttemptError, Job, Outcome};
+use super::attempt::{AttemptError, Job, Outcome, catching};
 use super::builtin::Press;
 use super::event::{Event, Summary};
 use super::folder::{mark_lost, prune_runs};
@@ -185,6 +185,8 @@ impl<'p> Engine<'p> {
         let mut forced = first.forced.clone();
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            // A scope ends when its threads have, even when this one panics.
+            let _ended = RaisedOnDrop(&over);
             if self.project.store.order().is_some() {
                 scope.spawn(|| self.keep_up(&over));
             }
@@ -217,7 +219,7 @@ impl<'p> Engine<'p> {
                     let sender = sender.clone();
                     scope.spawn(move || {
                         let retries = job.planned.step.retries;
-                        let outcome = self.attempt(&job);
+                        let outcome = catching(|| self.attempt(&job));
                         let _ = sender.send((turn, retries, outcome));
                     });
                 }
@@ -235,7 +237,6 @@ impl<'p> Engine<'p> {
                     Err(error) => break Err(error),
                 }
             };
-            over.store(true, Ordering::Relaxed);
             shift.summary.stopped = self.stop.is_asked();
             shift.summary.rules_changed = self.rules_changed();
             done.map(|()| shift.summary)
@@ -335,6 +336,15 @@ impl<'p> Engine<'p> {
             }
         }
         found
+    }
+}
+
+/// Raises a flag when it goes, however that happens.
+struct RaisedOnDrop<'f>(&'f AtomicBool);
+
+impl Drop for RaisedOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -1,13 +1,13 @@
 //! What a flow will cost: the views of its open turns, counted as they are now, and prices from the contract.
 
-use quipu_contract::{ActorName, Tokens};
+use quipu_contract::{ActorName, Tokens, UnitId};
 use quipu_text::Counter;
 use serde::Serialize;
 
 use super::engine::{Choice, FlowError, flow_now};
 use super::snapshot::Memory;
 use super::state::State;
-use super::turn::{Turn, comes_before};
+use super::turn::{Turn, comes_before, plan_batches};
 use crate::brief::{BriefOptions, render_brief};
 use crate::project::Project;
 use crate::view::{Lexical, ViewRequest, make_view};
@@ -37,6 +37,9 @@ pub struct TurnEstimate {
 #[derive(Debug, Clone, Serialize)]
 pub struct Estimate {
     pub turns: Vec<TurnEstimate>,
+    /// Units that are worked on at the same time, one batch after the other: what a batch leaves in memory is there for the next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<Vec<UnitId>>,
     pub input: Tokens,
     pub output: Tokens,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,5 +113,16 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
     let input = turns.iter().map(|t| t.input).sum();
     let output = turns.iter().map(|t| t.output).sum();
     let cost = price.map(|_| turns.iter().filter_map(|t| t.cost).sum());
-    Ok(Estimate { turns, input, output, cost })
+    Ok(Estimate { batches: batches(project, &turns), turns, input, output, cost })
+}
+
+/// The batches of the units that are to be worked on, if these are more than one.
+fn batches(project: &Project, turns: &[TurnEstimate]) -> Vec<Vec<UnitId>> {
+    let Some((step, size)) = project.contract.steps.iter().find_map(|step| Some((step, step.batch?))) else { return Vec::new() };
+    let mut batches = plan_batches(&project.contract.units_of(step), size);
+    for batch in &mut batches {
+        batch.retain(|unit| turns.iter().any(|turn| turn.turn.unit.as_ref() == Some(unit)));
+    }
+    batches.retain(|batch| !batch.is_empty());
+    if batches.iter().map(Vec::len).sum::<usize>() > 1 { batches } else { Vec::new() }
 }

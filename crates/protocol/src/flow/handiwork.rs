@@ -14,9 +14,10 @@ use super::engine::{Engine, FlowError, Shift};
 use super::event::Event;
 use super::folder::run_id;
 use super::note::{ReadNote, Ruling, RunFact, RunNote};
-use super::snapshot::{items_with, marker_of};
+use super::snapshot::{Snapshot, items_with, marker_of};
 use super::state::render_turn;
 use super::turn::{Output, Planned, Turn, fill_path};
+use super::when::why_not;
 
 /// A built-in step takes no longer than this; printing a long book is the longest.
 const SECONDS: u64 = 600;
@@ -66,7 +67,7 @@ impl Engine<'_> {
         }
         let planned = &job.planned;
         let made = match planned.step.builtin {
-            Some(Builtin::Merge) => self.make_merge(planned),
+            Some(Builtin::Merge) => self.make_merge(job),
             Some(Builtin::Remember) => self.make_memory(planned),
             Some(Builtin::Publish) => self.make_pages(planned),
             Some(Builtin::Derive | Builtin::Gate) | None => derive(self.project, planned).map_err(|e| match e {
@@ -153,11 +154,24 @@ impl Engine<'_> {
         String::from_utf8(bytes).map_err(|_| Stuck::Told(format!("`{path}` is not text")))
     }
 
-    fn make_merge(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
+    /// The files of steps that do not apply to this unit: a merge goes on without them, even if an older one is there.
+    fn skipped_files(&self, job: &Job<'_>) -> Result<Vec<ProjectPath>, Stuck> {
+        let snapshot = Snapshot::take(self.project, &self.memory).map_err(|error| Stuck::Flow(error.into()))?;
+        let before = job.turns.iter().filter(|t| t.turn.unit == job.planned.turn.unit && job.planned.step.after.contains(&t.turn.step));
+        let skipped = before.filter(|turn| why_not(&self.project.contract, turn, &snapshot).is_some());
+        Ok(skipped.flat_map(|turn| turn.outputs.iter().map(|o| o.path.clone())).collect())
+    }
+
+    fn make_merge(&self, job: &Job<'_>) -> Result<Made, Stuck> {
+        let planned = &job.planned;
         let mut made = Made::default();
         let mut sources = Vec::new();
+        let skipped = self.skipped_files(job)?;
         for pattern in planned.reads() {
             let Some(path) = pattern.as_literal().and_then(|p| ProjectPath::parse(p).ok()) else { continue };
+            if skipped.contains(&path) {
+                continue;
+            }
             let text = self.read(&path, &mut made.reads)?;
             let wanted = self.project.contract.rule(&path).and_then(|r| r.marker.clone());
             let found = super::snapshot::marker_of(path.as_str(), &text);

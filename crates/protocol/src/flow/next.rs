@@ -1,6 +1,6 @@
 //! The command that takes a flow on.
 
-use super::state::{Flow, State};
+use super::state::{Flow, Standing, State};
 
 /// What to run next; none where nothing can be done now.
 pub fn next_command(flow: &Flow<'_>) -> Option<String> {
@@ -14,11 +14,22 @@ pub fn next_command(flow: &Flow<'_>) -> Option<String> {
     if first(State::Stale).is_some() {
         return Some("quipu run --stale --by NAME".into());
     }
-    first(State::Failed).map(|s| {
-        let unit = s.turn.unit.as_ref().map(|u| format!(" --unit {u}")).unwrap_or_default();
-        if s.objects {
-            return format!("mend it and run it again, or overrule it: quipu approve {}{unit}", s.turn.step);
-        }
-        format!("quipu run --step {}{unit} --by NAME     (after looking into it)", s.turn.step)
+    if let Some(said) = first(State::Failed).map(render_failed) {
+        return Some(said);
+    }
+    // Steps for each unit have nothing to be done for.
+    let without = flow.turns.iter().any(|turn| !turn.without.is_empty());
+    let gate = flow.turns.iter().find(|turn| turn.step.declare.is_some());
+    without.then(|| match gate {
+        Some(gate) => format!("quipu approve {}     (declares the units of the plan; or write [units.ID] into quipu.toml)", gate.turn.step),
+        None => "write [units.ID] into quipu.toml, one for each unit".into(),
     })
+}
+
+fn render_failed(failed: &Standing) -> String {
+    let unit = failed.turn.unit.as_ref().map(|u| format!(" --unit {u}")).unwrap_or_default();
+    if failed.objects {
+        return format!("mend it and run it again, or overrule it: quipu approve {}{unit}", failed.turn.step);
+    }
+    format!("quipu run --step {}{unit} --by NAME     (after looking into it)", failed.turn.step)
 }

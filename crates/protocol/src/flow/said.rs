@@ -28,6 +28,31 @@ pub fn report(language: Language, path: &str, text: &str) -> String {
     }
 }
 
+/// The head of what is said to an agent that does a job again.
+pub fn again(language: Language, round: usize, why: &[String]) -> String {
+    let why = why.join("; ");
+    match language {
+        Language::En if why.is_empty() => format!("\n**Done again** (round {round}). Someone asked for it.\n"),
+        Language::En => format!("\n**Done again** (round {round}), because {why}.\n"),
+        Language::Zh if why.is_empty() => format!("\n**重做**（第 {round} 轮）：有人要求重做。\n"),
+        Language::Zh => format!("\n**重做**（第 {round} 轮），原因：{why}。\n"),
+    }
+}
+
+pub fn earlier(language: Language, fenced: &str) -> String {
+    match language {
+        Language::En => format!("\nYou wrote this before. Keep what still holds, and write the whole file again:\n\n{fenced}\n"),
+        Language::Zh => format!("\n你先前写的如下。仍然成立的保留，整份文件重新写出：\n\n{fenced}\n"),
+    }
+}
+
+pub fn difference(language: Language, fenced: &str) -> String {
+    match language {
+        Language::En => format!("\n**What changed:**\n\n{fenced}\n"),
+        Language::Zh => format!("\n**改动之处：**\n\n{fenced}\n"),
+    }
+}
+
 pub fn salvage(language: Language, path: &str) -> String {
     match language {
         Language::En => {

@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use quipu_contract::{Pattern, ProjectPath};
-use quipu_store::{Lease, Survey, Version};
+use quipu_store::{At, Lease, Survey, Version};
 use quipu_text::{Document, find_stray_sign, marker, passages_with};
 
 use super::note::RunFact;
 use super::state::Now;
 use crate::project::{Project, ProjectError};
 use crate::view::slice_section;
+
+/// So often a snapshot is taken again because others commit meanwhile. A snapshot takes milliseconds, and so does a commit.
+const TRIES: usize = 20;
 
 /// What was read once and is still the same. Kept over the snapshots of one process.
 #[derive(Debug, Clone, Default)]
@@ -61,7 +64,20 @@ pub struct Snapshot<'p> {
 }
 
 impl<'p> Snapshot<'p> {
+    /// Takes files and notes of one moment. A commit between the two would show a text from before it beside the note that it was
+    /// accepted, and a job would be done twice: then both are read again.
     pub fn take(project: &'p Project, memory: &Memory) -> Result<Snapshot<'p>, ProjectError> {
+        for _ in 1..TRIES {
+            let seen = project.store.pulse()?;
+            let snapshot = Self::take_once(project, memory)?;
+            if project.store.pulse()? == seen {
+                return Ok(snapshot);
+            }
+        }
+        Self::take_once(project, memory)
+    }
+
+    fn take_once(project: &'p Project, memory: &Memory) -> Result<Snapshot<'p>, ProjectError> {
         let survey = project.store.survey()?;
         let versions = survey.files.iter().filter_map(|f| Some((f.path.clone(), f.version.clone()?))).collect();
         let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
@@ -83,7 +99,13 @@ impl<'p> Snapshot<'p> {
         {
             return Some(Arc::clone(text));
         }
-        let (bytes, _) = self.project.store.read(&ProjectPath::parse(path).ok()?).ok()??;
+        let parsed = ProjectPath::parse(path).ok()?;
+        let (mut bytes, read) = self.project.store.read(&parsed).ok()??;
+        if read != version {
+            // It was written since: the journal has the text of this moment.
+            let then = self.project.store.text_at(&parsed, &At::Version(version.as_str().to_owned()));
+            bytes = then.map_or(bytes, |(then, _)| then);
+        }
         let text = Arc::new(Text {
             text: String::from_utf8(bytes).ok()?,
             marker: OnceLock::new(),

@@ -22,6 +22,11 @@ pub fn render_explanation(view: &View) -> String {
             text.push_str(&format!("  {name}\n"));
         }
     }
+    let listed: Vec<_> = view.pointers.iter().flat_map(|seen| &seen.listed).collect();
+    if !listed.is_empty() {
+        text.push_str("\nonly listed\n");
+        listed.iter().for_each(|path| text.push_str(&format!("  {path}\n")));
+    }
     if !view.repeated.is_empty() {
         text.push_str("\nshown by another pointer\n");
         for repeated in &view.repeated {

@@ -93,6 +93,12 @@ pub struct Seen {
     pub files: Vec<ProjectPath>,
     /// Those of them of which no stage shows anything, for lack of room: `notes/a.md`, `log.md#ch01`.
     pub left_out: Vec<String>,
+    /// Files that are only listed: the pointer's map does not give them to this unit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listed: Vec<ProjectPath>,
+    /// Whether lines are numbered where a brief carries the text: it is a source that others cite.
+    #[serde(skip)]
+    pub numbered: bool,
     pub place: Place,
 }
 
@@ -369,6 +375,8 @@ fn seen(index: usize, measured: &Measured<'_>, stages: &[StageView], language: L
         need: target.pointer.need,
         why: target.pointer.why.in_language(language).to_owned(),
         files: target.files.iter().map(|f| f.path.clone()).collect(),
+        listed: target.listed.clone(),
+        numbered: target.pointer.map.is_some(),
         left_out: target.files.iter().filter(|f| !shown.contains(&f.path)).map(shown_name).collect(),
         place: target.pointer.place.clone(),
     }

@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::ViewError;
 use crate::project::Project;
 use crate::reading::find_section;
+use crate::source_map::{is_named, mapped_paths};
 
 /// A pointer with the texts it names.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct Target<'c> {
     pub class: Class,
     pub order: Order,
     pub files: Vec<TargetFile>,
+    /// Files that it names and that the map does not give to this unit: they are listed.
+    pub listed: Vec<ProjectPath>,
 }
 
 /// One text: a file, or the section that the pointer names.
@@ -111,16 +114,33 @@ pub fn resolve_pointers<'c>(
     for (number, pointer) in pointers {
         let path = fill(&pointer.path, role, binding)?;
         let section = pointer.section.as_ref().map(|s| fill_text(s, role, pointer, binding)).transpose()?;
+        let section = section.map(|names| pick_section(project, &path, &names)).transpose()?;
         let name = match &section {
             Some(section) => format!("{path}#{section}"),
             None => path.as_str().to_owned(),
         };
-        let mut target = Target { pointer, name, section: section.clone(), class: Class::Free, order: Order::Static, files: Vec::new() };
+        let mut target = Target {
+            pointer,
+            name,
+            section: section.clone(),
+            class: Class::Free,
+            order: Order::Static,
+            files: Vec::new(),
+            listed: Vec::new(),
+        };
         let mut lack = Lack::File;
         let mut shown = Vec::new();
         let is_wild = path.as_literal().is_none();
         let mut unreadable = Vec::new();
-        for path in list(&path, role, binding, all) {
+        let mut paths = list(&path, role, binding, all);
+        if let Some(mapped) = mapped(project, pointer, binding)? {
+            let is_mapped = |path: &ProjectPath| mapped.iter().any(|named| is_named(named, path));
+            // A map that names nothing here would leave the role with nothing.
+            if paths.iter().any(is_mapped) {
+                (paths, target.listed) = paths.into_iter().partition(is_mapped);
+            }
+        }
+        for path in paths {
             target.class = project.contract.class(&path);
             let others = taken.entry(path.clone()).or_default();
             let takes = |other: &&Option<String>| other.is_none() || section.is_none() || **other == section;
@@ -217,6 +237,24 @@ fn list(pattern: &Pattern, role: &Role, binding: &Binding, all: &[ProjectPath]) 
     let denies: Vec<Pattern> = role.denies.iter().map(|d| d.path.fill(binding)).collect();
     let denied = |path: &ProjectPath| denies.iter().any(|d| d.matches(path.as_str()).is_some());
     all.iter().filter(|path| pattern.matches(path.as_str()).is_some() && !denied(path)).cloned().collect()
+}
+
+/// Of several names of a section, `Book|全书`, the first that the file has; else the first.
+fn pick_section(project: &Project, path: &Pattern, names: &str) -> Result<String, ViewError> {
+    let Some((first, _)) = names.split_once('|') else { return Ok(names.to_owned()) };
+    let file = path.as_literal().and_then(|path| ProjectPath::parse(path).ok());
+    let text =
+        file.map(|file| project.store.read(&file)).transpose()?.flatten().map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned());
+    let is_there = |name: &&str| text.as_ref().is_some_and(|text| slice_section(text, name).is_some());
+    Ok(names.split('|').find(is_there).unwrap_or(first).to_owned())
+}
+
+/// The paths that the map of a pointer names for the unit; none if there is no such map.
+fn mapped(project: &Project, pointer: &Pointer, binding: &Binding) -> Result<Option<Vec<String>>, ViewError> {
+    let map = pointer.map.as_ref().and_then(|map| ProjectPath::parse(map).ok());
+    let (Some(map), Some(unit)) = (map, binding.get("unit")) else { return Ok(None) };
+    let Some((bytes, _)) = project.store.read(&map)? else { return Ok(None) };
+    Ok(slice_section(&String::from_utf8_lossy(&bytes), unit).map(|section| mapped_paths(&section)))
 }
 
 /// Why there is no text; its words complete "`path` …".

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use quipu_agents::{Agent, Assignment, Attempt, Bounds, Confinement, Names, Outcome};
 use quipu_contract::Language;
 use quipu_protocol::flow::{Ended, Ending, Performer, Task, Told, Usage, Watch};
+use quipu_text::render_marker;
 
 /// So many refused attempts are noted in the journal; the sandbox's own record has them all.
 const NOTED: usize = 50;
@@ -79,6 +80,12 @@ impl Performer for Hired {
             view,
             out,
             outputs,
+            last_lines: task
+                .outputs
+                .iter()
+                .filter(|output| !output.optional && !output.markers.is_empty())
+                .map(|output| (output.path.to_string(), output.markers.iter().map(|name| render_marker(name)).collect()))
+                .collect(),
             names: Names {
                 role: task.role.clone(),
                 unit: task.turn.unit.as_ref().map(ToString::to_string),

@@ -1,7 +1,7 @@
-//! The five disasters of a book, each survived: a draft cut short, a reviewer missing, memory damaged, everything
-//! under `.quipu/` lost, a broken dependency.
+//! The disasters of a book, each survived: a draft cut short, a reviewer missing, memory damaged, everything
+//! under `.quipu/` lost, a broken dependency, an adapter that panics.
 
-use quipu_protocol::flow::{Choice, Event, State};
+use quipu_protocol::flow::{Choice, Ended, Event, Performer, Scripted, State, Task, Watch};
 use quipu_testkit::draft;
 
 use crate::stage::Stage;
@@ -111,4 +111,34 @@ fn a_broken_dependency_blocks_what_needs_it_and_nothing_else() {
     stage.play(Choice { steps: vec!["research".into()], units: vec![quipu_contract::UnitId::parse("ch01").unwrap()], ..Choice::default() });
     let played = stage.play(Choice::default());
     assert_eq!(stage.state("inspect", Some("ch04")).0, State::Done, "{:#?}", played.events);
+}
+
+/// Panics at one job, and does the others.
+struct Panicking(Scripted);
+
+impl Performer for Panicking {
+    fn name(&self) -> &str {
+        "panicking"
+    }
+
+    fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended {
+        assert!(task.turn.to_string() != "research/ch01", "no agent for {}", task.turn);
+        self.0.perform(task, watch)
+    }
+}
+
+#[test]
+fn an_attempt_that_panics_ends_the_run_with_its_words_and_holds_nothing() {
+    let stage = Stage::book(2, "");
+    stage.play(Choice::default());
+    stage.approve("approve-outline", None);
+    let played = stage.play_by(&Panicking(Scripted::of(&stage.script.folder)), Choice::default());
+    let [(turn, why)] = played.summary.stuck.as_slice() else { panic!("{:#?}", played.summary) };
+    assert_eq!(turn.to_string(), "research/ch01");
+    assert!(why.contains("no agent for research/ch01"), "{why}");
+    assert_eq!(stage.state("research", Some("ch01")).0, State::Ready);
+    assert_eq!(stage.state("merge-readers", Some("ch02")).0, State::Done);
+    assert_eq!(stage.open().store.leases().unwrap(), []);
+    stage.play(Choice::default());
+    assert_eq!(stage.state("inspect", Some("ch01")).0, State::Done);
 }

@@ -294,6 +294,7 @@ impl Stage {
         let project = self.open();
         let stop = Stop::default();
         let performer = Reckoner { stage: self, act, begun: AtomicUsize::new(0), stop: stop.clone() };
+        let events = Mutex::new(Vec::new());
         let engine = Engine {
             project: &project,
             performer: &performer,
@@ -303,11 +304,12 @@ impl Stage {
             stay: Stay::default(),
             rules: quipu_store::Version::of(self.text("quipu.toml").as_bytes()),
             stop,
-            listen: &|_| {},
+            listen: &|event| events.lock().unwrap().push(format!("{event:?}")),
             memory: Memory::default(),
         };
         let summary = engine.run().unwrap();
-        assert!(summary.stuck.is_empty() && summary.failed == 0, "{summary:#?}");
+        let events = events.lock().unwrap();
+        assert!(summary.stuck.is_empty() && summary.failed == 0, "{summary:#?}\n{}", events.join("\n"));
         summary.accepted
     }
 
@@ -393,18 +395,48 @@ impl Stage {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, max_shrink_iters: 60, ..ProptestConfig::default() })]
-    // With PROPTEST_RNG_SEED=1911 a run of one drawn flow did not end. The cause is not known yet.
-    #[test]
-    #[ignore = "a run of one drawn flow did not end; run it with --ignored"]
-    fn whatever_happens_the_end_follows_from_the_inputs(drawn in drawn()) {
-        let stage = Stage::lay(&drawn);
-        for act in &drawn.acts {
-            stage.amend(act.amend);
-            stage.play(act);
+fn try_out(drawn: &Drawn) {
+    let stage = Stage::lay(drawn);
+    for act in &drawn.acts {
+        stage.amend(act.amend);
+        stage.play(act);
+    }
+    stage.finish();
+    stage.verify();
+}
+
+/// A snapshot that mixed the files of one moment with the notes of a later one had a text sent back twice (seed 1911).
+#[test]
+fn files_and_notes_of_a_snapshot_are_of_one_moment() {
+    const COMMITS: usize = 150;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("quipu.toml"), "quipu = 1\n\n[[files]]\npath = \"text.md\"\nclass = \"overwrite\"\n").unwrap();
+    let project = Project::open(folder.path(), Options::default()).unwrap();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..COMMITS {
+                let path = ProjectPath::parse("text.md").unwrap();
+                let op = Op::Write { path, bytes: format!("{number}\n").into_bytes(), expect: quipu_store::Expect::Any };
+                let note = serde_json::json!({"flow": 1, "run": number.to_string(), "step": "write", "ruling": "accepted"});
+                project.judge(Change::by(&Actor::Person).note(note).op(op)).unwrap().publish().unwrap();
+            }
+            over.store(true, Ordering::SeqCst);
+        });
+        let memory = Memory::default();
+        while !over.load(Ordering::SeqCst) {
+            let (_, snapshot) = flow_now(&project, &memory).unwrap();
+            let noted = snapshot.facts.last().map(|fact| fact.files[0].version.clone());
+            let seen = snapshot.survey.files.iter().find(|file| file.path == "text.md").and_then(|file| file.version.clone());
+            assert_eq!(seen, noted);
         }
-        stage.finish();
-        stage.verify();
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, max_shrink_iters: 60, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_happens_the_end_follows_from_the_inputs(drawn in drawn()) {
+        try_out(&drawn);
     }
 }

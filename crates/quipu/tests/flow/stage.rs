@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use quipu_contract::{Actor, Language, ProjectPath, Step, UnitId};
 use quipu_protocol::flow::{
-    Choice, Engine, Event, Flow, Memory, Press, Ruling, Scripted, State, Stay, Stop, Summary, Turn, decide_gate, flow_now,
+    Choice, Engine, Event, Flow, Memory, Performer, Press, Ruling, Scripted, State, Stay, Stop, Summary, Turn, decide_gate, flow_now,
 };
 use quipu_protocol::{Layout, Project, lay_out};
 use quipu_store::Options;
@@ -106,14 +106,17 @@ impl Stage {
     }
 
     pub fn play(&self, choice: Choice) -> Played {
+        self.play_by(&Scripted::of(&self.script.folder), choice)
+    }
+
+    pub fn play_by(&self, performer: &dyn Performer, choice: Choice) -> Played {
         let project = self.open();
-        let performer = Scripted::of(&self.script.folder);
         let events = Mutex::new(Vec::new());
         let listen = |event: &Event| events.lock().unwrap().push(event.clone());
         let choice = Choice { jobs: choice.jobs.max(2), ..choice };
         let engine = Engine {
             project: &project,
-            performer: &performer,
+            performer,
             press: Some(&Plain),
             seat: project.store.sit(Some("script"), choice.jobs).unwrap(),
             choice,

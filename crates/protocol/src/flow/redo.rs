@@ -1,0 +1,82 @@
+//! What a brief adds for a job that is done again: the round, the reason, what was written before, and what changed since then in the
+//! texts that it had read. And for a job that checks a revision, the difference between two texts.
+
+use quipu_contract::{Class, ProjectPath};
+use quipu_store::{At, StoreError};
+
+use super::attempt::{AttemptError, Job};
+use super::engine::{Engine, FlowError};
+use super::note::{ReadNote, Ruling};
+use super::said;
+use super::snapshot::unmarked;
+use super::turn::fill_path;
+use crate::brief::fence;
+use crate::difference::render_difference;
+use crate::view::slice_section;
+
+/// An earlier text or a difference that is longer than this is not shown: the brief has to leave room for the work.
+const LONGEST_EARLIER: usize = 60_000;
+
+impl Engine<'_> {
+    pub(super) fn render_redo(&self, job: &Job<'_>) -> Result<String, AttemptError> {
+        let mut text = self.render_compared(job)?;
+        if job.standing.sent_back.is_some() {
+            // The objections say why, and the earlier text lies where it writes.
+            return Ok(text);
+        }
+        let facts = self.memory.facts(self.project).map_err(FlowError::from)?;
+        let of_job = |fact: &&super::note::RunFact| fact.note.ruling == Ruling::Accepted && fact.note.turn() == job.planned.turn;
+        let Some(last) = facts.iter().rev().find(of_job) else { return Ok(text) };
+        let language = self.project.contract.language;
+        let round = facts.iter().filter(of_job).count() + 1;
+        text.push_str(&said::again(language, round, &job.standing.why));
+        for output in job.planned.required() {
+            let Some((bytes, _)) = self.project.store.read(&output.path)? else { continue };
+            let earlier = String::from_utf8_lossy(&bytes);
+            if earlier.len() <= LONGEST_EARLIER {
+                let path = output.path.as_str();
+                text.push_str(&said::earlier(language, &fence("earlier", path, unmarked(path, &earlier).trim_end())));
+            }
+        }
+        for read in &last.note.reads {
+            if let Some(difference) = self.render_changed(read)? {
+                text.push_str(&said::difference(language, &fence("difference", &read.path, difference.trim_end())));
+            }
+        }
+        Ok(text)
+    }
+
+    /// The difference between the two files that the step names.
+    fn render_compared(&self, job: &Job<'_>) -> Result<String, AttemptError> {
+        let paths: Vec<ProjectPath> = job.planned.step.compare.iter().filter_map(|path| fill_path(path, &job.planned.binding)).collect();
+        let [older, newer] = paths.as_slice() else { return Ok(String::new()) };
+        let read = |path: &ProjectPath| -> Result<Option<String>, StoreError> {
+            let found = self.project.store.read(path)?;
+            Ok(found.map(|(bytes, _)| unmarked(path.as_str(), &String::from_utf8_lossy(&bytes)).to_owned()))
+        };
+        let (Some(old), Some(new)) = (read(older)?, read(newer)?) else { return Ok(String::new()) };
+        let difference = render_difference(older.as_str(), &old, newer.as_str(), &new);
+        let language = self.project.contract.language;
+        let between = format!("{older} → {newer}");
+        Ok(said::difference(language, &fence("difference", &between, difference.trim_end())))
+    }
+
+    /// How a text changed since it was read; none if it did not, if it only grows, or if the old one is not in the journal.
+    fn render_changed(&self, read: &ReadNote) -> Result<Option<String>, AttemptError> {
+        let Ok(path) = ProjectPath::parse(&read.path) else { return Ok(None) };
+        if matches!(self.project.contract.class(&path), Class::Append | Class::Record | Class::Derived) {
+            return Ok(None);
+        }
+        let Some((now, version)) = self.project.store.read(&path)? else { return Ok(None) };
+        if version == read.version {
+            return Ok(None);
+        }
+        let Ok((then, _)) = self.project.store.text_at(&path, &At::Version(read.version.as_str().to_owned())) else { return Ok(None) };
+        let part = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            read.section.as_ref().and_then(|section| slice_section(&text, section)).unwrap_or(text)
+        };
+        let difference = render_difference(&read.path, &part(&then), &read.path, &part(&now));
+        Ok(Some(difference).filter(|difference| !difference.is_empty() && difference.len() <= LONGEST_EARLIER))
+    }
+}

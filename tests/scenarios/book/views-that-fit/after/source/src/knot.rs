@@ -1,0 +1,3 @@
+pub fn tie() {}
+
+pub fn untie() {}
