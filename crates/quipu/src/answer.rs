@@ -113,7 +113,8 @@ impl Failure {
 
     /// What happened, as it may be shown.
     pub fn shown_what(&self) -> String {
-        in_own_lines(&self.what)
+        // What a contract's faults say is one line each already.
+        if self.what.starts_with(FAULTY) { self.what.clone() } else { in_own_lines(&self.what) }
     }
 
     /// What, which rule, and the command that mends it.
@@ -126,25 +127,35 @@ impl Failure {
             text.push_str(&format!("\n  rule  {}", in_one_line(&format!("{place}  {rule}"))));
         }
         if let Some(mend) = &self.mend {
-            text.push_str(&format!("\n  help  {}", in_own_lines(mend)));
+            text.push_str(&format!("\n  help  {}", without_labels(mend)));
         }
         text
     }
 }
 
-/// The labels that lines of a message begin with.
-const LABELS: [&str; 4] = ["rule  ", "help  ", "at    ", "and   "];
+/// How a refusal begins that lists the faults of a contract.
+const FAULTY: &str = "the contract would be faulty\n";
 
-/// A message as it may be shown. Values of others stand in it: names, keys, texts. Quipu sets further lines of its own in; a line
+/// What lines of a message begin with.
+const LABELS: [&str; 5] = ["error:", "  rule  ", "  help  ", "  at    ", "  and   "];
+
+/// What happened, as it may be shown. Values of others stand in it: names, keys, texts. Quipu sets further lines of its own in; a line
 /// that is not, or that begins with a label, comes from such a value, and its line break is spelled out.
 fn in_own_lines(text: &str) -> String {
+    joined(text, |line| line.starts_with("  ") && !LABELS.iter().any(|label| line.starts_with(label)))
+}
+
+/// A remedy as it may be shown: it may be a text to copy, but has no line that looks like another part of a message.
+fn without_labels(text: &str) -> String {
+    joined(text, |line| !LABELS.iter().any(|label| line.starts_with(label)))
+}
+
+/// The lines of a text; the line break before one that is not `own` is spelled out.
+fn joined(text: &str, own: impl Fn(&str) -> bool) -> String {
     let mut shown = String::new();
     for (nth, line) in text.split('\n').enumerate() {
-        let is_own = line.strip_prefix("  ").is_some_and(|rest| !LABELS.iter().any(|label| rest.trim_start().starts_with(label)));
-        match (nth, is_own) {
-            (0, _) => {}
-            (_, true) => shown.push('\n'),
-            (_, false) => shown.push_str("\\n"),
+        if nth > 0 {
+            shown.push_str(if own(line) { "\n" } else { "\\n" });
         }
         shown.push_str(&in_one_line(line));
     }
