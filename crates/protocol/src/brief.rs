@@ -153,7 +153,7 @@ pub fn render_brief(project: &Project, request: &ViewRequest, view: &View, optio
         Some(profile) => project.library.find(profile, &instructions_file(language, &role.name))?,
         None => None,
     };
-    let listed = || view.pointers.iter().flat_map(|seen| &seen.listed).map(ToString::to_string);
+    let listed = || view.pointers.iter().flat_map(|seen| &seen.listed).map(|path| one_line(path.as_str()));
     let values = Values {
         role: RoleValue { name: &role.name, title: one_line(role.title.in_language(language)), duty: role.duty.in_language(language) },
         project: one_line(&vars.get("project").cloned().unwrap_or_else(|| folder_name(project))),
