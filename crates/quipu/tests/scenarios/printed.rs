@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 use quipu_protocol::{Library, Project};
 
 /// What stands for something of the caller's, and what a test says instead.
-const STANDINS: [(&str, &str); 12] = [
+const STANDINS: [(&str, &str); 13] = [
+    // No decision is there to be replaced.
+    (" --supersedes ID", ""),
     ("……", "some words"),
     ("…", "some words"),
     ("PATH#SECTION", "notes.md#part"),

@@ -113,11 +113,14 @@ pub(super) fn parse_decision(item: &Item) -> Option<NewDecision> {
 /// `Title. Why: …; rejected: …`: the text before the first field, then each field.
 fn split_fields(text: &str, parts: &mut Vec<(Option<Field>, String)>) {
     let mut starts = vec![];
-    let mut may_begin = true;
+    let (mut may_begin, mut is_behind_space) = (true, false);
     for (at, c) in text.char_indices() {
-        if may_begin && !c.is_whitespace() && field_at(&text[at..]).is_some() {
+        // A name with a capital letter needs no sign before it: `By: Mira Status: proposed`.
+        let begins = may_begin || is_behind_space && (c.is_uppercase() || !c.is_ascii());
+        if begins && !c.is_whitespace() && field_at(&text[at..]).is_some() {
             starts.push(at);
         }
+        is_behind_space = c.is_whitespace();
         may_begin = matches!(c, '.' | ';' | ',' | '—' | '–' | '|' | '(' | '（' | '。' | '；' | '，')
             || (may_begin && (c.is_whitespace() || c == '-'));
     }

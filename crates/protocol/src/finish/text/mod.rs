@@ -62,6 +62,7 @@ pub fn parse_finish_text(project: &Project, actor: &Actor, name: &str, text: &st
     }
     let language = project.contract.language;
     let keys = own_keys(project);
+    let text = &without_examples(project, text);
     let blocks = parse_blocks(text, &keys);
     if !text.trim().is_empty() && !blocks.iter().any(|b| b.section.is_some()) {
         let what = say(language, "no heading of a finish in", "收尾内容中没有可识别的标题：");
@@ -77,6 +78,16 @@ pub fn parse_finish_text(project: &Project, actor: &Actor, name: &str, text: &st
         true => Ok(FinishText { material: reader.material, told: reader.told }),
         false => Err(reader.refusal(name)),
     }
+}
+
+/// The text with a blank line for each example that a start printed and nobody filled in.
+fn without_examples(project: &Project, text: &str) -> String {
+    let language = project.contract.language;
+    let steps = project.contract.scenes.values().flat_map(|scene| &scene.next);
+    let examples: Vec<&str> =
+        steps.flat_map(|step| step.text.in_language(language).lines()).map(str::trim).filter(|line| line.starts_with("- ")).collect();
+    let is_example = |line: &str| examples.contains(&line) || line.starts_with("Phase: …") || line.starts_with("阶段：……");
+    text.lines().map(|line| if is_example(line.trim()) { "" } else { line }).collect::<Vec<_>>().join("\n")
 }
 
 /// The keys of closers whose files this project has.

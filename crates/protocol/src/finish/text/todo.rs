@@ -298,7 +298,7 @@ fn parse_new(reader: &mut Reader<'_>, item: &Item) -> Option<NewTodo> {
         }
         description = trim_mark(&behind).to_owned();
         text = title;
-    } else if let Some((title, behind)) = text.split_once(": ").or_else(|| text.split_once('：')) {
+    } else if let Some((title, behind)) = split_title(&text) {
         description = behind.trim().to_owned();
         text = title.trim().to_owned();
     }
@@ -320,6 +320,22 @@ fn parse_new(reader: &mut Reader<'_>, item: &Item) -> Option<NewTodo> {
     new.description = Some(description).filter(|d| !d.is_empty());
     new.category = item.group.clone().filter(|g| priority_of(g).is_none() && whole_verb(&normalised(g)).is_none());
     (!new.title.is_empty()).then_some(new)
+}
+
+/// The title and the description behind the first colon that stands in no brackets.
+fn split_title(text: &str) -> Option<(&str, &str)> {
+    let mut open = 0_i32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '（' | '[' => open += 1,
+            ')' | '）' | ']' => open -= 1,
+            ':' | '：' if open <= 0 && (c == '：' || text[at + 1..].starts_with(' ')) => {
+                return Some((&text[..at], &text[at + c.len_utf8()..]));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// `[high] title`, `high: title`, `(later) title`.
