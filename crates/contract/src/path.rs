@@ -46,6 +46,22 @@ pub fn normal_form(name: &str) -> String {
     name.nfc().collect()
 }
 
+/// The settings of agent hosts in which `quipu integrate` writes, folded.
+const HOST_FILES: [&str; 12] = [
+    ".mcp.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".codex/config.toml",
+    ".codex/hooks.json",
+    ".gemini/settings.json",
+    ".qwen/settings.json",
+    "opencode.json",
+    ".opencode/plugin/quipu.js",
+    ".agents/plugins/quipu/hooks/hooks.json",
+    ".cursor/mcp.json",
+    ".cursor/hooks.json",
+];
+
 impl ProjectPath {
     pub fn parse(text: &str) -> Result<ProjectPath, BadPath> {
         let shown = || quotable(text);
@@ -104,6 +120,12 @@ impl ProjectPath {
     /// Whether a part of it, in whatever spelling, would make its folder a project with rules of its own.
     pub fn begins_a_project(&self) -> bool {
         self.parts().any(|part| if part.is_ascii() { part.eq_ignore_ascii_case(MANIFEST) } else { fold(part) == MANIFEST })
+    }
+
+    /// Whether it is a file with which agent hosts are set up: their hooks and servers, and with them what holds an agent to the contract.
+    pub fn sets_up_hosts(&self) -> bool {
+        let look = self.look();
+        HOST_FILES.iter().any(|file| look.strip_suffix(file).is_some_and(|above| above.is_empty() || above.ends_with('/')))
     }
 
     /// What the path looks like to a careless reader or file system: two paths with one look are

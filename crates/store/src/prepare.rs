@@ -99,6 +99,10 @@ pub(crate) fn permit(
         };
         return Err(refused_by(what, rule, "ask a person".into()));
     }
+    if path.sets_up_hosts() && matches!(actor, Actor::Agent { .. }) {
+        let what = format!("`{path}` sets up the host, and with it what holds agents to the contract: only a person may change it");
+        return Err(refused_by(what, rule, "ask a person".into()));
+    }
     if *actor != Actor::Runtime {
         grant.may_write(path, binding).map_err(|denial| {
             if let Some(meant) = contract.near_name(path) {

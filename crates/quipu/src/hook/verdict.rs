@@ -100,7 +100,11 @@ impl<'s> Judge<'s> {
         let may_write = || contract.grant(actor).is_ok_and(|grant| grant.may_write(path, &contract.actor_binding(actor)).is_ok());
         // What no rule names and no role is kept from is none of the contract's business, unless it would be a contract itself.
         let is_unnamed = contract.rule(path).is_none() && contract.look_alike(path).is_none() && contract.near_name(path).is_none();
-        if is_unnamed && !path.begins_a_project() && may_write() {
+        // So with a host's settings, as far as Quipu is in them.
+        let is_ours =
+            || std::fs::read(project.store.root().join(path.as_str())).is_ok_and(|text| text.windows(5).any(|word| word == b"quipu"));
+        let is_free = !path.begins_a_project() && !(path.sets_up_hosts() && is_ours());
+        if is_unnamed && is_free && may_write() {
             return Ok(None);
         }
         let ask = |op: Op, is_meant: bool| self.ask(project, op, is_meant);
