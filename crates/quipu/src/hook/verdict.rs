@@ -103,8 +103,8 @@ impl<'s> Judge<'s> {
         // So with a host's settings, as far as Quipu is in them.
         let is_ours =
             || std::fs::read(project.store.root().join(path.as_str())).is_ok_and(|text| text.windows(5).any(|word| word == b"quipu"));
-        let is_free = !path.begins_a_project() && !(path.sets_up_hosts() && is_ours());
-        if is_unnamed && is_free && may_write() {
+        let is_held = path.begins_a_project() || path.sets_up_hosts() && is_ours();
+        if is_unnamed && !is_held && may_write() {
             return Ok(None);
         }
         let ask = |op: Op, is_meant: bool| self.ask(project, op, is_meant);
