@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// Writes the clipboard, clears the screen, turns the text around.
 const HOSTILE: &str = "x\u{1b}]52;c;eA==\u{7}\u{1b}[2J\u{9b}2J\u{202e}\u{2066}\u{200f}y";
@@ -95,6 +96,23 @@ fn a_file_is_spelled_out_on_a_terminal_only() {
     let shown = String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n");
     assert!(shown.contains("x\\u{1b}]52"), "{shown:?}");
     assert_harmless(&shown, &["read", "a.md"]);
+}
+
+#[test]
+fn init_asks_on_a_terminal_whether_to_set_up_the_hosts_it_finds() {
+    for (answer, is_set_up) in [("y\n", true), ("n\n", false)] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(".claude")).unwrap();
+        let line = format!("{} init", env!("CARGO_BIN_EXE_quipu"));
+        let mut command = Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]).current_dir(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut running = command.spawn().unwrap();
+        running.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
+        let output = running.wait_with_output().unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(shown.contains("Set up Claude Code here?"), "{shown}");
+        assert_eq!(folder.path().join(".claude/settings.json").exists(), is_set_up, "{shown}");
+    }
 }
 
 #[test]

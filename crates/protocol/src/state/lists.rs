@@ -28,7 +28,7 @@ impl List {
         }
     }
 
-    const fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             List::Notes => "note",
             List::Facts => "fact",

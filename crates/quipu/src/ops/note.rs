@@ -25,7 +25,7 @@ pub struct Fact {
 #[derive(Debug, Args)]
 struct Entries {
     /// What to keep
-    #[arg(required_unless_present = "remove", allow_hyphen_values = true)]
+    #[arg(required_unless_present = "remove")]
     text: Option<String>,
     /// Remove an entry, by its number or by words of it; repeatable
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
@@ -36,6 +36,9 @@ impl Entries {
     fn change(self, session: &Session, list: List) -> Result<Answer, Failure> {
         let project = session.project()?;
         let added: Vec<String> = self.text.into_iter().collect();
+        if added.iter().any(|text| text.trim().is_empty()) {
+            return Err(Failure::usage("an empty text says nothing", format!("quipu {} \"…\"", list.word())));
+        }
         let (entries, receipt) = change_list(&project, &session.actor, session.lease.as_ref(), list, &self.remove, &added)?;
         // What was added, with the number that removes it; after a removal the numbers that hold now.
         let is_shown = |entry: &String| !self.remove.is_empty() || added.contains(entry);

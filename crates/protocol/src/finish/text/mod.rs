@@ -86,8 +86,7 @@ fn without_examples(project: &Project, text: &str) -> String {
     let steps = project.contract.scenes.values().flat_map(|scene| &scene.next);
     let examples: Vec<&str> =
         steps.flat_map(|step| step.text.in_language(language).lines()).map(str::trim).filter(|line| line.starts_with("- ")).collect();
-    let is_example = |line: &str| examples.contains(&line) || line.starts_with("Phase: …") || line.starts_with("阶段：……");
-    text.lines().map(|line| if is_example(line.trim()) { "" } else { line }).collect::<Vec<_>>().join("\n")
+    text.lines().map(|line| if examples.contains(&line.trim()) { "" } else { line }).collect::<Vec<_>>().join("\n")
 }
 
 /// The keys of closers whose files this project has.
@@ -266,11 +265,8 @@ impl Reader<'_> {
             None => {
                 let (name, list) = (in_one_line(said).into_owned(), known.join(", "));
                 let label = say(self.language, "Phase: ", "阶段：");
-                let fix = known.iter().map(|phase| format!("{label}{phase}")).collect::<Vec<_>>().join(say(
-                    self.language,
-                    "   or   ",
-                    "   或   ",
-                ));
+                let near = known.iter().find(|phase| strsim::damerau_levenshtein(phase, said) <= 2);
+                let fix = format!("{label}{}", near.map_or("…", String::as_str));
                 self.fault(item.line, &format!("no phase `{name}`; there are {list}"), &format!("没有阶段 `{name}`；可用的有 {list}"), fix);
             }
         }
