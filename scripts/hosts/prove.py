@@ -236,8 +236,8 @@ def alone(host):
     steps = [
         mcp("append", path="decisions.md", text=f"- kept by {host}"),
         write(charter, "Rewritten.\n"),
-        # A variable says nothing plainly: no hook can know what this writes.
-        shell("f=charter.md; echo bypassed > $f"),
+        # No hook can know what this writes: the command is made by another.
+        shell("echo ZWNobyBieXBhc3NlZCA+IGNoYXJ0ZXIubWQ= | base64 -d | sh"),
     ]
     seen = {}
 
