@@ -41,7 +41,7 @@ fn is_shared() -> bool {
 }
 
 /// What is another story on a shared store, and why.
-const OTHERWISE_SHARED: [(&str, &str); 33] = [
+const OTHERWISE_SHARED: [(&str, &str); 32] = [
     ("book/damaged-records", "throws the journal away, which comes back from the store"),
     ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
     ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
@@ -52,7 +52,6 @@ const OTHERWISE_SHARED: [(&str, &str); 33] = [
     ("own/links-lead-nowhere", "a refused `init` keeps `.quipu` with the tie to the store"),
     ("own/trust", "trusts one setting after another; the address of the store is one more"),
     ("relay/a-cut-off-session-is-recorded", "hooks contact no shared store, so they note no session"),
-    ("relay/session-role-looks", "a shared store captures nothing"),
     ("relay/capture", "a shared store captures nothing"),
     ("relay/forged-lines", "hooks contact no shared store, so they journal nothing"),
     ("relay/gate", "hooks contact no shared store, so they note no session and hold no stop"),
