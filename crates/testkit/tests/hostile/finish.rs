@@ -7,7 +7,7 @@ use quipu_store::Options;
 use quipu_testkit::mutated;
 
 const TEXTS: &[&str] = &[
-    "## Done\n- wrote the lexer <!-- why: slow -->\n## Decisions\n- keep the index in SQLite. Why: one file. Rejected: a server. By: ada\n## Todos\n- fix the build (high, due 2026-12-31, @ada): it is red\n- done T1\n## Next\n- measure\n## Notes\n- none\n## Facts\n- Environment/python=3.12\n",
+    "## Done\n- wrote the lexer <!-- why: slow -->\n## Decisions\n- keep the index in SQLite. Why: one file. Rejected: a server. By: ada\n## Todos\n- fix the build (high, due 2026-12-31, @ada): it is red\n- later: tune it\n## Next\n- measure\n## Notes\n- none\n## Facts\n- Environment/python=3.12\n",
     "## 完成\n- 写了词法分析器\n## 决定\n- 无\n## 待办\n- 修好构建（高，2026-12-31 前，@ada）：失败了\n## 下一步\n- 测量\n",
     "```\n## Done\n```\n- x\n\n> ## Next\n\n1. a\n   - b\n",
 ];

@@ -471,6 +471,6 @@ fn verify_tells_of_what_was_never_taken_over() {
     let store = play.open();
     let survey = store.survey().unwrap();
     let flagged: Vec<_> = survey.flagged().collect();
-    assert!(flagged[0].path == "state.json" && flagged[0].mend().contains("by hand"), "{flagged:?}");
-    assert!(store.verify().unwrap().problems.iter().any(|p| p.place == "state.json" && p.mend.contains("by hand")));
+    assert!(flagged[0].path == "state.json" && flagged[0].mend().contains("in an editor"), "{flagged:?}");
+    assert!(store.verify().unwrap().problems.iter().any(|p| p.place == "state.json" && p.mend.contains("in an editor")));
 }
