@@ -47,7 +47,7 @@ pub fn normal_form(name: &str) -> String {
 }
 
 /// The settings of agent hosts in which `quipu integrate` writes, folded.
-const HOST_FILES: [&str; 12] = [
+const HOST_FILES: [&str; 13] = [
     ".mcp.json",
     ".claude/settings.json",
     ".claude/settings.local.json",
@@ -57,6 +57,7 @@ const HOST_FILES: [&str; 12] = [
     ".qwen/settings.json",
     "opencode.json",
     ".opencode/plugin/quipu.js",
+    ".agents/plugins/quipu/plugin.json",
     ".agents/plugins/quipu/hooks/hooks.json",
     ".cursor/mcp.json",
     ".cursor/hooks.json",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use quipu_contract::{Contract, Faults, Language, Said, Source, resolve_contract};
 
 fn profiles() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles")
+    Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../profiles")
 }
 
 fn names() -> Vec<String> {

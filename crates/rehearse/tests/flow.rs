@@ -15,7 +15,7 @@ struct Stage {
 
 impl Stage {
     fn new(manifest: &str, trees: &[(&str, &str)]) -> Stage {
-        let profiles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles");
+        let profiles = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../profiles");
         let load = |name: &str, file: &str| {
             let text = std::fs::read_to_string(profiles.join(name).join(file)).map_err(|e| e.to_string())?;
             Ok(Source::new(format!("profiles/{name}/{file}"), text))
@@ -23,7 +23,7 @@ impl Stage {
         let contract = resolve_contract(&Source::new("quipu.toml", manifest.to_owned()), &load).unwrap();
         let stage = Stage { folder: tempfile::tempdir().unwrap(), contract };
         for (from, to) in trees {
-            copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(from), &stage.at(to));
+            copy(&Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("tests").join(from), &stage.at(to));
         }
         stage
     }

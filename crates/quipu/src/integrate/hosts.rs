@@ -157,6 +157,8 @@ pub fn hosts() -> Vec<Host> {
 mod tests {
     use super::*;
 
+    use quipu_contract::ProjectPath;
+
     #[test]
     fn the_table_is_sound() {
         for host in hosts() {
@@ -174,6 +176,17 @@ mod tests {
                     assert_eq!(calls && fillings.role.is_some(), calls && content.contains("main"), "{} {}", host.name, file.path);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn agents_may_change_no_settings_of_the_table() {
+        for file in hosts()
+            .iter()
+            .flat_map(|host| &host.files)
+            .filter(|file| file.json.is_some() || file.lines.is_some() || file.path.ends_with(".js"))
+        {
+            assert!(ProjectPath::parse(&file.path).unwrap().sets_up_hosts(), "{}", file.path);
         }
     }
 }

@@ -79,7 +79,8 @@ impl Drop for Server {
 
 #[test]
 fn the_guide_of_the_fleet_is_followed_literally() {
-    let guide = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/fleet.md")).unwrap();
+    let guide =
+        std::fs::read_to_string(Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../docs/guide/fleet.md")).unwrap();
     let blocks = blocks(&guide);
     assert!(blocks.len() >= 8, "the guide has {} blocks", blocks.len());
     let server = Server::start();
