@@ -77,7 +77,7 @@ pub use merge::{Merged, Way, merge_branches};
 pub use naming::NamesNothing;
 pub use nearest::{did_you_mean, nearest, unknown};
 pub use outside::{Outside, is_loss, judge_outside};
-pub use path::{BadPath, MANIFEST, ProjectPath, RESERVED, normal_form};
+pub use path::{BadPath, HOST_FILES, MANIFEST, ProjectPath, RESERVED, normal_form};
 pub use pattern::{Binding, Pattern};
 pub use placeholder::find_placeholder;
 pub use pointer::{AskPointer, Need, Pointer, Shrink, WritePointer};

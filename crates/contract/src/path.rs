@@ -47,7 +47,7 @@ pub fn normal_form(name: &str) -> String {
 }
 
 /// The settings of agent hosts in which `quipu integrate` writes, folded.
-const HOST_FILES: [&str; 13] = [
+pub const HOST_FILES: [&str; 13] = [
     ".mcp.json",
     ".claude/settings.json",
     ".claude/settings.local.json",

@@ -68,6 +68,11 @@ impl UntrustedRepository {
         Some(UntrustedRepository { top: top.to_owned(), common, own })
     }
 
+    /// The folder that holds its work tree.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
     /// Sets a value in the configuration that git reads for this clone. Nothing else in it counts meanwhile.
     pub fn configure(&self, key: &str, value: &str) -> Result<(), String> {
         let mut git = plain_git();

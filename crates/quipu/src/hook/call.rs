@@ -249,7 +249,7 @@ fn is_own_tool(tool: &str) -> bool {
 
 /// Every patch in a value: a text that has the first line of one, or words that hold it.
 fn patches(value: &Value) -> Vec<&str> {
-    let begins = |text: &&str| text.lines().any(|line| line.starts_with("*** Begin Patch"));
+    let begins = |text: &&str| text.lines().any(|line| line.trim_start().starts_with("*** Begin Patch"));
     match value {
         Value::String(text) => Some(text.as_str()).filter(begins).into_iter().collect(),
         Value::Array(words) => words.iter().filter_map(Value::as_str).filter(begins).collect(),

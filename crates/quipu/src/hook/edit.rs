@@ -8,7 +8,7 @@ pub struct Replacement {
     pub all: bool,
 }
 
-/// The text after some replacements; none where one of them finds nothing, so that the tool itself will fail.
+/// The text after some replacements; none where one of them finds nothing.
 pub fn edited(text: &str, edits: &[Replacement]) -> Option<String> {
     edits.iter().try_fold(text.to_owned(), |text, edit| match () {
         () if edit.old.is_empty() => Some(edit.new.clone()),

@@ -1,11 +1,12 @@
 //! Judging what a shell command tells only in part: files that a pattern may name, files that git lists, and targets that are not told.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::rc::Rc;
 
 use quipu_contract::{Fail, ProjectPath, RESERVED};
-use quipu_protocol::Project;
+use quipu_protocol::{Project, UntrustedRepository};
 
 use super::shell::{How, Piece, Word, shown};
 use super::verdict::{Judge, resolve};
@@ -60,26 +61,19 @@ impl Judge<'_> {
         Ok(files)
     }
 
-    /// The files that a command of git would change or remove: git is asked for their names.
+    /// The files that a command of git would change or remove. Where git cannot tell them, it may be any.
     pub(super) fn refusal_of_listed(&mut self, folder: &Path, how: How, listing: &[String]) -> Result<Option<Failure>, Failure> {
-        if Project::find_root(folder).is_err() {
+        let Ok(root) = Project::find_root(folder) else { return Ok(None) };
+        let repository = UntrustedRepository::find(folder);
+        let is_bare = folder.ancestors().take_while(|above| above.starts_with(&root)).any(is_bare_repository);
+        if repository.is_none() && !is_bare {
             return Ok(None);
         }
-        let git = |arguments: &[String]| {
-            // Neither a helper nor a lock: a hook only looks.
-            let quiet = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
-            let output = Command::new("git").arg("-C").arg(folder).args(quiet).args(arguments).output().ok()?;
-            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+        let places = match repository.filter(|_| !is_bare).and_then(|repository| listed(&repository, folder, listing)) {
+            Some(places) => places,
+            None => self.files_of(&root)?.iter().map(|path| root.join(path.as_str())).filter(|place| place.is_file()).collect(),
         };
-        let Some(top) = git(&["rev-parse".into(), "--show-toplevel".into()]) else { return Ok(None) };
-        let mut listing = listing.to_vec();
-        // `ls-files` names files from the folder unless it is told otherwise; `diff` does not.
-        if listing.first().is_some_and(|command| command == "ls-files") {
-            listing.insert(1, "--full-name".into());
-        }
-        let Some(listed) = git(&listing) else { return Ok(None) };
-        for file in listed.split('\0').filter(|file| !file.is_empty()) {
-            let place = PathBuf::from(top.trim_end_matches('\n')).join(file);
+        for place in places {
             if let Some(refusal) = self.refusal(folder, &how.to(place))? {
                 return Ok(Some(refusal));
             }
@@ -94,6 +88,23 @@ impl Judge<'_> {
         let is_closed = self.project(&root)?.contract.hook_fail == Fail::Closed;
         Ok(is_closed.then(|| Failure::new(exit::REFUSED, what, "name the file in the command itself")))
     }
+}
+
+/// The files that git lists.
+fn listed(repository: &UntrustedRepository, folder: &Path, listing: &[String]) -> Option<Vec<PathBuf>> {
+    let (command, rest) = listing.split_first()?;
+    let mut arguments = vec![command.as_str()];
+    // `ls-files` names files from the folder unless it is told otherwise; `diff` does not.
+    arguments.extend((command == "ls-files").then_some("--full-name"));
+    arguments.extend(rest.iter().map(String::as_str));
+    let listed = repository.stand_in()?.read(folder, &arguments)?;
+    let files = listed.split(|byte| *byte == 0).filter(|file| !file.is_empty());
+    Some(files.map(|file| repository.top().join(OsStr::from_bytes(file))).collect())
+}
+
+/// Whether git would take a folder for a repository without a `.git`. Its configuration may name any work tree.
+fn is_bare_repository(folder: &Path) -> bool {
+    folder.join("HEAD").is_file() && folder.join("objects").is_dir()
 }
 
 /// The word as a path from the root, with the known part of it resolved.

@@ -13,7 +13,8 @@ pub struct Hunk {
 pub fn deeds(patch: &str) -> Vec<Deed> {
     let mut deeds = Vec::new();
     for line in patch.lines() {
-        let named = |mark: &str| line.strip_prefix(mark).map(|path| path.trim().into());
+        // Codex takes a mark with blanks before it, too.
+        let named = |mark: &str| line.trim_start().strip_prefix(mark).map(|path| path.trim().into());
         if let Some(path) = named("*** Add File: ") {
             deeds.push(Deed::Put { path, text: String::new() });
         } else if let Some(path) = named("*** Delete File: ") {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-use quipu_contract::{Actor, BadPath, ProjectPath, RESERVED};
+use quipu_contract::{Actor, BadPath, HOST_FILES, ProjectPath, RESERVED};
 use quipu_protocol::Project;
 use quipu_store::{Change, Expect, Flag, Op, Options, StoreError};
 
@@ -45,12 +45,19 @@ impl<'s> Judge<'s> {
             | Deed::Grow { path }
             | Deed::Remove { path } => path,
         };
-        let place = resolve(&cwd.join(path));
+        // The kernel goes through a link before it goes up, some programs go up in the text: it may be either.
+        let path = cwd.join(path);
+        let (place, in_text) = (resolve(&path), resolve(&without_ups(&path)));
+        let refusal = self.refusal_at(cwd, &place, deed)?;
+        if refusal.is_some() || place == in_text { Ok(refusal) } else { self.refusal_at(cwd, &in_text, deed) }
+    }
+
+    fn refusal_at(&mut self, cwd: &Path, place: &Path, deed: &Deed) -> Result<Option<Failure>, Failure> {
         // Whoever removes a project removes its journal.
-        if matches!(deed, Deed::Remove { .. }) && holds_project(&place, cwd) {
+        if matches!(deed, Deed::Remove { .. }) && holds_project(place, cwd) {
             return Ok(ProjectPath::parse(RESERVED[0]).err().map(Failure::from));
         }
-        let Some(root) = root_of(&place) else { return Ok(None) };
+        let Some(root) = root_of(place) else { return Ok(None) };
         let Ok(relative) = place.strip_prefix(&root) else { return Ok(None) };
         let text = relative.to_string_lossy();
         if text.is_empty() {
@@ -100,10 +107,11 @@ impl<'s> Judge<'s> {
         let may_write = || contract.grant(actor).is_ok_and(|grant| grant.may_write(path, &contract.actor_binding(actor)).is_ok());
         // What no rule names and no role is kept from is none of the contract's business, unless it would be a contract itself.
         let is_unnamed = contract.rule(path).is_none() && contract.look_alike(path).is_none() && contract.near_name(path).is_none();
-        // So with a host's settings, as far as Quipu is in them.
-        let is_ours =
-            || std::fs::read(project.store.root().join(path.as_str())).is_ok_and(|text| text.windows(5).any(|word| word == b"quipu"));
-        let is_held = path.begins_a_project() || path.sets_up_hosts() && is_ours();
+        // So with the settings of hosts, once Quipu is in one of them: another file could switch its hooks off.
+        let names_quipu =
+            |file: &str| std::fs::read(project.store.root().join(file)).is_ok_and(|text| text.windows(5).any(|word| word == b"quipu"));
+        let is_set_up = || names_quipu(path.as_str()) || HOST_FILES.into_iter().any(names_quipu);
+        let is_held = path.begins_a_project() || path.sets_up_hosts() && is_set_up();
         if is_unnamed && !is_held && may_write() {
             return Ok(None);
         }
@@ -125,10 +133,11 @@ impl<'s> Judge<'s> {
             Deed::Matching { .. } | Deed::Listed { .. } | Deed::Unknown { .. } => return Ok(None),
         };
         let Some(after) = after.map(String::into_bytes) else {
-            // An edit that does not fit will fail by itself; a text that cannot be told is asked about as the one that stands.
+            // A text that cannot be told is asked about as the one that stands. So is an edit that does not fit: several hosts make it
+            // all the same, where blanks or quotation marks are the only difference.
             return match deed {
-                Deed::Change { .. } => ask(Op::Write { path: path.clone(), bytes: before, expect }, false),
-                _ => Ok(None),
+                Deed::Edit { .. } | Deed::Patch { .. } if before.is_empty() => Ok(None),
+                _ => ask(Op::Write { path: path.clone(), bytes: before, expect }, false),
             };
         };
         if let Some(added) = after.strip_prefix(before.as_slice()).filter(|_| !before.is_empty()) {
@@ -184,20 +193,43 @@ impl Deed {
     }
 }
 
-/// Where a path leads: `..` and links resolved as far as there is something.
+/// More links than this in one path, and the kernel gives up as well.
+const MOST_LINKS: usize = 40;
+
+/// Where a path leads, as the kernel goes: each link is followed before what is behind it, also one to a file that is not there yet.
 pub(super) fn resolve(path: &Path) -> PathBuf {
+    let mut place = PathBuf::new();
+    let mut ahead: Vec<PathBuf> = parts(path);
+    let mut links = 0;
+    while let Some(part) = ahead.pop() {
+        if part.as_os_str() == ".." {
+            place.pop();
+            continue;
+        }
+        place.push(&part);
+        if links < MOST_LINKS
+            && let Ok(target) = std::fs::read_link(&place)
+        {
+            links += 1;
+            place.pop();
+            ahead.extend(parts(&target));
+        }
+    }
+    place
+}
+
+/// The parts of a path, the first one last.
+fn parts(path: &Path) -> Vec<PathBuf> {
+    path.components().rev().filter(|part| *part != Component::CurDir).map(|part| part.as_os_str().into()).collect()
+}
+
+/// A path without `..`, each taken together with the part before it.
+fn without_ups(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
             Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
             part => plain.push(part),
-        }
-    }
-    for ancestor in plain.ancestors() {
-        if let Ok(real) = std::fs::canonicalize(ancestor) {
-            let rest = plain.strip_prefix(ancestor).unwrap_or(Path::new(""));
-            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
         }
     }
     plain
