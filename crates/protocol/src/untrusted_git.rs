@@ -32,9 +32,17 @@ const ADOPTED: [&str; 12] = [
 ];
 /// Extensions without which git misreads the objects or the references, and their values.
 const EXTENSIONS: [(&str, &[&str]); 2] = [("objectformat", &["sha1", "sha256"]), ("refstorage", &["files", "reftable"])];
-/// No process here is waited for longer, and no more of its output is read.
-const PATIENCE: Duration = Duration::from_secs(2);
-const MOST_BYTES: u64 = 256 << 10;
+/// How long a process is waited for, and how much of its output is read.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    patience: Duration,
+    bytes: u64,
+}
+
+/// For what every session start asks.
+const SHORT: Bounds = Bounds { patience: Duration::from_secs(2), bytes: 256 << 10 };
+/// For the history of a large repository, which only `verify` reads.
+const HISTORY: Bounds = Bounds { patience: Duration::from_secs(20), bytes: 64 << 20 };
 /// `HEAD`, `commondir` and a `.git` file are one short line.
 const MOST_LINE: u64 = 8 << 10;
 
@@ -75,10 +83,18 @@ impl UntrustedRepository {
 
     /// Sets a value in the configuration that git reads for this clone. Nothing else in it counts meanwhile.
     pub fn configure(&self, key: &str, value: &str) -> Result<(), String> {
+        let file = self.common.join("config");
+        if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
+            return Err(format!("`{}` is not a regular file", file.display()));
+        }
         let mut git = plain_git();
-        git.args(["config", "--file"]).arg(self.common.join("config")).args([key, value]).current_dir(&self.top);
-        let done = git.env("GIT_DIR", "/dev/null").output().map_err(|error| error.to_string())?;
-        if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()) }
+        git.args(["config", "--file"]).arg(file).args([key, value]).current_dir(&self.top).env("GIT_DIR", "/dev/null");
+        git.stdout(Stdio::null()).stderr(Stdio::piped());
+        match run(git, SHORT) {
+            Some((0, _)) => Ok(()),
+            Some((_, told)) => Err(String::from_utf8_lossy(&told).trim().to_owned()),
+            None => Err("git cannot be started, or does not end".to_owned()),
+        }
     }
 
     /// A folder's path below the top as git spells it: with a slash at its end, or empty.
@@ -133,7 +149,8 @@ impl UntrustedRepository {
         let mut git = plain_git();
         git.env("GIT_DIR", &self.own).env("GIT_WORK_TREE", &self.top).current_dir(&self.top);
         git.args(["config", "-z", "--get-regexp", &wanted]);
-        let (code, bytes) = run(git)?;
+        git.stdout(Stdio::piped()).stderr(Stdio::null());
+        let (code, bytes) = run(git, SHORT)?;
         // 1: there are none.
         if code > 1 {
             return None;
@@ -164,9 +181,18 @@ impl StandIn {
 
     /// What a git process printed, if it ended well and soon enough and all of its output was read.
     pub fn read(&self, folder: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
+        self.read_within(folder, arguments, SHORT)
+    }
+
+    /// Like `read`, for a `git log` over many commits.
+    pub fn read_history(&self, folder: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
+        self.read_within(folder, arguments, HISTORY)
+    }
+
+    fn read_within(&self, folder: &Path, arguments: &[&str], bounds: Bounds) -> Option<Vec<u8>> {
         let mut git = self.command(folder);
-        git.args(arguments);
-        run(git).filter(|(code, _)| *code == 0).map(|(_, bytes)| bytes)
+        git.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
+        run(git, bounds).filter(|(code, _)| *code == 0).map(|(_, bytes)| bytes)
     }
 }
 
@@ -184,17 +210,21 @@ fn plain_git() -> Command {
     git
 }
 
-/// The exit status and the output; none if git cannot be started, takes too long or prints too much.
-fn run(mut git: Command) -> Option<(i32, Vec<u8>)> {
-    let mut child = git.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-    let said = child.stdout.take()?;
+/// The exit status and the output, or the errors if only they are piped; none if git cannot be started, takes too long or prints
+/// too much.
+fn run(mut git: Command, bounds: Bounds) -> Option<(i32, Vec<u8>)> {
+    let mut child = git.spawn().ok()?;
+    let said: Box<dyn Read + Send> = match (child.stdout.take(), child.stderr.take()) {
+        (Some(output), _) => Box::new(output),
+        (None, errors) => Box::new(errors?),
+    };
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        let _ = said.take(MOST_BYTES).read_to_end(&mut bytes);
+        let _ = said.take(bounds.bytes).read_to_end(&mut bytes);
         let _ = send.send(bytes);
     });
-    let bytes = receive.recv_timeout(PATIENCE).ok().filter(|bytes| (bytes.len() as u64) < MOST_BYTES);
+    let bytes = receive.recv_timeout(bounds.patience).ok().filter(|bytes| (bytes.len() as u64) < bounds.bytes);
     if bytes.is_none() {
         let _ = child.kill();
     }
@@ -224,7 +254,9 @@ fn read_line(path: &Path) -> Option<String> {
 
 fn link(from: &Path, to: &Path, name: &str) -> io::Result<()> {
     let there = from.join(name);
-    if there.exists() { symlink(there, to.join(name)) } else { Ok(()) }
+    // A named pipe would make git wait for ever.
+    let is_usable = fs::metadata(&there).is_ok_and(|found| found.is_file() || found.is_dir());
+    if is_usable { symlink(there, to.join(name)) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -206,7 +206,7 @@ pub fn note_signed(root: &Path, head: &JournalHead) -> std::io::Result<bool> {
 }
 
 fn heads_in_file(root: &Path) -> Vec<NotedHead> {
-    let text = std::fs::read_to_string(root.join(".quipu").join(SIGNED)).unwrap_or_default();
+    let text = quipu_store::read_regular_text(&root.join(".quipu").join(SIGNED)).unwrap_or_default();
     let head = |(line, text): (usize, &str)| {
         let [head, journal, key, signature] = text.split(' ').collect::<Vec<_>>()[..] else { return None };
         let signature = Some((key.to_owned(), signature.to_owned()));
@@ -230,8 +230,7 @@ fn heads_in_git(root: &Path) -> Vec<NotedHead> {
     let Some(repository) = UntrustedRepository::find(root).and_then(|repository| repository.stand_in()) else { return heads };
     for from in [&["log", "--walk-reflogs"][..], &["log"][..]] {
         let arguments = [from, &[MOST_COMMITS, &wanted, "--no-show-signature", "--no-notes", "-s", &format, "HEAD", "--"]].concat();
-        let output = repository.command(root).args(&arguments).output();
-        let text = output.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
+        let text = repository.read_history(root, &arguments).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         for entry in text.split('\x1d').filter_map(parse_commit) {
             let is_known = |known: &NotedHead| known.noted_in() == entry.noted_in() && known.head == entry.head;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use quipu_contract::Contract;
-use quipu_store::{Offline, Order, SHARED, StoreError, register_orders};
+use quipu_store::{Offline, Order, SHARED, StoreError, read_regular, register_orders};
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
@@ -21,7 +21,7 @@ pub struct Attachment {
 impl Attachment {
     pub fn load(root: &Path) -> Result<Option<Attachment>, StoreError> {
         let path = root.join(".quipu").join(SHARED);
-        match std::fs::read(&path) {
+        match read_regular(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(StoreError::Io { what: format!("cannot read `{}`", path.display()), source }),
             Ok(text) => match serde_json::from_slice::<Attachment>(&text) {

@@ -79,7 +79,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Reads what can be read. What a damaged member would have held is empty lines, so that everything
 /// behind it stays where it was.
 pub(crate) fn read(path: &Path) -> io::Result<Text> {
-    let coded = std::fs::read(path)?;
+    let coded = crate::regular::read_regular(path)?;
     let mut text = Text::default();
     // Searching for the next member decompresses, too: a text is worth a bounded search.
     let mut search = 2 * MOST_BYTES;

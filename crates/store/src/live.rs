@@ -88,7 +88,7 @@ impl Live {
 
     /// For a project that cannot be written; nothing is known where there is no such file.
     pub fn open_to_read(path: &Path, boot: &str) -> Option<Live> {
-        Some(Live::of(File::open(path).ok()?, boot.to_owned()))
+        Some(Live::of(crate::regular::open_regular(path).ok()?, boot.to_owned()))
     }
 
     /// Whether someone has deleted the file: what others know stands in another one now.

@@ -364,7 +364,7 @@ impl Store {
 
     /// `.quipu/mark`: the end of the replica, and what may have been accepted without being here: process and ids.
     fn noted_mark(&self) -> Option<NotedMark> {
-        let text = std::fs::read_to_string(self.quipu().join("mark")).ok()?;
+        let text = crate::regular::read_regular_text(&self.quipu().join("mark")).ok()?;
         let mut lines = text.lines();
         let (rev, id) = lines.next()?.split_once(' ')?;
         let sent = lines.next().and_then(|line| {

@@ -110,7 +110,7 @@ impl Store {
                 continue;
             }
             // Whoever leaves at this moment is gone.
-            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let Ok(text) = crate::regular::read_regular_text(&path) else { continue };
             let Ok(worker) = serde_json::from_str::<Worker>(&text) else { continue };
             let alive = is_held(&path.with_extension("live"));
             let told = std::fs::metadata(&path).and_then(|m| m.modified()).ok().and_then(|at| jiff::Timestamp::try_from(at).ok());
@@ -261,7 +261,7 @@ impl Drop for Seat<'_> {
 
 /// Whoever can share the lock knows that no one holds it.
 fn is_held(path: &Path) -> bool {
-    File::open(path).is_ok_and(|live| live.try_lock_shared().is_err())
+    crate::regular::open_regular(path).is_ok_and(|live| live.try_lock_shared().is_err())
 }
 
 fn host_name() -> String {

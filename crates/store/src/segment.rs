@@ -16,6 +16,7 @@ use rustix::io::{pread, retry_on_intr};
 
 use crate::archive::{self, Text};
 use crate::disk::{Disk, Step};
+use crate::regular::{open_regular, open_regular_with, read_regular};
 
 /// Fill at least and at most this much ahead; small projects stay small.
 const FILL_LEAST: u64 = 64 << 10;
@@ -44,9 +45,11 @@ impl Segment {
 
     pub fn open(folder: &Path, number: u32) -> io::Result<Segment> {
         let path = Self::path(folder, number);
-        let file = match File::options().read(true).write(true).open(&path) {
+        let file = match open_regular_with(&path, File::options().read(true).write(true)) {
             // Whoever may only look looks.
-            Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => File::open(&path)?,
+            Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
+                open_regular(&path)?
+            }
             other => other?,
         };
         let filled = file.metadata()?.len();
@@ -164,7 +167,7 @@ pub(crate) fn sync(disk: &Disk, file: &File) -> io::Result<()> {
 
 /// All bytes of a segment, compressed or not.
 pub(crate) fn read_whole(folder: &Path, number: u32) -> io::Result<Text> {
-    match std::fs::read(Segment::path(folder, number)) {
+    match read_regular(&Segment::path(folder, number)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => archive::read(&Segment::compressed_path(folder, number)),
         other => other.map(|bytes| Text { bytes, flaws: Vec::new() }),
     }
@@ -173,7 +176,7 @@ pub(crate) fn read_whole(folder: &Path, number: u32) -> io::Result<Text> {
 /// The bytes of a segment from an offset on, compressed or not.
 pub(crate) fn read_rest(folder: &Path, number: u32, offset: u64) -> io::Result<Vec<u8>> {
     let mut rest = Vec::new();
-    match File::open(Segment::path(folder, number)) {
+    match open_regular(&Segment::path(folder, number)) {
         Ok(mut file) => {
             file.seek(SeekFrom::Start(offset))?;
             file.read_to_end(&mut rest)?;

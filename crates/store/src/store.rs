@@ -138,21 +138,31 @@ impl std::ops::Deref for HeadsGuard<'_> {
 const TAKEN_AS_THEY_ARE: [&str; 7] = ["journal", "recall", "workers", "calls", "aside", "conflicts", "tokens"];
 
 /// Nothing goes through links: what Quipu writes for itself would be written to a file elsewhere, and no file of the project after it.
-fn refuse_links(quipu: &Path) -> Result<()> {
-    let refuse = |place: &Path| {
-        let place = quipu.parent().and_then(|root| place.strip_prefix(root).ok()).unwrap_or(place).display();
-        let mend = "delete the link, or put what it leads to in its place";
-        Err(StoreError::refused(format!("`{place}` is a symbolic link: what Quipu keeps lies in the project itself"), mend))
+/// A named pipe would make its reader wait forever.
+fn refuse_other_than_files(quipu: &Path) -> Result<()> {
+    let shown = |place: &Path| {
+        let place = quipu.parent().and_then(|root| place.strip_prefix(root).ok()).unwrap_or(place);
+        place.display().to_string()
+    };
+    let refuse_link = |place: &Path| {
+        let what = format!("`{}` is a symbolic link: what Quipu keeps lies in the project itself", shown(place));
+        Err(StoreError::refused(what, "delete the link, or put what it leads to in its place"))
     };
     if quipu.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
-        return refuse(quipu);
+        return refuse_link(quipu);
     }
     let folders = TAKEN_AS_THEY_ARE.map(|name| quipu.join(name));
     for folder in std::iter::once(quipu).chain(folders.iter().map(PathBuf::as_path)) {
         let Ok(entries) = std::fs::read_dir(folder) else { continue };
         for entry in entries.flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
-                return refuse(&entry.path());
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_symlink() {
+                return refuse_link(&entry.path());
+            }
+            if !kind.is_file() && !kind.is_dir() {
+                let place = shown(&entry.path());
+                let what = format!("`{place}` is a named pipe, a socket or a device: Quipu keeps only files and folders here");
+                return Err(StoreError::refused(what, "delete it"));
             }
         }
     }
@@ -166,7 +176,7 @@ impl Store {
     /// Makes the folders of a store where there is none.
     pub fn init(root: &Path) -> Result<()> {
         let quipu = root.join(".quipu");
-        refuse_links(&quipu)?;
+        refuse_other_than_files(&quipu)?;
         for folder in ["journal", "tmp", "aside"] {
             std::fs::create_dir_all(quipu.join(folder)).map_err(StoreError::io(format!("cannot make `.quipu/{folder}`")))?;
         }
@@ -204,7 +214,7 @@ impl Store {
         if !quipu.is_dir() {
             return Err(StoreError::NoStore(root.to_owned()));
         }
-        refuse_links(&quipu)?;
+        refuse_other_than_files(&quipu)?;
         let disk = Disk::new(options.watch);
         let tree = Tree::open(root, disk.clone()).map_err(StoreError::io(format!("cannot open `{}`", root.display())))?;
         let read_only = options.looks.is_some() || rustix::fs::access(&quipu, rustix::fs::Access::WRITE_OK).is_err();

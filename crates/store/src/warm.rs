@@ -352,7 +352,7 @@ impl Store {
             return Ok(heads);
         }
         // Without its line a file is merely compared byte by byte when it is next looked at.
-        for line in std::fs::read_to_string(self.quipu().join("stamps")).unwrap_or_default().lines() {
+        for line in crate::regular::read_regular_text(&self.quipu().join("stamps")).unwrap_or_default().lines() {
             let mut fields = line.splitn(6, ' ');
             let mut next = || fields.next().unwrap_or_default();
             let (at, version, inode, size, mtime, path) = (next(), next(), next(), next(), next(), next());

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use quipu_contract::RunsKept;
+use quipu_store::{open_regular, read_regular_text};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -63,11 +64,11 @@ fn under_way(root: &Path, name: &str) -> Option<Underway> {
         return None;
     }
     // Whoever can share the lock knows that no one holds it.
-    let live = File::open(folder.join("live")).ok()?;
+    let live = open_regular(&folder.join("live")).ok()?;
     if live.try_lock_shared().is_ok() {
         return None;
     }
-    let begun: Begun = serde_json::from_str(&std::fs::read_to_string(folder.join("begun.json")).ok()?).ok()?;
+    let begun: Begun = serde_json::from_str(&read_regular_text(&folder.join("begun.json")).ok()?).ok()?;
     let said = std::fs::metadata(folder.join("transcript.jsonl")).map_or(0, |file| file.len());
     Some(Underway { run: name.to_owned(), step: begun.step, unit: begun.unit, agent: begun.agent, at: begun.at, said })
 }
@@ -139,7 +140,7 @@ fn prune(root: &Path, kept: RunsKept, now: jiff::Timestamp) -> Vec<String> {
             continue;
         }
         let folder = folder_of(root, &id);
-        let over = File::open(folder.join("live")).is_ok_and(|live| live.try_lock().is_ok());
+        let over = open_regular(&folder.join("live")).is_ok_and(|live| live.try_lock().is_ok());
         if over && std::fs::remove_dir_all(&folder).is_ok() {
             pruned.push(id);
         }
@@ -163,7 +164,7 @@ pub fn mark_lost(root: &Path) {
         if folder.join("verdict.json").exists() {
             continue;
         }
-        let Ok(live) = File::open(folder.join("live")) else { continue };
+        let Ok(live) = open_regular(&folder.join("live")) else { continue };
         if live.try_lock_shared().is_ok() {
             let verdict = json!({"ruling": "lost", "why": "its process died"});
             let _ = std::fs::write(folder.join("verdict.json"), format!("{verdict:#}\n"));

@@ -60,7 +60,7 @@ fn render_runs(runs: &[String]) -> String {
 fn load_brief(folder: &Path) -> Option<String> {
     let mut parts = load_sent(folder).unwrap_or_default();
     if parts.is_empty() {
-        let made = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+        let made = |name: &str| quipu_store::read_regular_text(&folder.join(name)).ok();
         parts = match made("brief.md") {
             Some(brief) => vec![brief],
             None => (1..=MOST_STAGES).map_while(|number| made(&format!("brief-{number}.md"))).collect(),
@@ -88,7 +88,7 @@ struct Line {
 
 /// The briefs in a transcript; none if one of them is not whole.
 fn load_sent(folder: &Path) -> Option<Vec<String>> {
-    let transcript = std::fs::read_to_string(folder.join("transcript.jsonl")).ok()?;
+    let transcript = quipu_store::read_regular_text(&folder.join("transcript.jsonl")).ok()?;
     let lines = transcript.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()).filter(|line| line.who == "brief");
     lines.map(|line| line.cut.is_none().then_some(line.text)).collect()
 }

@@ -108,8 +108,10 @@ impl<'s> Judge<'s> {
         // What no rule names and no role is kept from is none of the contract's business, unless it would be a contract itself.
         let is_unnamed = contract.rule(path).is_none() && contract.look_alike(path).is_none() && contract.near_name(path).is_none();
         // So with the settings of hosts, once Quipu is in one of them: another file could switch its hooks off.
-        let names_quipu =
-            |file: &str| std::fs::read(project.store.root().join(file)).is_ok_and(|text| text.windows(5).any(|word| word == b"quipu"));
+        let names_quipu = |file: &str| {
+            let file = project.store.root().join(file);
+            file.is_file() && std::fs::read(file).is_ok_and(|text| text.windows(5).any(|word| word == b"quipu"))
+        };
         let is_set_up = || names_quipu(path.as_str()) || HOST_FILES.into_iter().any(names_quipu);
         let is_held = path.begins_a_project() || path.sets_up_hosts() && is_set_up();
         if is_unnamed && !is_held && may_write() {

@@ -144,7 +144,7 @@ fn ask(session: &Session, operation: &str, role: &str, unit: Option<String>) -> 
 }
 
 fn load(folder: &Path, name: &str) -> Option<String> {
-    std::fs::read(folder.join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    quipu_store::read_regular(&folder.join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn cut(text: &str) -> String {

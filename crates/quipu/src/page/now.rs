@@ -76,7 +76,7 @@ pub async fn now(State(page): Shared) -> Response {
 /// A run with the last that its agent said, and what it was given to read.
 fn told(root: &Path, run: &Underway) -> Value {
     let folder = folder_of(root, &run.run);
-    let plan = std::fs::read_to_string(folder.join("plan.json")).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let plan = quipu_store::read_regular_text(&folder.join("plan.json")).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let shown = |share: &Value| share["shown"].as_u64().unwrap_or(0);
     let reads = plan.as_ref().map(|plan| {
         let stages = plan["shares"].as_array().into_iter().flatten();
@@ -97,7 +97,7 @@ fn last_line(path: &Path) -> Option<String> {
 /// The last bytes of a file, from a whole character on.
 pub fn read_tail(path: &Path, most: u64) -> Option<String> {
     use std::io::{Read, Seek, SeekFrom};
-    let mut file = std::fs::File::open(path).ok()?;
+    let mut file = quipu_store::open_regular(path).ok()?;
     let from = file.metadata().ok()?.len().saturating_sub(most);
     file.seek(SeekFrom::Start(from)).ok()?;
     let mut bytes = Vec::new();

@@ -41,7 +41,7 @@ fn is_shared() -> bool {
 }
 
 /// What is another story on a shared store, and why.
-const OTHERWISE_SHARED: [(&str, &str); 32] = [
+const OTHERWISE_SHARED: [(&str, &str); 36] = [
     ("book/damaged-records", "throws the journal away, which comes back from the store"),
     ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
     ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
@@ -50,6 +50,8 @@ const OTHERWISE_SHARED: [(&str, &str); 32] = [
     ("novel/state", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
     ("own/history-prune", "is refused there: a shared store keeps the whole history"),
     ("own/links-lead-nowhere", "a refused `init` keeps `.quipu` with the tie to the store"),
+    ("own/named-store", "is tied to no store, and says so"),
+    ("own/what-a-role-is-told", "hooks contact no shared store, so they journal nothing"),
     ("own/trust", "trusts one setting after another; the address of the store is one more"),
     ("relay/a-cut-off-session-is-recorded", "hooks contact no shared store, so they note no session"),
     ("relay/capture", "a shared store captures nothing"),
@@ -61,6 +63,8 @@ const OTHERWISE_SHARED: [(&str, &str); 32] = [
     ("relay/hooks-fields", "hooks contact no shared store, so they note no session and hold no stop"),
     ("relay/hooks-zh", "hooks contact no shared store, so they note no session and hold no stop"),
     ("relay/import", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
+    ("relay/an-order-is-its-authors", "edits a file by hand, which is adopted before the next commit"),
+    ("relay/pipes-in-place-of-files", "puts something else in the place of the tie to the store"),
     ("relay/one-conversation-one-session", "hooks contact no shared store, so they note no session"),
     ("relay/purge-keeps-work", "hooks contact no shared store, so they note no session and hold no stop"),
     ("relay/state", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
