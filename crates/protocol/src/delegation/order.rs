@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use quipu_contract::{Actor, ActorName, Contract, Form, Paragraph, ProjectPath, UnitId};
-use quipu_store::{At, OpKind, OpenSession, Who};
+use quipu_store::{At, OpKind, OpenSession, PathEvent, Who};
 use quipu_text::{Document, Section};
 use serde::Serialize;
 
@@ -92,13 +92,19 @@ struct Given {
 /// What the order's author gave the child to read. The first version counts: whoever works on the order adds to the same file, and
 /// must not give itself more.
 fn given_inputs(project: &Project, path: &ProjectPath) -> Result<Given, WorkError> {
-    let events = project.store.events(path)?;
-    let Some(first) = events.iter().take_while(|e| e.op != OpKind::Remove).filter(|e| e.op != OpKind::Keep).last() else {
+    let events = events_of(project, path)?;
+    let Some(first) = events.last() else {
         return Ok(Given { inputs: Vec::new(), author: Actor::Person });
     };
     let (bytes, _) = project.store.text_at(path, &At::Seq(first.seq))?;
     let text = String::from_utf8_lossy(&bytes);
     Ok(Given { inputs: inputs_of(&Document::parse(&text)), author: author_of(&first.who) })
+}
+
+/// The changes of the file since it was last made, the newest first.
+pub(super) fn events_of(project: &Project, path: &ProjectPath) -> Result<Vec<PathEvent>, WorkError> {
+    let events = project.store.events(path)?.into_iter().take_while(|e| e.op != OpKind::Remove);
+    Ok(events.filter(|e| e.op != OpKind::Keep).collect())
 }
 
 /// Who made a record, as someone who reads.

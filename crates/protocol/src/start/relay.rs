@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Block, Waking};
 use crate::brief::fence;
 use crate::decisions::{Decision, load_decisions};
-use crate::delegation::{Progress, load_delegation, names_a_file, pointer_of, survey_delegations};
+use crate::delegation::{Part, Progress, load_delegation, names_a_file, parts_of, pointer_of, survey_delegations};
 use crate::draft::Draft;
 use crate::forms::{resolve_unit_form, template_of};
 use crate::moment::parse_moment;
@@ -272,14 +272,23 @@ pub(super) fn delegation(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     let Some(id) = waking.delegation else { return Ok(None) };
     let path = resolve_unit_form(waking.project, Form::Delegation, id)?;
     let order = load_delegation(waking.project, waking.actor, id, waking.now)?;
-    let text = Draft::new(waking.project, waking.actor).text(&path)?;
     let title = format!("{} {id}", waking.say("Your order", "你的任务单"));
     let mut block = Block::new(Paragraph::Delegation, title, format!("quipu read {path}"));
-    let document = Document::parse(&text);
+    let parts = parts_of(waking.project, &path)?;
+    let order_text: String = parts.iter().filter(|part| part.by.is_none()).map(|part| part.text.as_str()).collect();
+    let document = Document::parse(&order_text);
     for section in document.sections().iter().filter(|s| s.level != 1) {
         let body = plain(document.slice(&section.body));
         if !body.is_empty() {
             block.entries.push(format!("{}\n", below(&section.title, &unquoted(&body))));
+        }
+    }
+    // Whoever worked on the order before must not be taken for the one who gave it.
+    for Part { text, by } in &parts {
+        if let Some(by) = by.as_ref().filter(|_| !text.trim().is_empty()) {
+            let said = waking.say("Added to the file later, not part of the order; by", "后来写入文件，不属于任务单；写入者");
+            let by = if by == "outside" { waking.say("an edit outside Quipu", "Quipu 之外的编辑") } else { by };
+            block.entries.push(format!("{said} {by}:\n{}", fence("added", path.as_str(), text.trim())));
         }
     }
     for input in &order.inputs {

@@ -1,0 +1,61 @@
+//! Who wrote which part of an order's file.
+//!
+//! The author of an order and its child write to the same file. Whoever wakes up for the order must see which is which.
+
+use quipu_contract::ProjectPath;
+use quipu_store::{At, PathEvent, Who};
+
+use super::order::events_of;
+use crate::project::Project;
+use crate::work::WorkError;
+
+/// Some text of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub text: String,
+    /// Whoever added it, `outside` for an edit outside Quipu, `?` if the journal does not tell; none if it is by the order's author
+    /// or by a person.
+    pub by: Option<String>,
+}
+
+/// The parts of the file, the oldest first.
+pub(crate) fn parts_of(project: &Project, path: &ProjectPath) -> Result<Vec<Part>, WorkError> {
+    let events = events_of(project, path)?;
+    let mut parts: Vec<Part> = Vec::new();
+    let Some(author) = events.last().map(|first| first.who.clone()) else { return Ok(parts) };
+    let mut before: Vec<u8> = Vec::new();
+    let mut is_unknown = false;
+    for (number, event) in events.iter().rev().enumerate() {
+        let Ok((text, _)) = project.store.text_at(path, &At::Seq(event.seq)) else {
+            // Its text is in the next version that can be read, and nobody can tell which part of it.
+            is_unknown = true;
+            continue;
+        };
+        let by = match std::mem::take(&mut is_unknown) {
+            true => Some("?".to_owned()),
+            false => (number > 0).then(|| other_hand(event, &author)).flatten(),
+        };
+        let added = match text.strip_prefix(before.as_slice()) {
+            Some(added) => String::from_utf8_lossy(added).into_owned(),
+            None => {
+                parts.clear();
+                String::from_utf8_lossy(&text).into_owned()
+            }
+        };
+        parts.push(Part { text: added, by });
+        before = text;
+    }
+    Ok(parts)
+}
+
+/// The name of someone who is neither the author nor a person.
+fn other_hand(event: &PathEvent, author: &Who) -> Option<String> {
+    let who = &event.who;
+    // An edit outside Quipu may be anyone's, also where the order was written outside.
+    let is_same = who.kind != "outside" && (&who.kind, &who.role, &who.unit) == (&author.kind, &author.role, &author.unit);
+    if is_same || who.kind == "person" || who.kind == "quipu" {
+        return None;
+    }
+    let names: Vec<&str> = [&who.agent, &who.role, &who.unit].into_iter().flatten().map(String::as_str).collect();
+    Some(if names.is_empty() { who.kind.clone() } else { names.join("/") })
+}
