@@ -70,7 +70,14 @@ impl<'b> Media<'b> {
             };
             let bytes = match kind {
                 SVG => {
-                    let Some(drawing) = svg::redraw(bytes) else { continue };
+                    let drawing = match svg::redraw(bytes) {
+                        Ok(drawing) => drawing,
+                        Err(svg::Undrawn::NoSvg) => continue,
+                        Err(svg::Undrawn::Excessive(why)) => {
+                            remarks.push(Remark { path: path.clone(), line: 1, what: format!("this drawing is not published: {why}") });
+                            continue;
+                        }
+                    };
                     if !drawing.left_out.is_empty() {
                         let what = drawing.left_out.into_iter().collect::<Vec<_>>().join(", ");
                         remarks.push(Remark { path: path.clone(), line: 1, what: format!("left out of this drawing: {what}") });

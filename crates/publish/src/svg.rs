@@ -19,25 +19,64 @@ const MOST_LEVELS: usize = 200;
 /// More parts than any drawing for a page has.
 const MOST_NODES: u32 = 500_000;
 
+/// Larger files are no drawings for a page.
+const MOST_BYTES: usize = 32 << 20;
+/// The parser compares the attributes of one element with each other.
+const MOST_ATTRIBUTES: usize = 5_000;
+
+/// Why there is no drawing.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Undrawn {
+    NoSvg,
+    /// Reading or publishing it would take far more than its size suggests.
+    Excessive(&'static str),
+}
+
 /// An SVG file without what could act, and the names of what was left out.
 pub(crate) struct Drawing {
     pub bytes: Vec<u8>,
     pub left_out: BTreeSet<String>,
 }
 
-/// Reads a file and writes it anew. None if it is no SVG.
-pub(crate) fn redraw(bytes: &[u8]) -> Option<Drawing> {
-    let text = std::str::from_utf8(bytes).ok()?;
+/// Reads a file and writes it anew.
+pub(crate) fn redraw(bytes: &[u8]) -> Result<Drawing, Undrawn> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Undrawn::NoSvg)?;
+    if let Some(excess) = excess_of(text) {
+        return Err(Undrawn::Excessive(excess));
+    }
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(text.trim_start_matches('\u{feff}').trim_start(), options).ok()?;
+    let document = Document::parse_with_options(text.trim_start_matches('\u{feff}').trim_start(), options).map_err(|_| Undrawn::NoSvg)?;
     let root = document.root_element();
     if root.tag_name().name() != "svg" || !is_svg(root) {
-        return None;
+        return Err(Undrawn::NoSvg);
     }
     let mut writer = Writer { out: String::with_capacity(text.len()), left_out: BTreeSet::new() };
     writer.element(root, 0);
     writer.out.push('\n');
-    Some(Drawing { bytes: writer.out.into_bytes(), left_out: writer.left_out })
+    Ok(Drawing { bytes: writer.out.into_bytes(), left_out: writer.left_out })
+}
+
+/// Looks before the file is parsed: the parser writes every entity out, wherever it is used.
+fn excess_of(text: &str) -> Option<&'static str> {
+    if text.len() > MOST_BYTES {
+        return Some("it is larger than 32 MB");
+    }
+    let mut longest = 0;
+    // No attribute holds a `<`, so each piece holds at most the attributes of one element.
+    for piece in text.split('<') {
+        if piece.bytes().filter(|byte| *byte == b'=').count() > MOST_ATTRIBUTES {
+            return Some("an element has too many attributes");
+        }
+        if piece.starts_with("!ENTITY") {
+            let value = piece.find(['"', '\'']).and_then(|at| piece[at + 1..].split_once(&piece[at..=at])).map(|(value, _)| value);
+            match value.filter(|value| !value.contains('&')) {
+                Some(value) => longest = longest.max(value.len()),
+                None => return Some("its entities hold elements or other entities"),
+            }
+        }
+    }
+    let uses = text.bytes().filter(|byte| *byte == b'&').count();
+    (uses.saturating_mul(longest) > 4 * text.len() + (1 << 20)).then_some("its entities make it many times larger")
 }
 
 /// Old files name no namespace at all.
@@ -371,7 +410,7 @@ mod tests {
         let file = format!(
             "<?xml version=\"1.0\"?>\n<svg xmlns=\"{SVG}\" xmlns:xlink=\"{XLINK}\" viewBox=\"0 0 9 9\"><rect width=\"1\"/>{inside}</svg>"
         );
-        let drawing = redraw(file.as_bytes()).unwrap_or_else(|| panic!("not parsed: {inside}"));
+        let drawing = redraw(file.as_bytes()).unwrap_or_else(|_| panic!("not parsed: {inside}"));
         (String::from_utf8(drawing.bytes).unwrap(), drawing.left_out.into_iter().collect())
     }
 
@@ -434,14 +473,33 @@ mod tests {
     #[test]
     fn a_document_type_is_read_and_not_published() {
         let file = format!(
-            "\u{feff}<?xml version=\"1.0\"?>\n<!DOCTYPE svg [<!ENTITY a \"&lt;script>alert(1)&lt;/script>\"><!ENTITY e SYSTEM \"file:///etc/passwd\">]>\n\
+            "\u{feff}<?xml version=\"1.0\"?>\n<!DOCTYPE svg [<!ENTITY a \"told>\"><!ENTITY e SYSTEM \"file:///etc/passwd\">]>\n\
              <svg xmlns=\"{SVG}\"><text>&a;</text></svg>"
         );
         let text = redraw(file.as_bytes()).map(|drawing| String::from_utf8(drawing.bytes).unwrap()).unwrap_or_default();
-        assert!(!text.contains("<script") && !text.contains("<!"), "{text}");
+        assert!(text.contains("<text>told&gt;</text>") && !text.contains("<!"), "{text}");
+        let script = file.replace("told>", "&lt;script>alert(1)&lt;/script>");
+        assert!(redraw(script.as_bytes()).is_err());
         let bomb: String = (1..12).map(|n| format!("<!ENTITY a{n} \"{}\">", format!("&a{};", n - 1).repeat(10))).collect();
         let bomb = format!("<!DOCTYPE svg [<!ENTITY a0 \"x\">{bomb}]><svg xmlns=\"{SVG}\"><text>&a11;</text></svg>");
-        assert!(redraw(bomb.as_bytes()).is_none());
+        assert!(redraw(bomb.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_drawing_is_not_many_times_its_file() {
+        let excess = |file: String| redraw(file.as_bytes()).err();
+        let uses =
+            |entity: String| format!("<!DOCTYPE svg [<!ENTITY a {entity}>]><svg xmlns=\"{SVG}\">{}</svg>", "<text>&a;</text>".repeat(2000));
+        assert_eq!(excess(uses("\"short\"".into())), None);
+        assert_eq!(excess(uses(format!("'{}'", "A".repeat(20_000)))), Some(Undrawn::Excessive("its entities make it many times larger")));
+        let elements = Some(Undrawn::Excessive("its entities hold elements or other entities"));
+        assert_eq!(excess(uses("\"<g></g>\"".into())), elements);
+        assert_eq!(excess(uses("\"b\"><!ENTITY c \"&a;&a;\"".into())), elements);
+        let attributes = |count: usize| (0..count).map(|n| format!(" a{n}=\"\"")).collect::<String>();
+        assert_eq!(excess(format!("<svg xmlns=\"{SVG}\"><g{}/></svg>", attributes(100))), None);
+        let many = format!("<svg xmlns=\"{SVG}\"><g{}/></svg>", attributes(40_000));
+        assert_eq!(excess(many), Some(Undrawn::Excessive("an element has too many attributes")));
+        assert_eq!(excess(" ".repeat(MOST_BYTES + 1)), Some(Undrawn::Excessive("it is larger than 32 MB")));
     }
 
     #[test]
@@ -455,6 +513,6 @@ mod tests {
         let (text, left_out) = redrawn("<switch><foreignObject/><text>shown</text></switch>");
         assert!(text.contains("<text>shown</text>"), "{text}");
         assert_eq!(left_out, ["<foreignObject>"]);
-        assert!(redraw(b"<html/>").is_none() && redraw(b"<svg").is_none() && redraw(b"\xff\xfe<").is_none());
+        assert!(redraw(b"<html/>").is_err() && redraw(b"<svg").is_err() && redraw(b"\xff\xfe<").is_err());
     }
 }
