@@ -163,9 +163,29 @@ impl Store {
                 }
                 _ => {}
             }
+            self.check_holds_nothing_of_people(actor, path, &pattern)?;
             patterns.push(pattern);
         }
         Ok(patterns)
+    }
+
+    /// An agent cannot lock people out of what only they may change.
+    fn check_holds_nothing_of_people(&self, actor: &Actor, path: &str, pattern: &Pattern) -> Result<()> {
+        if !matches!(actor, Actor::Agent { .. }) {
+            return Ok(());
+        }
+        let contract = self.contract.files.iter().find(|rule| rule.people_only && rule.path.overlaps(pattern));
+        let literal = pattern.as_literal().and_then(|literal| ProjectPath::parse(literal).ok());
+        let of_people = literal.is_some_and(|path| path.begins_a_project() || path.sets_up_hosts());
+        if contract.is_none() && !of_people {
+            return Ok(());
+        }
+        let held = contract.map(|rule| rule.path.to_string()).filter(|held| held != path);
+        let what = match held {
+            Some(held) => format!("`{path}` would lease `{held}` too, which only a person may change"),
+            None => format!("`{path}` is changed by people only: an agent cannot lease it"),
+        };
+        Err(refused_by(what, contract, "quipu lease take PATH     (a path that you write)".into()))
     }
 
     /// A path or pattern that a lease can be on: it names something, and is spelled as the contract spells it.
