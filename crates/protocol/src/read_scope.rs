@@ -4,7 +4,7 @@
 //! commit only where it reads every file of that commit. What the role wrote itself it is shown as it is.
 
 use quipu_contract::{Actor, Binding, Contract, Grant, ProjectPath, Readable};
-use quipu_store::{Kind, LogEntry, OpenSession, Survey, Who};
+use quipu_store::{Kind, LogEntry, OpenSession, Problem, Survey, Who};
 
 use crate::project::Project;
 
@@ -68,6 +68,14 @@ impl<'p> ReadScope<'p> {
         survey.kept.retain(|kept| self.names(&kept.path));
         // Names that no contract can hold are in no role's pointers.
         survey.strange.clear();
+    }
+
+    /// Removes problems of files that the actor may not name, and returns how many.
+    pub fn narrow_problems(&self, problems: &mut Vec<Problem>) -> usize {
+        let before = problems.len();
+        // A problem of the journal may name any file.
+        problems.retain(|problem| self.is_everything() || self.names(&problem.place));
+        before - problems.len()
     }
 
     /// Whether all of some paths may be named.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use quipu_contract::{Actor, Fail, Form, Language, Tokens};
 use quipu_protocol::experience::read_task;
-use quipu_protocol::{Caller, Project, StartRequest, load_formed, quoted, read_manifest, resolve_form, start};
+use quipu_protocol::{Caller, Project, ReadScope, StartRequest, load_formed, quoted, read_manifest, resolve_form, start};
 use quipu_store::{Change, Options};
 use quipu_text::Counter;
 use serde_json::json;
@@ -219,7 +219,8 @@ fn pre_compact(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Re
         return Ok(manner.nothing());
     }
     // What an agent wrote with its own tools becomes part of the journal while someone still knows why.
-    let survey = project.store.survey()?;
+    let mut survey = project.store.survey()?;
+    ReadScope::of(&project, &session.actor).narrow(&mut survey);
     let task = resolve_form(&project, &session.actor, Form::Task).ok();
     let kept = task.as_ref().and_then(|path| survey.files.iter().find(|f| f.path == path.as_str()));
     let note = json!({"hook": "pre-compact", "trigger": call.source.as_deref().filter(|source| TRIGGERS.contains(source)), "task": kept.map(|f| json!({"path": f.path, "version": f.version}))});

@@ -15,6 +15,10 @@ impl Operate for Doctor {
     const ABOUT: &'static str = "Repair what can be repaired and report it; exit 1 if problems remain";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        if let Some(role) = session.actor.role() {
+            let what = format!("doctor repairs the whole project; role `{role}` reads a part of it");
+            return Err(Failure::new(exit::REFUSED, what, "ask a person for: quipu doctor"));
+        }
         let project = session.project()?;
         let mended = project.store.doctor()?;
         let pruned = prune_runs(&project);

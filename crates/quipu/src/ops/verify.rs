@@ -1,4 +1,5 @@
 use clap::Args;
+use quipu_protocol::ReadScope;
 use quipu_store::{ExpectedHead, Problem};
 use serde_json::json;
 
@@ -22,6 +23,11 @@ impl Operate for Verify {
         let project = session.history()?;
         let expected = self.expect.as_deref().map(parse_head).transpose()?;
         let mut found = project.store.verify()?;
+        let scope = ReadScope::of(&project, &session.actor);
+        let elsewhere = scope.narrow_problems(&mut found.problems);
+        if !scope.is_everything() {
+            found.healed.clear();
+        }
         let compared = heads::compare(&project.store)?;
         let shared = heads::compare_shared(&project.store)?;
         let problem =
@@ -54,16 +60,26 @@ impl Operate for Verify {
             number(found.records, "record"),
             number(found.files, "file"),
             number(found.leases, "lease"),
-            if found.problems.is_empty() { "all is well".to_owned() } else { count(found.problems.len(), "problem") }
+            match (found.problems.len(), elsewhere) {
+                (0, 0) => "all is well".to_owned(),
+                (here, 0) => count(here, "problem"),
+                (here, elsewhere) => format!(
+                    "{}, {elsewhere} of them outside what your role reads; ask a person for: quipu verify",
+                    count(here + elsewhere, "problem")
+                ),
+            }
         ));
         text.push_str(&told_heads(&compared, expected.as_ref()));
         text.push_str(shared.as_ref().map_or("", |shared| &shared.report));
         let mut answer = Answer::new(json!(found), text);
         answer.json["heads"] = json!(compared);
+        if elsewhere > 0 {
+            answer.json["problems_elsewhere"] = json!(elsewhere);
+        }
         if let Some(shared) = shared {
             answer.json["shared"] = shared.json;
         }
-        answer.exit = if found.problems.is_empty() { exit::FINE } else { exit::NO };
+        answer.exit = if found.problems.is_empty() && elsewhere == 0 { exit::FINE } else { exit::NO };
         Ok(answer)
     }
 }
