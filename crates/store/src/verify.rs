@@ -248,8 +248,8 @@ impl Store {
             Ok(None) => self.tree.stamp(&path).map(|_| None),
             other => other,
         };
-        let found = match read {
-            Ok(found) => found.map(|(bytes, _)| bytes),
+        let (found, stamp) = match read {
+            Ok(found) => found.unzip(),
             Err(error) => {
                 // A look at the place tells best what stands there.
                 let error = self.tree.stamp(&path).err().unwrap_or(error);
@@ -281,6 +281,12 @@ impl Store {
                 off(format!("{}{line}", flag.what), flag.mend(text, class, true));
             }
             return Ok(problems);
+        }
+        // The file stat of an edit may be that of the text before it: without it, the next status scan compares the bytes.
+        if let Some(told) = told.filter(|told| told.stamp.is_some() && told.stamp == stamp)
+            && !self.is_read_only()
+        {
+            self.heads()?.set_stamp(text, &told.version, None)?;
         }
         if let Some(told) = told
             && let Some(flag) = self.still_unwritten(&path, told, &before, found.as_deref())
