@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
-use quipu_contract::Actor;
+use quipu_contract::{Actor, in_one_line};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
@@ -56,7 +56,7 @@ impl Operate for Man {
         std::fs::create_dir_all(&dir).map_err(io)?;
         clap_mangen::generate_to(command(), &dir).map_err(io)?;
         let pages = std::fs::read_dir(&dir).map_err(io)?.count();
-        let text = format!("{} in {}\n", count(pages, "page"), self.dir.display());
+        let text = format!("{} in {}\n", count(pages, "page"), in_one_line(&self.dir.display().to_string()));
         Ok(Answer::new(json!({"folder": self.dir.display().to_string(), "pages": pages}), text))
     }
 }

@@ -6,7 +6,7 @@ use quipu_store::{Options, StoreError};
 use serde_json::json;
 
 use super::trust::agree_to_store;
-use crate::answer::{Answer, Failure, count};
+use crate::answer::{Answer, Failure, count, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -91,6 +91,15 @@ impl Operate for StoreStatus {
             return Ok(Answer::new(json!({"shared": false, "here": here}), text));
         };
         let about = order.describe();
+        if order.offline().is_none() && Attachment::load(project.store.root())?.is_none() {
+            let text = format!(
+                "files and journal of this folder, at @{here}; this project is in no store, though {} is named\n  help  quipu store push     (moves it there)\n",
+                about.address
+            );
+            let mut answer = Answer::new(json!({"shared": false, "here": here, "named": about.address}), text);
+            answer.exit = exit::NO;
+            return Ok(answer);
+        }
         let newest = order.after(&project.store.mark()?, quipu_store::Patience::Little).map(|ruling| ruling.newest);
         let (state, there) = match newest {
             Ok(newest) if newest == here => ("the newest".to_owned(), Some(newest)),
