@@ -37,8 +37,13 @@ fn set(page: &str, path: &str, text: &str, task: &RehearseTask) -> BTreeMap<Stri
             contents: other(".html").unwrap_or_else(|| beside("index.html")),
             stylesheet: other(".css").unwrap_or_else(|| beside("style.css")),
             media: beside("media"),
-            ebook: None,
+            ..Places::default()
         },
+        terms: Vec::new(),
+        references: Vec::new(),
+        source_root: String::new(),
+        sources: BTreeMap::new(),
+        withheld: BTreeMap::new(),
     };
     publish(&book).files
 }

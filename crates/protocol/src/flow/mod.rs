@@ -32,8 +32,9 @@ mod turn;
 mod when;
 
 pub use attempt::AttemptError;
-pub use builtin::Press;
 pub use builtin::derive::DeriveError;
+pub(crate) use builtin::remember::{folded, table_rows};
+pub use builtin::{Press, Printed};
 pub use declare::{PlannedUnit, UnitPlan, load_unit_plan};
 pub use engine::{Choice, Engine, FlowError, flow_now, refresh_panel};
 pub use estimate::{Estimate, TurnEstimate, estimate_flow};

@@ -33,7 +33,7 @@ impl Row {
     }
 }
 
-fn folded(cell: &str) -> String {
+pub(crate) fn folded(cell: &str) -> String {
     cell.trim().trim_matches(['*', '`', '_']).to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -86,7 +86,7 @@ fn find_misfit(item: &RememberItem, title: &str, body: &str) -> Option<String> {
         }
         RememberKind::Rows => {
             let table = table_lines(body);
-            let beside = body.lines().map(str::trim).any(|line| !line.is_empty() && !table.contains(&line));
+            let beside = body.lines().map(str::trim).any(|line| !line.is_empty() && !table.iter().any(|(_, row)| *row == line));
             (beside && rows(body).is_empty()).then(|| {
                 let none = if item.none.is_empty() { String::new() } else { format!("; without entries it says `{}`", item.none.join("` or `")) };
                 format!("has a part `### {title}` without a row: each entry is a row `| … | … |` with the columns of `{}`, not in a list, prose or code{none}", item.to)
@@ -202,15 +202,19 @@ fn find_conflict(known: &[Row], check: RowCheck, unit: &str, row: &mut Row) -> O
     None
 }
 
-/// The rows of the tables in a text; headers, comments and code are not rows.
 fn rows(text: &str) -> Vec<Row> {
+    table_rows(text).into_iter().map(|(_, cells)| Row { cells }).collect()
+}
+
+/// The rows of the tables in a text, each with its line; headers, comments and code are not rows.
+pub(crate) fn table_rows(text: &str) -> Vec<(usize, Vec<String>)> {
     let lines = table_lines(text);
     let is_line = |line: &str| line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
     let mut rows = Vec::new();
-    for (index, line) in lines.iter().enumerate() {
-        let heads = lines.get(index + 1).is_some_and(|next| is_line(next));
+    for (index, (number, line)) in lines.iter().enumerate() {
+        let heads = lines.get(index + 1).is_some_and(|(_, next)| is_line(next));
         if !is_line(line) && !heads {
-            rows.push(Row { cells: cells(line) });
+            rows.push((*number, cells(line)));
         }
     }
     rows
@@ -218,19 +222,20 @@ fn rows(text: &str) -> Vec<Row> {
 
 fn header_width(text: &str) -> usize {
     let lines = table_lines(text);
-    lines.iter().find(|l| l.contains("---")).map_or(0, |line| cells(line).len())
+    lines.iter().find(|(_, line)| line.contains("---")).map_or(0, |(_, line)| cells(line).len())
 }
 
-fn table_lines(text: &str) -> Vec<&str> {
+/// The lines that belong to tables, by number.
+fn table_lines(text: &str) -> Vec<(usize, &str)> {
     let (mut lines, mut comment, mut fence) = (Vec::new(), false, false);
-    for line in text.lines() {
+    for (at, line) in text.lines().enumerate() {
         let trimmed = line.trim();
         if !comment && trimmed.starts_with("```") {
             fence = !fence;
         }
         let opens = trimmed.rfind("<!--");
         if !fence && !comment && opens.is_none() && trimmed.starts_with('|') {
-            lines.push(trimmed);
+            lines.push((at + 1, trimmed));
         }
         comment = match (opens, trimmed.rfind("-->")) {
             (Some(open), Some(close)) => open > close,
