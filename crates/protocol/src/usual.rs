@@ -3,7 +3,7 @@
 use quipu_contract::{Binding, Budget, Contract, Language, ProjectPath, Role, Tokens};
 
 /// Tokens of ten words of prose about code, with the code it quotes: English, Chinese.
-const TOKENS_OF_TEN_WORDS: (u64, u64) = (16, 12);
+const TOKENS_OF_TEN_WORDS: (u64, u64) = (18, 13);
 /// Room for an answer, in multiples of what is usually written: thinking about it, writing it, and writing it again when it is sent back.
 const ANSWERS: u64 = 3;
 /// The least room for an answer: a short text takes thought, too.
