@@ -163,7 +163,8 @@ fn unmapped(project: &Project, planned: &Planned<'_>, view: &View) -> Tokens {
     let wholes = view.pointers.iter().enumerate().filter(|(_, seen)| is_unmapped(seen));
     let shares = wholes.flat_map(|(at, _)| view.stages.iter().filter_map(move |stage| stage.shares.get(at)));
     let whole: u64 = shares.map(|share| share.shown.0).sum();
-    Tokens(whole.saturating_sub(whole * 3 / (2 * units)))
+    // Files that many units need are the large ones: two and a half times an even share.
+    Tokens(whole.saturating_sub(whole * 5 / (2 * units)))
 }
 
 /// The batches of the units that are to be worked on, if these are more than one.
