@@ -399,6 +399,9 @@ pub struct WriteTable {
     /// A run may go without it.
     #[serde(default)]
     pub optional: bool,
+    /// How many words it usually has, for estimates.
+    #[serde(default)]
+    pub words: Option<u32>,
 }
 
 /// A step of a flow.
@@ -605,7 +608,8 @@ pub struct BudgetTable {
     /// Everything the agent can hold at once. Default 128,000 for `explore`, 200,000 for `general-purpose`.
     #[serde(default)]
     pub window: Option<u64>,
-    /// Kept free for what the agent writes. Default 8,000 for `explore`, 16,000 for `general-purpose`.
+    /// Kept free for what the agent writes. Default: three times what the role usually writes; 8,000 for `explore` and 16,000 for
+    /// `general-purpose` where the contract says nothing of its length.
     #[serde(default)]
     pub reserve: Option<u64>,
     /// The system prompt: the host's own, and the brief. Default 4,000.

@@ -524,7 +524,8 @@ impl Resolver {
             if let Some(path) = self.pattern(source, &write.get_ref().path, binding, names) {
                 let format = write.get_ref().format.clone().unwrap_or_default();
                 let optional = write.get_ref().optional;
-                writes.push(WritePointer { path, marker, format, optional, place: source.place(write.get_ref().path.span()) });
+                let (words, place) = (write.get_ref().words, source.place(write.get_ref().path.span()));
+                writes.push(WritePointer { path, marker, format, optional, words, place });
             }
         }
         let rehearse = table.rehearse.as_ref().map(|rehearse| Rehearsed {
@@ -638,9 +639,10 @@ impl Resolver {
                 window: pick(own.window, all.window, budget.window),
                 system: pick(own.system, all.system, budget.system),
                 reserve: pick(own.reserve, all.reserve, budget.reserve),
+                reserve_is_stated: budget.reserve_is_stated || own.reserve.or(all.reserve).is_some(),
             };
             if budget.room() == Tokens::ZERO {
-                let Budget { window, system, reserve } = budget;
+                let Budget { window, system, reserve, .. } = budget;
                 self.fault(
                     source,
                     table.span(),
