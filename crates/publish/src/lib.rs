@@ -15,6 +15,7 @@ mod languages;
 mod links;
 mod markup;
 mod page;
+mod shown;
 mod svg;
 mod words;
 mod zip;
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 use quipu_contract::Language;
 
 pub use image::images_of;
+pub use shown::{MissingText, find_missing_text};
 
 use crate::image::Media;
 use crate::links::Shelf;
