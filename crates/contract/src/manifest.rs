@@ -272,6 +272,23 @@ pub struct ShapeTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub h4: Option<Spanned<String>>,
+    /// Headings that must be there with text below them; names that serve as well are joined by `|`: `Verdict|结论`.
+    #[serde(default)]
+    pub sections: Vec<String>,
+    /// A folder: every `path:line` is there, and a block of code with its place on the line above stands at that place.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub places: Option<Spanned<String>>,
+    /// Whether every metric of the role is scored, by a whole number from 1 to 5.
+    #[serde(default)]
+    pub scores: bool,
+    /// Whether the text must differ from every other under the same rule, and not repeat itself.
+    #[serde(default)]
+    pub distinct: bool,
+    /// The Markdown text whose words must all be on this page, in order.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub shows: Option<Spanned<String>>,
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod place;
 mod reference;
 mod search;
 mod source;
+mod shown;
 mod svg;
 mod words;
 mod zip;
@@ -29,6 +30,7 @@ use quipu_contract::Language;
 
 pub use image::images_of;
 pub use place::sources_of;
+pub use shown::{MissingText, find_missing_text};
 
 use crate::image::Media;
 use crate::links::Shelf;

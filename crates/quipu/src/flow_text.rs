@@ -48,6 +48,14 @@ pub fn render_flow(flow: &Flow<'_>) -> String {
             text.push_str(&format!("           … and {} more {}\n", found.len() - NAMED, state.as_str()));
         }
     }
+    let doubted: Vec<_> = flow.standings.iter().filter(|s| s.state == State::Done && !s.warnings.is_empty()).collect();
+    for standing in doubted.iter().take(NAMED) {
+        let more = if standing.warnings.len() > 1 { format!(" (and {} more)", standing.warnings.len() - 1) } else { String::new() };
+        text.push_str(&format!("  warning  {} {}{more}: quipu replay {}\n", standing.turn, standing.warnings[0], standing.turn));
+    }
+    if doubted.len() > NAMED {
+        text.push_str(&format!("           … and {} more with warnings\n", doubted.len() - NAMED));
+    }
     let builtin = |t: &quipu_protocol::flow::Planned<'_>| t.is_builtin(Builtin::Derive) || t.is_builtin(Builtin::Gate);
     let unknown = flow.turns.iter().zip(&flow.standings).filter(|(t, s)| s.state == State::Done && !s.known && !builtin(t)).count();
     if unknown > 0 {

@@ -144,6 +144,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             objects: false,
             failures: known.failures,
             known: known.accepted.is_some() || known.approved.is_some(),
+            warnings: known.accepted.map(|n| self.facts[n].note.warnings.clone()).unwrap_or_default(),
             seq: known.accepted.or(known.approved).map(|n| self.facts[n].seq),
         };
         if let Some(why) = super::when::why_not(self.contract, turn, self.now) {

@@ -3,8 +3,8 @@
 //! Nothing that was remembered is ever edited. An item that contradicts what is in force goes to the audit log instead,
 //! for a person; one that is there already is not added twice, so remembering again is harmless.
 
-use quipu_contract::{Contract, Remember, RememberItem, RememberKind, RowCheck};
-use quipu_text::{Document, marker, render_marker};
+use quipu_contract::{Contract, Remember, RememberItem, RememberKind, RowCheck, parse_span};
+use quipu_text::{Document, count_words, marker, render_marker};
 
 use crate::flow::said::Audit;
 
@@ -59,6 +59,27 @@ pub fn find_missing(remember: &Remember, text: &str) -> Vec<String> {
         .collect();
     missing.extend(find_unfit(remember, text));
     missing
+}
+
+/// How far the words of a part may be off, as a share.
+const TOLERANCE: f64 = 0.2;
+/// A part need not be longer than this share of the text that it is about.
+const SHARE: usize = 3;
+
+/// The parts of a report that are much shorter or longer than asked. `whole` is the text that they are about.
+pub fn find_wrong_length(remember: &Remember, text: &str, whole: Option<&str>) -> Vec<String> {
+    let document = Document::parse(text);
+    let room = whole.map_or(usize::MAX, |whole| count_words(whole) / SHARE);
+    let wrong = remember.items.iter().filter_map(|item| {
+        let (least, most) = parse_span(item.words.as_ref()?)?;
+        let outer = section_named(&document, &remember.section, None)?;
+        let title = &document.section(section_named(&document, &item.section, Some(outer))?).title;
+        let count = part_of(&document, remember, item).map_or(0, |(_, body)| count_words(body));
+        let bound = |words: u32, share: f64| (f64::from(words) * share).round() as usize;
+        let allowed = bound(least, 1.0 - TOLERANCE).min(room)..=bound(most, 1.0 + TOLERANCE);
+        (!allowed.contains(&count)).then(|| format!("has a part `### {title}` of {count} words; {least} to {most} are asked"))
+    });
+    wrong.collect()
 }
 
 /// The parts of a report that say something which cannot be remembered as it stands.
@@ -305,6 +326,7 @@ mod tests {
             kind,
             check: RowCheck::None,
             none: vec!["none".into(), "无".into()],
+            words: None,
         };
         let unfit = |kind: RememberKind, body: &str| {
             let remember = Remember {
@@ -340,5 +362,40 @@ mod tests {
     #[test]
     fn cells_may_hold_escaped_bars() {
         assert_eq!(cells(r"| a \| b | c |"), [r"a \| b", "c"]);
+    }
+
+    #[test]
+    fn a_part_has_as_many_words_as_were_asked() {
+        let item = RememberItem {
+            section: vec!["Summary".into(), "摘要".into()],
+            to: "meta/summaries.md".into(),
+            kind: RememberKind::Section,
+            check: RowCheck::None,
+            none: Vec::new(),
+            words: Some("200-300".into()),
+        };
+        let remember = Remember {
+            from: "report.md".into(),
+            section: vec!["New items".into(), "新条目".into()],
+            items: vec![item],
+            entries: false,
+            text: None,
+            to: None,
+        };
+        let long = "word ".repeat(3000);
+        let wrong =
+            |body: &str, whole: &str| find_wrong_length(&remember, &format!("## New items\n\n### Summary\n\n{body}\n"), Some(whole));
+        for words in [160, 200, 300, 360] {
+            assert_eq!(wrong(&"word ".repeat(words), &long), [""; 0], "{words}");
+            let chinese = format!("## 新条目\n\n### 摘要\n\n{}\n", "字".repeat(words));
+            assert_eq!(find_wrong_length(&remember, &chinese, Some(&long)), [""; 0], "{words}");
+        }
+        assert_eq!(wrong("x", &long), ["has a part `### Summary` of 1 words; 200 to 300 are asked"]);
+        for words in [0, 150, 370] {
+            assert_eq!(wrong(&"word ".repeat(words), &long).len(), 1, "{words}");
+        }
+        // Of a short text a short summary is enough.
+        assert_eq!(wrong(&"word ".repeat(40), &"word ".repeat(120)), [""; 0]);
+        assert_eq!(wrong("x", &"word ".repeat(120)).len(), 1);
     }
 }
