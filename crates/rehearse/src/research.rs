@@ -3,7 +3,6 @@
 use quipu_contract::Language;
 use quipu_text::first_sentence;
 
-use crate::outline::{path_words, title_words};
 use crate::sheet::{Sheet, code, quoted, say};
 use crate::source::{Item, ItemKind, Module};
 use crate::survey::Survey;
@@ -22,10 +21,10 @@ pub(crate) fn research(view: &View, survey: &Survey, task: &RehearseTask) -> She
     let mut sheet = Sheet::titled(title);
     overview(&mut sheet, survey, task);
     sheet.h2(say(l, "Core data structures", "核心数据结构"));
-    let types = turned(survey.ranked(ItemKind::Type), survey, task);
+    let types = survey.ranked(ItemKind::Type);
     sheet.items(&types.iter().take(TYPES).map(|(module, item)| entry(module, item, l)).collect::<Vec<_>>(), say(l, "none found", "未发现"));
     sheet.h2(say(l, "Core functions", "核心函数"));
-    let functions = turned(survey.ranked(ItemKind::Function), survey, task);
+    let functions = survey.ranked(ItemKind::Function);
     sheet.items(
         &functions.iter().take(FUNCTIONS).map(|(module, item)| entry(module, item, l)).collect::<Vec<_>>(),
         say(l, "none found", "未发现"),
@@ -34,21 +33,6 @@ pub(crate) fn research(view: &View, survey: &Survey, task: &RehearseTask) -> She
     decisions(&mut sheet, view, survey, task);
     material(&mut sheet, view, survey, &types, &functions, l);
     sheet
-}
-
-/// Items in their order, but for units whose titles name the same files as an earlier one's: each of those begins further on, so that no
-/// two tell the same things in the same order.
-fn turned<T>(mut items: Vec<T>, survey: &Survey, task: &RehearseTask) -> Vec<T> {
-    let named = |title: &str| -> Vec<&str> {
-        let words = title_words(title);
-        survey.modules.iter().map(|module| module.path.as_str()).filter(|path| !path_words(path).is_disjoint(&words)).collect()
-    };
-    let Some(own) = &task.unit else { return items };
-    let alike: Vec<&str> = task.units.iter().filter(|unit| named(&unit.title) == named(&own.title)).map(|unit| unit.id.as_str()).collect();
-    let nth = alike.iter().position(|id| *id == own.id).unwrap_or_default();
-    let at = items.len() * nth / alike.len().max(1);
-    items.rotate_left(at);
-    items
 }
 
 fn overview(sheet: &mut Sheet, survey: &Survey, task: &RehearseTask) {
