@@ -1,5 +1,7 @@
 //! What the contract's `shape` of a file asks: headings, length, and the checks of the modules beside this one.
 
+use std::collections::BTreeMap;
+
 use quipu_contract::Shape;
 use quipu_publish::{Book, Chapter, Places, find_missing_text, publish};
 use quipu_store::StoreError;
@@ -84,8 +86,13 @@ fn check_page(project: &Project, shown: &str, chapter: &str, path: &str, page: &
             text: without_diagrams(chapter),
             page: path.to_owned(),
         }],
-        images: Default::default(),
-        places: Places { contents: String::new(), stylesheet: String::new(), media: String::new(), ebook: None },
+        images: BTreeMap::new(),
+        terms: Vec::new(),
+        references: Vec::new(),
+        source_root: String::new(),
+        sources: BTreeMap::new(),
+        withheld: BTreeMap::new(),
+        places: Places::default(),
     };
     let expected = publish(&book).files.remove(path).unwrap_or_default();
     let missing = find_missing_text(&String::from_utf8_lossy(&expected), page);
