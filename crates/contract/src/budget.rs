@@ -16,6 +16,9 @@ pub struct Budget {
     pub system: Tokens,
     /// Kept free for what the agent writes.
     pub reserve: Tokens,
+    /// Whether the contract states the reserve. Where it does not, it follows from what the role usually writes.
+    #[serde(skip)]
+    pub reserve_is_stated: bool,
 }
 
 impl Budget {
@@ -26,7 +29,7 @@ impl Budget {
             AgentKind::Explore => (128_000, 8_000),
             AgentKind::GeneralPurpose => (200_000, 16_000),
         };
-        Budget { window: Tokens(window), system: Tokens(4_000), reserve: Tokens(reserve) }
+        Budget { window: Tokens(window), system: Tokens(4_000), reserve: Tokens(reserve), reserve_is_stated: false }
     }
 
     /// The room for reading.

@@ -241,6 +241,9 @@ pub struct RememberItem {
     /// A part without entries says one of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub none: Vec<String>,
+    /// How many words a part has: `200-300`, give or take a fifth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
 }
 
 /// How new items are appended.
@@ -313,6 +316,21 @@ pub struct Shape {
     pub tolerance: f64,
     /// How many headings of each level, at least and at most.
     pub headings: BTreeMap<u8, (u32, u32)>,
+    /// The sections that it has, each under any of some names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sections: Vec<Vec<String>>,
+    /// The folder whose files it names and quotes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub places: Option<String>,
+    /// Whether it scores every metric of its role.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub scores: bool,
+    /// Whether it is a text of its own: no other's, and not one passage over and over.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub distinct: bool,
+    /// The Markdown text whose words this page shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shows: Option<String>,
 }
 
 /// A length of time: `90s`, `30m`, `2h`.
@@ -328,8 +346,8 @@ pub(crate) fn parse_seconds(text: &str) -> Option<u64> {
     number.checked_mul(times).filter(|seconds| *seconds > 0)
 }
 
-/// A number of headings: `1`, `3-6`.
-pub(crate) fn parse_span(text: &str) -> Option<(u32, u32)> {
+/// How many headings or words: `1`, `3-6`.
+pub fn parse_span(text: &str) -> Option<(u32, u32)> {
     let (least, most) = text.split_once('-').unwrap_or((text, text));
     let (least, most) = (least.trim().parse().ok()?, most.trim().parse().ok()?);
     (least <= most).then_some((least, most))

@@ -40,6 +40,12 @@ pub enum Form {
     Media,
     /// All chapters as one EPUB.
     Ebook,
+    /// The glossary as a page.
+    GlossaryPage,
+    /// The page that searches all others.
+    SearchPage,
+    /// The source files that chapters cite, as pages.
+    SourcePage,
     /// Anomalies of a flow, one section each.
     Audit,
     /// The report of one reviewing agent, with scores.
@@ -52,6 +58,8 @@ pub enum Form {
     Glossary,
     /// Which metaphor belongs to which concept.
     Metaphors,
+    /// Which unit refers to which, and about what.
+    References,
     /// What was planted, when it is due, where it was closed.
     Threads,
     /// What has happened, an arc a section and a chapter a subsection.
@@ -63,7 +71,7 @@ pub enum Form {
 }
 
 impl Form {
-    pub const ALL: [Form; 25] = [
+    pub const ALL: [Form; 29] = [
         Form::Identity,
         Form::State,
         Form::Todos,
@@ -79,12 +87,16 @@ impl Form {
         Form::Stylesheet,
         Form::Media,
         Form::Ebook,
+        Form::GlossaryPage,
+        Form::SearchPage,
+        Form::SourcePage,
         Form::Audit,
         Form::Report,
         Form::Panel,
         Form::Index,
         Form::Glossary,
         Form::Metaphors,
+        Form::References,
         Form::Threads,
         Form::Chronicle,
         Form::Facts,
@@ -109,12 +121,16 @@ impl Form {
             Form::Stylesheet => "stylesheet",
             Form::Media => "media",
             Form::Ebook => "ebook",
+            Form::GlossaryPage => "glossary-page",
+            Form::SearchPage => "search-page",
+            Form::SourcePage => "source-page",
             Form::Audit => "audit",
             Form::Report => "report",
             Form::Panel => "panel",
             Form::Index => "index",
             Form::Glossary => "glossary",
             Form::Metaphors => "metaphors",
+            Form::References => "references",
             Form::Threads => "threads",
             Form::Chronicle => "chronicle",
             Form::Facts => "facts",

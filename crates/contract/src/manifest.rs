@@ -272,6 +272,23 @@ pub struct ShapeTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub h4: Option<Spanned<String>>,
+    /// Headings that must be there with text below them; names that serve as well are joined by `|`: `Verdict|结论`.
+    #[serde(default)]
+    pub sections: Vec<String>,
+    /// A folder: every `path:line` is there, and a block of code with its place on the line above stands at that place.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub places: Option<Spanned<String>>,
+    /// Whether every metric of the role is scored, by a whole number from 1 to 5.
+    #[serde(default)]
+    pub scores: bool,
+    /// Whether the text must differ from every other under the same rule, and not repeat itself.
+    #[serde(default)]
+    pub distinct: bool,
+    /// The Markdown text whose words must all be on this page, in order.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub shows: Option<Spanned<String>>,
 }
 
 #[cfg(test)]
@@ -399,6 +416,9 @@ pub struct WriteTable {
     /// A run may go without it.
     #[serde(default)]
     pub optional: bool,
+    /// How many words it usually has, for estimates.
+    #[serde(default)]
+    pub words: Option<u32>,
 }
 
 /// A step of a flow.
@@ -605,7 +625,8 @@ pub struct BudgetTable {
     /// Everything the agent can hold at once. Default 128,000 for `explore`, 200,000 for `general-purpose`.
     #[serde(default)]
     pub window: Option<u64>,
-    /// Kept free for what the agent writes. Default 8,000 for `explore`, 16,000 for `general-purpose`.
+    /// Kept free for what the agent writes. Default: three times what the role usually writes; 8,000 for `explore` and 16,000 for
+    /// `general-purpose` where the contract says nothing of its length.
     #[serde(default)]
     pub reserve: Option<u64>,
     /// The system prompt: the host's own, and the brief. Default 4,000.

@@ -101,6 +101,9 @@ pub struct WritePointer {
     /// A run may go without it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
+    /// How many words it usually has, for estimates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<u32>,
     pub place: Place,
 }
 

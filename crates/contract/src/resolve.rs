@@ -397,7 +397,7 @@ impl Resolver {
             form: table.form,
             marker,
             create: table.create,
-            shape: table.shape.as_ref().map(|shape| self.shape(source, shape, names)),
+            shape: table.shape.as_ref().map(|shape| self.shape(source, shape, binding, names)),
             conflicts: self.conflicts(source, table.conflicts.as_ref(), binding, names),
             people_only: false,
             profile: profile.map(str::to_owned),
@@ -421,7 +421,7 @@ impl Resolver {
         Some(said.get_ref().clone())
     }
 
-    fn shape(&mut self, source: &Source, shape: &Spanned<ShapeTable>, names: &BTreeSet<String>) -> Shape {
+    fn shape(&mut self, source: &Source, shape: &Spanned<ShapeTable>, binding: &Binding, names: &BTreeSet<String>) -> Shape {
         let table = shape.get_ref();
         let mut headings = BTreeMap::new();
         for (level, span) in [(1, &table.h1), (2, &table.h2), (3, &table.h3), (4, &table.h4)] {
@@ -441,7 +441,26 @@ impl Resolver {
         if !(0.0..1.0).contains(&tolerance) {
             self.fault(source, shape.span(), format!("`{tolerance}` is no share"), "a number from 0 to below 1".into());
         }
-        Shape { words: table.words.as_ref().map(|w| w.get_ref().clone()), tolerance, headings }
+        for path in [&table.places, &table.shows].into_iter().flatten() {
+            self.pattern(source, path, binding, names);
+        }
+        let names_of =
+            |said: &String| said.split('|').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        let sections: Vec<Vec<String>> = table.sections.iter().map(names_of).collect();
+        if sections.iter().any(Vec::is_empty) {
+            self.fault(source, shape.span(), "a section has no name".into(), "sections = [\"Verdict\", \"Findings\"]".into());
+        }
+        let text = |said: &Option<Spanned<String>>| said.as_ref().map(|said| said.get_ref().clone());
+        Shape {
+            words: text(&table.words),
+            tolerance,
+            headings,
+            sections,
+            places: text(&table.places),
+            scores: table.scores,
+            distinct: table.distinct,
+            shows: text(&table.shows),
+        }
     }
 
     pub(crate) fn marker(&mut self, source: &Source, marker: Option<&Spanned<String>>) -> Option<String> {
@@ -524,7 +543,8 @@ impl Resolver {
             if let Some(path) = self.pattern(source, &write.get_ref().path, binding, names) {
                 let format = write.get_ref().format.clone().unwrap_or_default();
                 let optional = write.get_ref().optional;
-                writes.push(WritePointer { path, marker, format, optional, place: source.place(write.get_ref().path.span()) });
+                let (words, place) = (write.get_ref().words, source.place(write.get_ref().path.span()));
+                writes.push(WritePointer { path, marker, format, optional, words, place });
             }
         }
         let rehearse = table.rehearse.as_ref().map(|rehearse| Rehearsed {
@@ -638,9 +658,10 @@ impl Resolver {
                 window: pick(own.window, all.window, budget.window),
                 system: pick(own.system, all.system, budget.system),
                 reserve: pick(own.reserve, all.reserve, budget.reserve),
+                reserve_is_stated: budget.reserve_is_stated || own.reserve.or(all.reserve).is_some(),
             };
             if budget.room() == Tokens::ZERO {
-                let Budget { window, system, reserve } = budget;
+                let Budget { window, system, reserve, .. } = budget;
                 self.fault(
                     source,
                     table.span(),

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use crate::contract::Var;
 use crate::fault::one_of;
-use crate::flow::{Builtin, Each, Step, parse_seconds};
+use crate::flow::{Builtin, Each, Step, parse_seconds, parse_span};
 use crate::manifest::StepTable;
 use crate::resolve::Resolver;
 use crate::source::Source;
@@ -128,6 +128,9 @@ impl Resolver {
                 let asked = remember.get_ref();
                 if asked.entries == (!asked.section.is_empty() || !asked.items.is_empty()) {
                     self.fault(source, remember.span(), format!("step `{name}`: what is remembered, and where?"), mend);
+                }
+                if let Some(words) = asked.items.iter().filter_map(|i| i.words.as_ref()).find(|words| parse_span(words).is_none()) {
+                    self.fault(source, remember.span(), format!("`{words}` is no number of words"), "such as 250, or 200-300".into());
                 }
             }
             None => {}

@@ -50,6 +50,7 @@ mod template;
 mod todos;
 mod trust;
 mod untrusted_git;
+mod usual;
 mod view;
 mod work;
 

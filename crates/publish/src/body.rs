@@ -5,6 +5,7 @@
 //! between two Han characters leaves no space; a paragraph in the other language says so.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use pulldown_cmark::{Alignment, BlockQuoteKind, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use quipu_contract::Language;
@@ -12,8 +13,10 @@ use quipu_text::{Document, parse_target};
 
 use crate::code;
 use crate::image::Media;
-use crate::links::{Shelf, Target};
+use crate::links::{Shelf, Target, candidates};
 use crate::markup::{Markup, encoded, escape_into, escaped, is_cjk, letters};
+use crate::place::{parse_address, parse_place};
+use crate::source::{self, Cited};
 use crate::words::{Words, words};
 use crate::{Book, Remark};
 
@@ -24,6 +27,8 @@ pub(crate) struct Edition<'e> {
     pub address: &'e dyn Fn(usize) -> String,
     /// The address of an image, from its place in the project.
     pub image: &'e dyn Fn(&str) -> String,
+    /// The address of a source file at a line, where source files are published.
+    pub source: Option<&'e dyn Fn(&str, Option<usize>) -> Option<String>>,
 }
 
 /// The chapter at `at` as markup, and what could not be set.
@@ -48,6 +53,7 @@ pub(crate) fn render(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>, at: usiz
         column: 0,
         in_head: false,
         code: None,
+        place_link: None,
         alt: None,
         notes: Vec::new(),
         note_numbers: HashMap::new(),
@@ -70,7 +76,7 @@ pub(crate) fn render(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>, at: usiz
             };
             setter.soft_break(next);
         } else {
-            setter.set(event, range.start);
+            setter.set(event, range);
         }
     }
     setter.finish()
@@ -96,6 +102,8 @@ struct Setter<'s> {
     in_head: bool,
     /// The language and the text of the open code block.
     code: Option<(String, String)>,
+    /// The address of the open paragraph that is a place in the source.
+    place_link: Option<String>,
     /// The address and the alternative text of the open image.
     alt: Option<(String, String)>,
     /// The notes, by number.
@@ -126,18 +134,16 @@ impl Setter<'_> {
         self.remarks.push(Remark { path: volume.chapter.path.clone(), line, what });
     }
 
-    fn set(&mut self, event: Event<'_>, start: usize) {
+    fn set(&mut self, event: Event<'_>, range: Range<usize>) {
+        let start = range.start;
         match event {
+            Event::Start(Tag::Paragraph) => self.paragraph(range),
             Event::Start(tag) => self.start(tag, start),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => self.text(&text),
             Event::Code(text) => match &mut self.alt {
                 Some((_, alt)) => alt.push_str(&text),
-                None => {
-                    self.out.push_str("<code>");
-                    escape_into(&mut self.out, &text);
-                    self.out.push_str("</code>");
-                }
+                None => self.code_span(&text, start),
             },
             Event::Html(html) | Event::InlineHtml(html) => self.raw(&html, start),
             Event::SoftBreak => self.out.push('\n'),
@@ -198,10 +204,6 @@ impl Setter<'_> {
 
     fn start(&mut self, tag: Tag<'_>, start: usize) {
         match tag {
-            Tag::Paragraph => {
-                self.opened.push(self.out.len());
-                self.out.push_str("<p>");
-            }
             Tag::Heading { level, .. } => {
                 let id = self.ids.get(&start).filter(|id| !id.is_empty()).map(|id| format!(" id=\"{}\"", escaped(id)));
                 self.out.push_str(&format!("<{}{}>", tag_of(level), id.unwrap_or_default()));
@@ -271,13 +273,66 @@ impl Setter<'_> {
             | Tag::DefinitionListDefinition
             | Tag::Superscript
             | Tag::Subscript
+            | Tag::Paragraph
             | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    /// A paragraph. One that is nothing but a place in the source, as above a block of code, is a link to it.
+    fn paragraph(&mut self, range: Range<usize>) {
+        self.opened.push(self.out.len());
+        self.out.push_str("<p>");
+        let written = self.document.slice(&range).trim();
+        self.place_link = parse_place(written).and_then(|place| self.cite(place.path, place.line, written, range.start));
+        if let Some(address) = &self.place_link {
+            self.out.push_str(&format!("<a href=\"{}\">", escaped(address)));
+        }
+    }
+
+    /// Code within a line; a place in the source is a link to it.
+    fn code_span(&mut self, text: &str, start: usize) {
+        let free = !self.links.contains(&true) && self.place_link.is_none();
+        let link = parse_place(text).filter(|_| free).and_then(|place| self.cite(place.path, place.line, text, start));
+        let mut code = "<code>".to_owned();
+        escape_into(&mut code, text);
+        code.push_str("</code>");
+        match link {
+            Some(address) => self.out.push_str(&format!("<a class=\"place\" href=\"{}\">{code}</a>", escaped(&address))),
+            None => self.out.push_str(&code),
+        }
+    }
+
+    /// The address of a place in the source; if there is none, a remark says why.
+    fn cite(&mut self, path: &str, line: Option<usize>, written: &str, start: usize) -> Option<String> {
+        let source = self.edition.source?;
+        self.book.places.sources.as_ref()?;
+        let root = format!("{}/", self.book.source_root);
+        match source::find(self.book, path, line) {
+            Cited::File { path, line: found } => {
+                if line.is_some() && found.is_none() {
+                    self.remark(start, format!("`{written}` is past the end of `{path}`; the link goes to the file"));
+                }
+                source(path, found)
+            }
+            Cited::Withheld(why) => {
+                self.remark(start, format!("`{written}` is set without a link: {why}"));
+                None
+            }
+            // Only a path that begins with the folder is surely meant as a place: `note:1` may be anything.
+            Cited::Unknown if path.starts_with(&root) => {
+                self.remark(start, format!("`{written}` is set without a link: there is no file `{path}`"));
+                None
+            }
+            Cited::Unknown => None,
         }
     }
 
     fn end(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Paragraph => {
+                if self.place_link.take().is_some() {
+                    self.out.push_str("</a>");
+                }
                 self.say_language();
                 self.out.push_str("</p>\n");
             }
@@ -391,14 +446,27 @@ impl Setter<'_> {
                 }
             }
             Target::Nowhere => {
-                self.remark(start, format!("`{address}` leads nowhere that is published; it is set without a link"));
-                None
+                let cited = self.cite_link(address, start);
+                if cited.is_none() {
+                    self.remark(start, format!("`{address}` leads nowhere that is published; it is set without a link"));
+                }
+                cited
             }
         };
         if let Some(address) = &found {
             self.out.push_str(&format!("<a href=\"{}\">", escaped(address)));
         }
         self.links.push(found.is_some());
+    }
+
+    /// The address of a source file that a link leads to.
+    fn cite_link(&mut self, address: &str, start: usize) -> Option<String> {
+        let (path, line) = parse_address(address)?;
+        let chapter = self.shelf.volumes[self.at].chapter;
+        let root = format!("{}/", self.book.source_root);
+        let path =
+            candidates(&chapter.path, &path).into_iter().find(|path| self.book.sources.contains_key(path) && path.starts_with(&root))?;
+        self.cite(&path, line, address, start)
     }
 
     fn image(&mut self) {

@@ -11,6 +11,7 @@ use crate::body::{Edition, render};
 use crate::image::Media;
 use crate::links::Shelf;
 use crate::markup::{Markup, encoded, escaped};
+use crate::reference::{glossary, see_also};
 use crate::words::words;
 use crate::zip::Zip;
 
@@ -35,10 +36,15 @@ pub(crate) fn bind(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>) -> Vec<u8>
     let folder = format!("{}/", book.places.media);
     let image = |place: &str| format!("media/{}", encoded(place.strip_prefix(&folder).unwrap_or(place)));
     for (at, volume) in shelf.volumes.iter().enumerate() {
-        let edition = Edition { markup: Markup::Xhtml, address: &file_of, image: &image };
+        let edition = Edition { markup: Markup::Xhtml, address: &file_of, image: &image, source: None };
         let (text, _) = render(book, shelf, media, at, &edition);
-        let main = format!("<main id=\"text\" epub:type=\"chapter\">\n{text}</main>\n");
+        let also = see_also(book, shelf, at, &file_of);
+        let main = format!("<main id=\"text\" epub:type=\"chapter\">\n{text}{also}</main>\n");
         zip.deflate(&format!("EPUB/{}", file_of(at)), document(book, volume.title(), "chapter", &main).as_bytes());
+    }
+    if !book.terms.is_empty() {
+        let main = format!("<main id=\"text\" epub:type=\"glossary\">\n{}</main>\n", glossary(book, shelf, &file_of));
+        zip.deflate("EPUB/glossary.xhtml", document(book, words(book.language).glossary, "terms", &main).as_bytes());
     }
     for image in media.images.values() {
         zip.deflate(&format!("EPUB/media/{}", image.name), &image.bytes);
@@ -69,12 +75,18 @@ fn package(book: &Book, media: &Media<'_>) -> String {
     for at in 0..book.chapters.len() {
         let _ = writeln!(out, "<item id=\"c{}\" href=\"{}\" media-type=\"application/xhtml+xml\"/>", at + 1, file_of(at));
     }
+    if !book.terms.is_empty() {
+        out.push_str("<item id=\"glossary\" href=\"glossary.xhtml\" media-type=\"application/xhtml+xml\"/>\n");
+    }
     for (at, image) in media.images.values().enumerate() {
         let _ = writeln!(out, "<item id=\"i{}\" href=\"media/{}\" media-type=\"{}\"/>", at + 1, encoded(&image.name), image.kind);
     }
     out.push_str("</manifest>\n<spine>\n<itemref idref=\"title\"/>\n<itemref idref=\"nav\"/>\n");
     for at in 1..=book.chapters.len() {
         let _ = writeln!(out, "<itemref idref=\"c{at}\"/>");
+    }
+    if !book.terms.is_empty() {
+        out.push_str("<itemref idref=\"glossary\"/>\n");
     }
     out.push_str("</spine>\n</package>\n");
     out
@@ -133,6 +145,9 @@ fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
             body.push_str("</ol>\n");
         }
         body.push_str("</li>\n");
+    }
+    if !book.terms.is_empty() {
+        let _ = writeln!(body, "<li><a href=\"glossary.xhtml\">{}</a></li>", said.glossary);
     }
     body.push_str("</ol>\n</nav>\n");
     document(book, said.contents, "cover", &body)

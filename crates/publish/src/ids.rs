@@ -4,26 +4,38 @@ use std::collections::HashSet;
 
 use quipu_text::Document;
 
-/// An id for each section of a document, in order; empty for text before the first heading.
-pub(crate) fn heading_ids(document: &Document<'_>) -> Vec<String> {
-    // `text` is the main element of a page.
-    let mut taken = HashSet::from(["text".to_owned()]);
-    let mut ids = Vec::new();
-    for section in document.sections() {
-        if section.level == 0 {
-            ids.push(String::new());
-            continue;
-        }
-        let plain = as_name(section.ids.first().unwrap_or(&section.slug));
+/// The ids of one page.
+pub(crate) struct Names(HashSet<String>);
+
+impl Default for Names {
+    fn default() -> Names {
+        // `text` is the main element of a page.
+        Names(HashSet::from(["text".to_owned()]))
+    }
+}
+
+impl Names {
+    /// An id that no one has yet, from a text.
+    pub fn take(&mut self, text: &str) -> String {
+        let plain = as_name(text);
         let mut id = plain.clone();
         let mut count = 1;
-        while !taken.insert(id.clone()) {
+        while !self.0.insert(id.clone()) {
             count += 1;
             id = format!("{plain}-{count}");
         }
-        ids.push(id);
+        id
     }
-    ids
+}
+
+/// An id for each section of a document, in order; empty for text before the first heading.
+pub(crate) fn heading_ids(document: &Document<'_>) -> Vec<String> {
+    let mut names = Names::default();
+    let mut id = |section: &quipu_text::Section| match section.level {
+        0 => String::new(),
+        _ => names.take(section.ids.first().unwrap_or(&section.slug)),
+    };
+    document.sections().iter().map(&mut id).collect()
 }
 
 /// The nearest XML name. None begins with `_`: those are the ids of notes.

@@ -15,6 +15,11 @@ mod languages;
 mod links;
 mod markup;
 mod page;
+mod place;
+mod reference;
+mod search;
+mod shown;
+mod source;
 mod svg;
 mod words;
 mod zip;
@@ -24,9 +29,14 @@ use std::collections::BTreeMap;
 use quipu_contract::Language;
 
 pub use image::images_of;
+pub use place::sources_of;
+pub use shown::{MissingText, find_missing_text};
 
 use crate::image::Media;
 use crate::links::Shelf;
+use crate::markup::{encoded, relative};
+use crate::page::Sheet;
+use crate::words::words;
 
 /// A book, ready to be set.
 #[derive(Debug, Clone)]
@@ -37,7 +47,43 @@ pub struct Book {
     pub chapters: Vec<Chapter>,
     /// Images by their path in the project; what is not here is set as its alternative text.
     pub images: BTreeMap<String, Vec<u8>>,
+    /// The terms in force, in the order in which the book introduces them.
+    pub terms: Vec<Term>,
+    pub references: Vec<Reference>,
+    /// The folder of the source that the book is about.
+    pub source_root: String,
+    /// The source files that chapters cite, by their path in the project.
+    pub sources: BTreeMap<String, String>,
+    /// Why a cited file is not among them.
+    pub withheld: BTreeMap<String, String>,
     pub places: Places,
+}
+
+impl Book {
+    /// Where the glossary goes, if there is anything in it.
+    pub(crate) fn glossary_page(&self) -> Option<&str> {
+        self.places.glossary.as_deref().filter(|_| !self.terms.is_empty())
+    }
+}
+
+/// A term, as the glossary has it.
+#[derive(Debug, Clone)]
+pub struct Term {
+    pub term: String,
+    pub definition: String,
+    /// The chapter that defines it.
+    pub chapter: String,
+}
+
+/// A row of the cross-references.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    pub from: String,
+    pub to: String,
+    pub about: String,
+    /// Where the row is, for remarks.
+    pub path: String,
+    pub line: usize,
 }
 
 /// One final chapter.
@@ -54,13 +100,17 @@ pub struct Chapter {
 }
 
 /// Where the files of the whole book go, as paths of the project.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Places {
     pub contents: String,
     pub stylesheet: String,
     /// The folder of the images.
     pub media: String,
     pub ebook: Option<String>,
+    pub glossary: Option<String>,
+    pub search: Option<String>,
+    /// The folder of the source pages.
+    pub sources: Option<String>,
 }
 
 /// What was made.
@@ -94,6 +144,21 @@ pub fn publish(book: &Book) -> Published {
     }
     made.files.insert(book.places.contents.clone(), page::contents(book, &shelf).into_bytes());
     made.files.insert(book.places.stylesheet.clone(), page::STYLE.as_bytes().to_vec());
+    if let Some(here) = book.glossary_page() {
+        let page_of = |at: usize| encoded(&relative(here, &book.chapters[at].page));
+        let about = Sheet { here, title: words(book.language).glossary, class: "terms", script: None };
+        made.files.insert(here.to_owned(), page::sheet(book, &about, &reference::glossary(book, &shelf, &page_of)).into_bytes());
+    }
+    made.remarks.extend(reference::unresolved(book, &shelf));
+    if let Some(here) = &book.places.search {
+        made.files.insert(here.clone(), search::page(book, &shelf, here).into_bytes());
+    }
+    for (path, text) in &book.sources {
+        if let Some(here) = source::page_of(book, path) {
+            let page = source::page(book, path, text, &here);
+            made.files.insert(here, page.into_bytes());
+        }
+    }
     for (path, bytes) in media.files() {
         made.files.insert(path, bytes.to_vec());
     }

@@ -77,6 +77,20 @@ impl<'b> Shelf<'b> {
         paths.iter().find_map(by_path).or_else(|| self.volumes.iter().position(|volume| volume.chapter.id == stem))
     }
 
+    /// The chapter that a cell of a memory file names: `ch02`, `ch02#leases`, or words with its id among them.
+    pub fn named(&self, cell: &str) -> Option<(usize, Option<&str>)> {
+        let plain: String = cell.chars().filter(|c| !matches!(c, '`' | '*' | '_' | '[' | ']')).collect();
+        let address = plain.trim();
+        if self.volumes.is_empty() || address.is_empty() || address.starts_with('#') {
+            return None;
+        }
+        if let Target::Chapter { at, id } = self.resolve(0, address) {
+            return Some((at, id));
+        }
+        let mut words = plain.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        words.find_map(|word| self.volumes.iter().position(|volume| volume.chapter.id == word)).map(|at| (at, None))
+    }
+
     /// The text of a chapter with every mark that links spelt as a Markdown link.
     pub fn as_markdown(&self, at: usize) -> String {
         let source = &self.volumes[at].source;

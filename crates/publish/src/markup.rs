@@ -31,10 +31,15 @@ pub(crate) fn escape_into(out: &mut String, text: &str) {
             '"' => out.push_str("&quot;"),
             '\r' => {}
             '\t' | '\n' => out.push(c),
-            c if c.is_control() || matches!(c, '\u{fdd0}'..='\u{fdef}') || (c as u32) & 0xfffe == 0xfffe => {}
+            c if is_unfit(c) => {}
             c => out.push(c),
         }
     }
+}
+
+/// Whether neither HTML nor XML may hold a character.
+pub(crate) fn is_unfit(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{fdd0}'..='\u{fdef}') || (c as u32) & 0xfffe == 0xfffe
 }
 
 pub(crate) fn escaped(text: &str) -> String {

@@ -1,6 +1,7 @@
-//! Pages: a chapter with its way forward and back, and the contents of the book.
+//! Pages: a chapter with its way forward and back, the contents of the book, and the frame that all pages share.
 //!
-//! They need no script, nothing from elsewhere and no other file than the stylesheet and the images.
+//! They need nothing from elsewhere and no other file than the stylesheet and the images. None but the search page has a
+//! script, and a browser is told so: what agents wrote could not run even if it got through.
 
 use quipu_text::render_marker;
 
@@ -8,11 +9,22 @@ use crate::body::{Edition, render};
 use crate::image::Media;
 use crate::links::Shelf;
 use crate::markup::{Markup, encoded, escaped, relative};
+use crate::reference::see_also;
+use crate::source;
 use crate::words::words;
 use crate::{Book, PAGE_MARKER, Remark};
 
 /// The stylesheet of every page.
 pub(crate) const STYLE: &str = include_str!("style.css");
+
+/// A page that is no chapter.
+pub(crate) struct Sheet<'s> {
+    pub here: &'s str,
+    pub title: &'s str,
+    pub class: &'s str,
+    /// The hash of the one script that may run, as a policy names it.
+    pub script: Option<&'s str>,
+}
 
 /// The page of the chapter at `at`.
 pub(crate) fn chapter(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>, at: usize) -> (String, Vec<Remark>) {
@@ -21,20 +33,21 @@ pub(crate) fn chapter(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>, at: usi
     let here = volume.chapter.page.as_str();
     let to = |place: &str| encoded(&relative(here, place));
     let page_of = |at: usize| to(&book.chapters[at].page);
-    let (text, remarks) = render(book, shelf, media, at, &Edition { markup: Markup::Html, address: &page_of, image: &to });
+    let source = |path: &str, line: Option<usize>| source::address(book, here, path, line);
+    let edition = Edition { markup: Markup::Html, address: &page_of, image: &to, source: Some(&source) };
+    let (text, remarks) = render(book, shelf, media, at, &edition);
 
     let before = at.checked_sub(1);
     let after = Some(at + 1).filter(|next| *next < book.chapters.len());
     let contents = to(&book.places.contents);
-    let mut out = head(book, &format!("{} · {}", volume.title(), book.title), &to(&book.places.stylesheet));
+    let mut out = head(book, &format!("{} · {}", volume.title(), book.title), here, None);
     for (relation, neighbour) in [("prev", before), ("next", after)] {
         if let Some(neighbour) = neighbour {
             out.push_str(&format!("<link rel=\"{relation}\" href=\"{}\">\n", escaped(&page_of(neighbour))));
         }
     }
     out.push_str("</head>\n<body>\n");
-    out.push_str(&format!("<a class=\"skip\" href=\"#text\">{}</a>\n", said.skip));
-    out.push_str(&format!("<header><a href=\"{}\">{}</a></header>\n", escaped(&contents), escaped(&book.title)));
+    out.push_str(&top(book, here));
     out.push_str("<div class=\"sheet\">\n");
     if volume.headings().next().is_some() {
         out.push_str(&format!("<nav class=\"inside\" aria-label=\"{0}\">\n<p>{0}</p>\n<ol>\n", said.in_chapter));
@@ -45,7 +58,9 @@ pub(crate) fn chapter(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>, at: usi
     }
     out.push_str("<main id=\"text\">\n<article>\n");
     out.push_str(&text);
-    out.push_str("</article>\n</main>\n</div>\n");
+    out.push_str("</article>\n");
+    out.push_str(&see_also(book, shelf, at, &page_of));
+    out.push_str("</main>\n</div>\n");
     out.push_str(&format!("<nav class=\"turn\" aria-label=\"{}\">\n", said.chapters));
     let step = |class: &str, label: &str, neighbour: Option<usize>| match neighbour {
         Some(neighbour) => {
@@ -66,12 +81,13 @@ pub(crate) fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
     let said = words(book.language);
     let here = book.places.contents.as_str();
     let to = |place: &str| escaped(&encoded(&relative(here, place)));
-    let mut out = head(book, &book.title, &to(&book.places.stylesheet));
+    let mut out = head(book, &book.title, here, None);
     out.push_str("</head>\n<body class=\"cover\">\n<main id=\"text\">\n");
     out.push_str(&format!("<h1>{}</h1>\n", escaped(&book.title)));
     if let Some(author) = &book.author {
         out.push_str(&format!("<p class=\"author\">{}</p>\n", escaped(author)));
     }
+    out.push_str(&search_box(book, here));
     out.push_str(&format!("<nav aria-label=\"{0}\">\n<h2>{0}</h2>\n<ol>\n", said.contents));
     for volume in &shelf.volumes {
         let page = to(&volume.chapter.page);
@@ -86,6 +102,9 @@ pub(crate) fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
         out.push_str("</li>\n");
     }
     out.push_str("</ol>\n</nav>\n");
+    if let Some(glossary) = book.glossary_page() {
+        out.push_str(&format!("<p class=\"ebook\"><a href=\"{}\">{}</a></p>\n", to(glossary), said.glossary));
+    }
     if let Some(ebook) = &book.places.ebook {
         out.push_str(&format!("<p class=\"ebook\"><a href=\"{}\">{}</a></p>\n", to(ebook), said.ebook));
     }
@@ -93,15 +112,55 @@ pub(crate) fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
     tail(out)
 }
 
-fn head(book: &Book, title: &str, stylesheet: &str) -> String {
+/// A page with the book's frame around its text.
+pub(crate) fn sheet(book: &Book, about: &Sheet<'_>, body: &str) -> String {
+    let mut out = head(book, &format!("{} · {}", about.title, book.title), about.here, about.script);
+    out.push_str(&format!("</head>\n<body class=\"{}\">\n", about.class));
+    out.push_str(&top(book, about.here));
+    out.push_str(&format!("<div class=\"sheet\">\n<main id=\"text\">\n{body}</main>\n</div>\n"));
+    tail(out)
+}
+
+/// What stands above every page but the contents.
+fn top(book: &Book, here: &str) -> String {
+    let contents = escaped(&encoded(&relative(here, &book.places.contents)));
+    let mut out = format!("<a class=\"skip\" href=\"#text\">{}</a>\n", words(book.language).skip);
+    out.push_str(&format!("<header><a href=\"{contents}\">{}</a>", escaped(&book.title)));
+    if book.places.search.as_deref() != Some(here) {
+        out.push_str(&search_box(book, here));
+    }
+    out.push_str("</header>\n");
+    out
+}
+
+/// A box that asks the search page; it needs no script.
+pub(crate) fn search_box(book: &Book, here: &str) -> String {
+    let Some(search) = &book.places.search else {
+        return String::new();
+    };
+    let label = words(book.language).search;
+    let address = escaped(&encoded(&relative(here, search)));
+    format!(
+        "\n<form role=\"search\" action=\"{address}\"><input type=\"search\" name=\"q\" aria-label=\"{label}\" autocomplete=\"off\"> \
+         <button>{label}</button></form>\n"
+    )
+}
+
+fn head(book: &Book, title: &str, here: &str, script: Option<&str>) -> String {
+    let stylesheet = encoded(&relative(here, &book.places.stylesheet));
     let mut out = format!("<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n", words(book.language).tag);
+    let scripts = script.map_or_else(|| "'none'".to_owned(), |hash| format!("'{hash}'"));
+    out.push_str(&format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"script-src {scripts}; connect-src 'none'; object-src 'none'; \
+         frame-src 'none'; base-uri 'none'\">\n"
+    ));
     out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     out.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
     out.push_str(&format!("<title>{}</title>\n", escaped(title)));
     if let Some(author) = &book.author {
         out.push_str(&format!("<meta name=\"author\" content=\"{}\">\n", escaped(author)));
     }
-    out.push_str(&format!("<link rel=\"stylesheet\" href=\"{}\">\n", escaped(stylesheet)));
+    out.push_str(&format!("<link rel=\"stylesheet\" href=\"{}\">\n", escaped(&stylesheet)));
     out
 }
 

@@ -19,6 +19,16 @@ pub(crate) struct Words {
     pub done: &'static str,
     pub open: &'static str,
     pub alerts: [&'static str; 5],
+    pub glossary: &'static str,
+    pub see_also: &'static str,
+    pub referred: &'static str,
+    /// Between a name and what is said of it.
+    pub colon: &'static str,
+    pub search: &'static str,
+    /// What a search page says of what it found; `#` is the number.
+    pub found: &'static str,
+    pub nothing: &'static str,
+    pub no_script: &'static str,
 }
 
 pub(crate) fn words(language: Language) -> &'static Words {
@@ -44,6 +54,14 @@ static ENGLISH: Words = Words {
     done: "done",
     open: "open",
     alerts: ["Note", "Tip", "Important", "Warning", "Caution"],
+    glossary: "Glossary",
+    see_also: "See also",
+    referred: "Chapters that refer to this one",
+    colon: ": ",
+    search: "Search",
+    found: "Found in # sections",
+    nothing: "Nothing was found",
+    no_script: "Searching needs JavaScript. Everything else of this book works without.",
 };
 
 static CHINESE: Words = Words {
@@ -62,4 +80,12 @@ static CHINESE: Words = Words {
     done: "已完成",
     open: "未完成",
     alerts: ["说明", "提示", "重要", "警告", "注意"],
+    glossary: "术语表",
+    see_also: "参见",
+    referred: "提到本章的章节",
+    colon: "：",
+    search: "搜索",
+    found: "在 # 节中找到",
+    nothing: "没有找到",
+    no_script: "搜索需要 JavaScript。本书其余部分不需要。",
 };

@@ -9,10 +9,21 @@ use std::path::Path;
 use std::process::Command;
 
 use quipu_contract::Language;
-use quipu_publish::{Book, Chapter, Places, Published, images_of, publish};
+use quipu_publish::{Book, Chapter, Places, Published, Reference, Term, images_of, publish, sources_of};
 
 /// One black pixel.
 const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\0\0\0\nIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82";
+
+/// Thirteen lines, with a comment and a string that span some.
+const SOURCE: &str = "//! The journal.\n\n/* a comment\n   of two lines */\npub fn append() -> &'static str {\n    \"</code></pre><script>alert(1)</script>\n\n    \"\n}\n\n\nfn twelfth() {}\n// end\n";
+
+fn term(term: &str, definition: &str, chapter: &str) -> Term {
+    Term { term: term.into(), definition: definition.into(), chapter: chapter.into() }
+}
+
+fn refer(from: &str, to: &str, about: &str) -> Reference {
+    Reference { from: from.into(), to: to.into(), about: about.into(), path: "meta/cross-references.md".into(), line: 5 }
+}
 
 fn chapter(id: &str, text: &str) -> Chapter {
     Chapter {
@@ -34,8 +45,16 @@ fn book(language: Language, chapters: Vec<Chapter>) -> Book {
         stylesheet: "publish/style.css".into(),
         media: "publish/media".into(),
         ebook: Some("publish/book.epub".into()),
+        glossary: Some("publish/glossary.html".into()),
+        search: Some("publish/search.html".into()),
+        sources: Some("publish/source".into()),
     };
     Book {
+        terms: vec![term("journal", "the *file* that only grows", "ch01"), term("Append `lock`", "held by `one`", "ch02")],
+        references: vec![refer("ch01", "ch02#leases", "who holds the journal"), refer("ch02", "ch01", "what a lease guards")],
+        source_root: "source".into(),
+        sources: BTreeMap::from([("source/journal.rs".into(), SOURCE.into())]),
+        withheld: BTreeMap::new(),
         title: title.into(),
         author: Some("A. Runner".into()),
         language,
@@ -71,10 +90,19 @@ fn hostile() -> Book {
     let mut book = book(Language::En, chapters);
     book.title = "A <b>\"book\"</b> & \u{1}".into();
     book.images.insert("chapters/img/text.png".into(), b"not an image".to_vec());
+    book.terms.push(term("</script><script>alert(1)</script>", "<img src=x onerror=alert(1)> \u{2028}", "ch99"));
+    book.terms.extend([term("", "", ""), term("journal", "[x](javascript:alert(1))", "[→ ../..]"), term("*", "**", "#text")]);
+    book.references.extend([
+        refer("ch01", "ch99", "<b>"),
+        refer("", "", ""),
+        refer("#text", "javascript:x", ""),
+        refer("ch03", "ch04", "<b>*"),
+    ]);
+    book.sources.insert("source/a <b>\".rs".into(), "x\u{0}\r\n</pre>".into());
     book
 }
 
-fn text<'p>(made: &'p Published, path: &str) -> &'p str {
+fn text_of<'p>(made: &'p Published, path: &str) -> &'p str {
     std::str::from_utf8(&made.files[path]).unwrap()
 }
 
@@ -122,7 +150,7 @@ fn the_same_book_gives_the_same_bytes() {
 #[test]
 fn pages_hold_the_chapter_and_nothing_of_the_workshop() {
     let made = publish(&english());
-    let page = text(&made, "publish/ch01.html");
+    let page = text_of(&made, "publish/ch01.html");
     assert!(page.ends_with("</html>\n<!-- HTML_COMPLETE -->\n"));
     for hidden in ["CHAPTER_FINAL", "do not print", "status: final", "<script", "onclick=\"", "javascript:", "<b>", "style=\""] {
         assert!(!page.contains(hidden), "{hidden}");
@@ -146,13 +174,86 @@ fn pages_hold_the_chapter_and_nothing_of_the_workshop() {
     }
     let remarks: Vec<String> = made.remarks.iter().map(|remark| format!("{}:{} {}", remark.path, remark.line, remark.what)).collect();
     assert!(remarks.iter().any(|remark| remark.contains("img/none.png")), "{remarks:?}");
-    assert!(remarks.iter().any(|remark| remark.starts_with("chapters/ch01.md:43 `source/journal.rs` leads nowhere")), "{remarks:?}");
+    assert!(remarks.iter().any(|remark| remark.starts_with("chapters/ch01.md:43 `source/none.rs` leads nowhere")), "{remarks:?}");
+}
+
+#[test]
+fn places_in_the_source_lead_to_their_lines() {
+    let mut book = english();
+    let text = "# A\n\n`journal.rs:5-8` and `source/journal.rs:99`, `source/gone.rs:1`, `other.rs:1`, `a:1`, [a link](source/journal.rs#L12).\n\n\
+        source/journal.rs:3\n\n```rust\nx\n```\n";
+    book.chapters[0].text = text.into();
+    book.withheld.insert("source/other.rs".into(), "`source/other.rs` is not text".into());
+    assert_eq!(
+        sources_of(&book.chapters[0], "source").iter().filter(|path| !path.starts_with("source/source")).collect::<Vec<_>>(),
+        ["source/a", "source/gone.rs", "source/journal.rs", "source/other.rs"]
+    );
+    let made = publish(&book);
+    let page = text_of(&made, "publish/ch01.html");
+    for shown in [
+        "<a class=\"place\" href=\"source/journal.rs.html#L5\"><code>journal.rs:5-8</code></a>",
+        "<a class=\"place\" href=\"source/journal.rs.html\"><code>source/journal.rs:99</code></a>",
+        "<code>source/gone.rs:1</code>, <code>other.rs:1</code>, <code>a:1</code>",
+        "<a href=\"source/journal.rs.html#L12\">a link</a>",
+        "<p><a href=\"source/journal.rs.html#L3\">source/journal.rs:3</a></p>",
+    ] {
+        assert!(page.contains(shown), "{shown}\n{page}");
+    }
+    let remarks: Vec<String> = made.remarks.iter().map(|remark| format!("{}:{} {}", remark.path, remark.line, remark.what)).collect();
+    for said in [
+        "chapters/ch01.md:3 `source/journal.rs:99` is past the end of `source/journal.rs`; the link goes to the file",
+        "chapters/ch01.md:3 `source/gone.rs:1` is set without a link: there is no file `source/gone.rs`",
+        "chapters/ch01.md:3 `other.rs:1` is set without a link: `source/other.rs` is not text",
+    ] {
+        assert!(remarks.iter().any(|remark| remark == said), "{said}\n{remarks:#?}");
+    }
+    let source = text_of(&made, "publish/source/journal.rs.html");
+    assert!(
+        source.contains("<span class=\"line\" id=\"L4\"><a href=\"#L4\">4</a><span class=\"c\">   of two lines */</span></span>"),
+        "{source}"
+    );
+    assert!(source.contains("id=\"L13\"") && !source.contains("id=\"L14\"") && !source.contains("<script"), "{source}");
+}
+
+#[test]
+fn terms_and_references_are_published() {
+    for (book, glossary, also, by) in [
+        (english(), "<h1>Glossary</h1>", "<h2>See also</h2>", "<h2>Chapters that refer to this one</h2>"),
+        (chinese(), "<h1>术语表</h1>", "<h2>参见</h2>", "<h2>提到本章的章节</h2>"),
+    ] {
+        let made = publish(&book);
+        let page = text_of(&made, "publish/glossary.html");
+        let first = page.find("<dfn>Append <code>lock</code></dfn>").expect("by the alphabet");
+        assert!(page.contains(glossary) && first < page.find("<dt id=\"journal\"><dfn>journal</dfn></dt>").unwrap(), "{page}");
+        assert!(page.contains("<dd>the <em>file</em> that only grows <a class=\"from\" href=\"ch01.html\">"), "{page}");
+        let chapter = text_of(&made, "publish/ch01.html");
+        let after = chapter.split("</article>").nth(1).unwrap();
+        assert!(after.contains(also) && after.contains(by) && after.contains("who holds the journal</li>"), "{after}");
+        assert!(text_of(&made, "publish/index.html").contains("<a href=\"glossary.html\">"));
+    }
+    let mut book = english();
+    book.references.push(refer("ch01", "ch07", "later"));
+    let said = "`ch07` is no published chapter; this cross-reference is left out";
+    assert!(publish(&book).remarks.iter().any(|remark| remark.what == said && remark.line == 5));
+    (book.terms, book.references) = (Vec::new(), Vec::new());
+    let made = publish(&book);
+    assert!(!made.files.contains_key("publish/glossary.html") && !text_of(&made, "publish/index.html").contains("glossary.html"));
+}
+
+#[test]
+fn the_search_page_holds_every_section() {
+    let made = publish(&chinese());
+    let page = text_of(&made, "publish/search.html");
+    assert_eq!((page.matches("<script").count(), page.matches("</script>").count()), (2, 2));
+    assert!(page.contains("[\"ch01.html#%E6%97%A5%E5%BF%97\",\"绳与结\",\"日志\","), "{page}");
+    assert!(page.contains("script-src 'sha256-") && text_of(&made, "publish/ch01.html").contains("script-src 'none'"));
+    assert!(text_of(&made, "publish/ch01.html").contains("<form role=\"search\" action=\"search.html\">"));
 }
 
 #[test]
 fn contents_lead_to_every_chapter_and_section() {
     let made = publish(&chinese());
-    let contents = text(&made, "publish/index.html");
+    let contents = text_of(&made, "publish/index.html");
     assert!(contents.contains("<html lang=\"zh-Hans\">"));
     for shown in [
         "<a href=\"ch01.html\">绳与结</a>",
@@ -161,7 +262,7 @@ fn contents_lead_to_every_chapter_and_section() {
     ] {
         assert!(contents.contains(shown), "{shown}\n{contents}");
     }
-    assert!(text(&made, "publish/ch01.html").contains("<p lang=\"en\">This paragraph"));
+    assert!(text_of(&made, "publish/ch01.html").contains("<p lang=\"en\">This paragraph"));
 }
 
 #[test]
@@ -169,6 +270,10 @@ fn hostile_texts_do_no_harm() {
     let made = publish(&hostile());
     for (path, bytes) in made.files.iter().filter(|(path, _)| path.ends_with(".html")) {
         let page = String::from_utf8_lossy(bytes).to_lowercase();
+        let page = match path.ends_with("search.html") {
+            true => page.replacen("<script type=\"application/json\"", "", 1).replacen("<script>'use strict'", "", 1),
+            false => page,
+        };
         for harm in ["<script", "<iframe", "<img src=x", "href=\"javascript", "href=\"data", "href=\"vbscript", "<b>"] {
             assert!(!page.contains(harm), "{path}: {harm}");
         }

@@ -2,7 +2,7 @@
 
 use quipu_contract::{Builtin, UnitId};
 use quipu_protocol::Project;
-use quipu_protocol::flow::{Estimate, Flow, PlannedUnit, State, Usage, load_unit_plan, next_command};
+use quipu_protocol::flow::{Estimate, Flow, PlannedUnit, State, StepUsage, Usage, load_unit_plan, next_command};
 
 use crate::answer::Failure;
 
@@ -47,6 +47,14 @@ pub fn render_flow(flow: &Flow<'_>) -> String {
         if found.len() > NAMED {
             text.push_str(&format!("           … and {} more {}\n", found.len() - NAMED, state.as_str()));
         }
+    }
+    let doubted: Vec<_> = flow.standings.iter().filter(|s| s.state == State::Done && !s.warnings.is_empty()).collect();
+    for standing in doubted.iter().take(NAMED) {
+        let more = if standing.warnings.len() > 1 { format!(" (and {} more)", standing.warnings.len() - 1) } else { String::new() };
+        text.push_str(&format!("  warning  {} {}{more}: quipu replay {}\n", standing.turn, standing.warnings[0], standing.turn));
+    }
+    if doubted.len() > NAMED {
+        text.push_str(&format!("           … and {} more with warnings\n", doubted.len() - NAMED));
     }
     let builtin = |t: &quipu_protocol::flow::Planned<'_>| t.is_builtin(Builtin::Derive) || t.is_builtin(Builtin::Gate);
     let unknown = flow.turns.iter().zip(&flow.standings).filter(|(t, s)| s.state == State::Done && !s.known && !builtin(t)).count();
@@ -101,22 +109,41 @@ pub fn render_cost(cost: f64) -> String {
 /// The plan of a dry run.
 pub fn render_estimate(estimate: &Estimate) -> String {
     let priced = estimate.cost.is_some();
-    let mut rows =
-        vec![["turn", "who", "state", "reads", "writes up to", if priced { "costs up to" } else { "" }].map(str::to_owned).to_vec()];
+    let mut rows = vec![["job", "who", "state", "reads", "writes", if priced { "costs" } else { "" }].map(str::to_owned).to_vec()];
     for turn in &estimate.turns {
-        let reads = match (&turn.fault, turn.absent) {
-            (Some(fault), _) => fault.lines().next().unwrap_or_default().to_owned(),
-            (None, _) if turn.input.0 == 0 => String::new(),
-            (None, 0) => turn.input.to_string(),
-            (None, absent) => format!("{} + {absent} to come", turn.input),
+        let reads = match &turn.fault {
+            Some(fault) => fault.lines().next().unwrap_or_default().to_owned(),
+            None if turn.input.0 == 0 => String::new(),
+            None => turn.input.to_string(),
         };
         let writes = if turn.output.0 == 0 { String::new() } else { turn.output.to_string() };
-        let cost = turn.cost.map(|c| format!("{c:.2}")).unwrap_or_default();
+        let cost = turn.cost.map(render_cost).unwrap_or_default();
         rows.push(vec![turn.turn.to_string(), turn.who.clone(), turn.state.as_str().to_owned(), reads, writes, cost]);
     }
-    let cost = estimate.cost.map(|c| format!("{c:.2}")).unwrap_or_default();
+    let cost = estimate.cost.map(render_cost).unwrap_or_default();
     rows.push(vec!["total".into(), String::new(), String::new(), estimate.input.to_string(), estimate.output.to_string(), cost]);
     table(&rows) + &render_batches(&estimate.batches)
+}
+
+/// What a run used against what was estimated, by step.
+pub fn render_compared(steps: &[StepUsage]) -> String {
+    let priced = steps.iter().any(|step| step.used.cost.is_some());
+    let head: &[&str] = if priced { &["cost", "estimated"] } else { &[] };
+    let head = ["step", "jobs", "read", "estimated", "written", "estimated"].iter().chain(head);
+    let mut rows = vec![head.map(|name| (*name).to_owned()).collect::<Vec<_>>()];
+    let mut total = StepUsage { step: "total".into(), jobs: 0, used: Usage::default(), estimated: Usage::default() };
+    for step in steps {
+        total.jobs += step.jobs;
+        total.used.add(step.used);
+        total.estimated.add(step.estimated);
+    }
+    for StepUsage { step, jobs, used, estimated } in steps.iter().chain([&total]) {
+        let mut row = vec![step.clone()];
+        row.extend([*jobs as u64, used.input, estimated.input, used.output, estimated.output].map(|number| number.to_string()));
+        row.extend([used.cost, estimated.cost].iter().filter(|_| priced).map(|cost| cost.map(render_cost).unwrap_or_default()));
+        rows.push(row);
+    }
+    table(&rows)
 }
 
 /// Which units are worked on together: they follow from what each needs.

@@ -110,7 +110,7 @@ impl Progress {
             Event::KeptAside { path, kept } => {
                 format!("kept       {} as {}: it had no marker", in_one_line(path), in_one_line(kept))
             }
-            Event::Accepted { turn, files, dropped, sealed, usage, ended } => {
+            Event::Accepted { turn, files, dropped, sealed, usage, ended, warnings } => {
                 end(turn);
                 let mut line = format!("accepted   {turn}: {}{}", in_one_line(&files.join(", ")), used(*usage));
                 if !dropped.is_empty() {
@@ -118,6 +118,9 @@ impl Progress {
                 }
                 if let Some(ended) = ended {
                     line.push_str(&format!("\n           what it left is complete, although {}", indented(ended)));
+                }
+                for warning in warnings {
+                    line.push_str(&format!("\n           warning: {}", indented(warning)));
                 }
                 for path in sealed {
                     line.push_str(&format!("\n           {} is sealed and stays as it is", in_one_line(path)));

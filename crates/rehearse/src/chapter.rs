@@ -22,7 +22,7 @@ const FACTS: usize = 12;
 const MISSES: usize = 8;
 
 impl RehearseTask {
-    fn rule(&self, path: &str) -> Option<&FileRule> {
+    pub(crate) fn rule(&self, path: &str) -> Option<&FileRule> {
         self.files.iter().find(|rule| rule.path.matches(path).is_some())
     }
 }
@@ -85,7 +85,7 @@ pub(crate) fn edit(text: &str, task: &RehearseTask) -> Vec<(String, Vec<u8>)> {
         sheet.line(&format!("- {}", say(l, "everything that the report lists", "报告所列的一切")));
         sheet.h2(say(l, "Questions for the author", "问作者"));
         sheet.line(&format!("- {}", say(l, "none", "无")));
-        written.push((output.path.clone(), sheet.finish(output.marker.as_deref(), true).into_bytes()));
+        written.push((output.path.clone(), crate::finished(task, output, sheet, true)));
     }
     written
 }

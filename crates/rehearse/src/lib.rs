@@ -24,13 +24,14 @@ mod whole;
 
 use std::path::Path;
 
+use quipu_contract::Language;
 use thiserror::Error;
 
 pub use quipu_contract::Rehearsal;
 pub use sheet::count_words;
 pub use task::{Output, RehearseTask, TaskUnit};
 
-use crate::sheet::Sheet;
+use crate::sheet::{Sheet, say};
 use crate::survey::Survey;
 use crate::view::View;
 
@@ -79,9 +80,7 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
             // The plan goes to the first output, the map to the second.
             let sheets = [outline::outline(&survey, task), outline::map(&survey, task)];
             let outputs = task.outputs.iter().zip(sheets);
-            return Ok(outputs
-                .map(|(output, sheet)| (output.path.clone(), sheet.finish(output.marker.as_deref(), true).into_bytes()))
-                .collect());
+            return Ok(outputs.map(|(output, sheet)| (output.path.clone(), finished(task, output, sheet, true))).collect());
         }
         Rehearsal::Typeset => {
             let (path, text) = subject()?;
@@ -125,8 +124,7 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
     // Whatever else the task must leave is a report on what was read.
     let first = outputs.first().map(|(path, _)| path.clone());
     for other in task.outputs.iter().filter(|o| o.marker.is_some() && !o.optional && Some(&o.path) != first.as_ref()) {
-        let sheet = whole::report(view, task);
-        outputs.push((other.path.clone(), sheet.finish(other.marker.as_deref(), true).into_bytes()));
+        outputs.push((other.path.clone(), finished(task, other, whole::report(view, task), true)));
     }
     Ok(outputs)
 }
@@ -135,5 +133,24 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
 /// trouble (an output without a marker beside others with one) stays as it is.
 fn written(task: &RehearseTask, sheet: Sheet, well: bool) -> Vec<(String, Vec<u8>)> {
     let output = task.outputs.iter().find(|output| output.marker.is_some()).or_else(|| task.outputs.first());
-    output.map(|output| (output.path.clone(), sheet.finish(output.marker.as_deref(), well).into_bytes())).into_iter().collect()
+    output.map(|output| (output.path.clone(), finished(task, output, sheet, well))).into_iter().collect()
+}
+
+/// A sheet with its marker. A section that is asked for and that this agent has nothing for says so.
+fn finished(task: &RehearseTask, output: &Output, mut sheet: Sheet, well: bool) -> Vec<u8> {
+    let l = task.language;
+    let asked = task.rule(&output.path).and_then(|rule| rule.shape.as_ref()).map(|shape| shape.sections.as_slice()).unwrap_or_default();
+    for names in asked {
+        let headings: Vec<String> = sheet.text().lines().filter(|line| line.starts_with('#')).map(str::to_lowercase).collect();
+        let there = names.iter().any(|name| headings.iter().any(|heading| heading.contains(&name.to_lowercase())));
+        let name = names.get(usize::from(l == Language::Zh)).or(names.first());
+        if let Some(name) = name.filter(|_| !there) {
+            sheet.h2(name);
+            sheet.line(&format!(
+                "- {}",
+                say(l, "not judged: a rehearsal does not understand what it reads", "未判断：预演并不理解所读内容")
+            ));
+        }
+    }
+    sheet.finish(output.marker.as_deref(), well).into_bytes()
 }

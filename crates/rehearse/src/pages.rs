@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use quipu_contract::Language;
-use quipu_publish::{Book, Chapter, Places, publish};
+use quipu_publish::{Book, Chapter, Places, find_missing_text, publish};
 use quipu_text::render_marker;
 
 use crate::parse::shortened;
@@ -37,8 +37,13 @@ fn set(page: &str, path: &str, text: &str, task: &RehearseTask) -> BTreeMap<Stri
             contents: other(".html").unwrap_or_else(|| beside("index.html")),
             stylesheet: other(".css").unwrap_or_else(|| beside("style.css")),
             media: beside("media"),
-            ebook: None,
+            ..Places::default()
         },
+        terms: Vec::new(),
+        references: Vec::new(),
+        source_root: String::new(),
+        sources: BTreeMap::new(),
+        withheld: BTreeMap::new(),
     };
     publish(&book).files
 }
@@ -78,11 +83,9 @@ pub(crate) fn inspect(view: &View, page: &str, html: &str, task: &RehearseTask) 
         Some((path, seen)) => {
             let expected = set(page, path, &seen.text, task);
             let expected = expected.get(page).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
-            let found = plain_words(&article(html).replace('\n', " "));
-            let lines = blocks_of(article(&expected));
-            lines
+            find_missing_text(&expected, html)
+                .absent
                 .into_iter()
-                .filter(|line| !found.contains(&plain_words(line)))
                 .map(|line| fault(&line, say(l, "the page lacks these words of the chapter", "页面缺少定稿的这些文字")))
                 .take(20)
                 .collect()
@@ -165,55 +168,6 @@ pub(crate) fn inspect(view: &View, page: &str, html: &str, task: &RehearseTask) 
     sheet.h2(say(l, "Faults", "缺陷"));
     sheet.items(&faults, say(l, "none", "无"));
     (sheet, well)
-}
-
-fn article(html: &str) -> &str {
-    let inner = html
-        .split_once("<article")
-        .or_else(|| html.split_once("<main"))
-        .or_else(|| html.split_once("<body"))
-        .map_or(html, |(_, rest)| rest);
-    inner
-        .split_once("</article>")
-        .or_else(|| inner.split_once("</main>"))
-        .or_else(|| inner.split_once("</body>"))
-        .map_or(inner, |(text, _)| text)
-}
-
-/// The text of each block of markup.
-fn blocks_of(html: &str) -> Vec<String> {
-    let ends = ["</p>", "</li>", "</h1>", "</h2>", "</h3>", "</h4>", "</td>", "</th>", "</pre>"];
-    let mut text = html.to_owned();
-    for end in ends {
-        text = text.replace(end, "\u{1}");
-    }
-    text.split('\u{1}')
-        .map(|block| block.split_whitespace().collect::<Vec<_>>().join(" "))
-        .filter(|block| !plain_words(block).is_empty())
-        .collect()
-}
-
-/// Letters and digits alone: spaces and markup may differ, words may not.
-fn plain_words(html: &str) -> String {
-    let mut out = String::new();
-    let mut inside = false;
-    for c in html
-        .replace("&lt;", " ")
-        .replace("&gt;", " ")
-        .replace("&amp;", " ")
-        .replace("&quot;", " ")
-        .replace("&#39;", " ")
-        .replace("&#x27;", " ")
-        .chars()
-    {
-        match c {
-            '<' => inside = true,
-            '>' => inside = false,
-            c if !inside && c.is_alphanumeric() => out.push(c),
-            _ => {}
-        }
-    }
-    out
 }
 
 /// Markup without what stands in code, where any sign may be meant.

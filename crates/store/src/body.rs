@@ -180,7 +180,9 @@ impl Edit<'_> {
                 text.extend_from_slice(body.bytes());
             }
         }
-        Ok(())
+        // Of a journal from which lines were taken the end of a text may be all that is found.
+        let is_whole = matches!(self.op, OpKind::Remove | OpKind::Keep) || text.len() as u64 == self.len;
+        if is_whole { Ok(()) } else { Err(Gap::Mismatch) }
     }
 }
 

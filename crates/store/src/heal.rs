@@ -15,7 +15,7 @@ use crate::journal::{Damage, Line, Position};
 use crate::prune::MissingTexts;
 use crate::publish::Published;
 use crate::record::{Kind, OpKind, RecordOp, Who};
-use crate::salvage::{heal_note, healed_by};
+use crate::salvage::{Chain, heal_note, healed_by};
 use crate::store::Store;
 use crate::version::Version;
 
@@ -147,14 +147,18 @@ impl Store {
     /// Damage that no record deals with.
     pub(crate) fn unhealed(&self, end: Position) -> Result<Vec<Damage>> {
         let mut damages: BTreeMap<String, Damage> = BTreeMap::new();
-        let (mut texts, mut healed) = (MissingTexts::default(), BTreeSet::new());
+        let (mut chain, mut texts, mut healed) = (Chain::new(), MissingTexts::default(), BTreeSet::new());
         self.journal.scan(Position::START, Some(end), &mut |seen| match seen.line {
-            Line::Damaged(damage) => drop(damages.insert(damage.name(), damage)),
+            Line::Damaged(damage) => {
+                chain.is_cut = true;
+                damages.insert(damage.name(), damage);
+            }
             Line::Record(record) => {
+                damages.extend(chain.follow(seen.at, &record).map(|damage| (damage.name(), damage)));
                 texts.see(seen.at, &record);
                 healed.extend(healed_by(&record));
             }
-            Line::OtherFormat(_) => {}
+            Line::OtherFormat(_) => chain.is_cut = true,
         })?;
         damages.extend(texts.judge().1.into_iter().map(|damage| (damage.name(), damage)));
         damages.retain(|name, _| !healed.contains(name));

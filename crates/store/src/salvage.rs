@@ -9,7 +9,7 @@ use quipu_contract::ProjectPath;
 
 use crate::heads::Head;
 use crate::journal::{Damage, Position};
-use crate::record::{OpKind, Record, RecordOp};
+use crate::record::{OpKind, ROOT_SUM, Record, RecordOp, Sum, parse_sum};
 use crate::store::Store;
 use crate::version::Version;
 
@@ -32,6 +32,33 @@ pub(crate) fn heal_note(damages: &[Damage]) -> serde_json::Value {
 pub(crate) fn healed_by(record: &Record) -> BTreeSet<String> {
     let names = record.note.as_ref().and_then(|note| note.get(HEALS)).and_then(|names| names.as_array());
     names.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// The chain of records, followed from the first one on.
+pub(crate) struct Chain {
+    sum: Sum,
+    pub seq: u64,
+    /// The line before could not be read: the next record is believed, since it names its predecessor's sum.
+    pub is_cut: bool,
+}
+
+impl Chain {
+    pub fn new() -> Chain {
+        Chain { sum: parse_sum(ROOT_SUM), seq: 0, is_cut: false }
+    }
+
+    /// Goes on to the next record. Damage if lines between the two are missing, doubled or in another order.
+    pub fn follow(&mut self, at: Position, record: &Record) -> Option<Damage> {
+        let what = match () {
+            () if self.is_cut => None,
+            () if record.prev != self.sum => Some(format!("record {} does not follow the one before it", record.seq)),
+            () if record.seq != self.seq + 1 => Some(format!("record {} follows record {}", record.seq, self.seq)),
+            () => None,
+        };
+        let bytes = format!("{} {}", self.sum, record.sum).into_bytes();
+        (self.sum, self.seq, self.is_cut) = (record.sum, record.seq, false);
+        what.map(|what| Damage { at, what, bytes })
+    }
 }
 
 /// What a damaged record still tells.

@@ -14,8 +14,8 @@ use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::{Line, Position, Seen};
 use crate::prune::MissingTexts;
-use crate::record::{OpKind, ROOT_SUM, parse_sum};
-use crate::salvage::healed_by;
+use crate::record::OpKind;
+use crate::salvage::{Chain, healed_by};
 use crate::store::Store;
 
 /// Something that is off.
@@ -81,9 +81,7 @@ impl Store {
 
     /// Returns how far the journal was read.
     fn verify_chain(&self, verification: &mut Verification, newest: &mut BTreeMap<String, Head>) -> Result<Position> {
-        let mut sum = parse_sum(ROOT_SUM);
-        let mut seq = 0;
-        let mut after_damage = false;
+        let mut chain = Chain::new();
         let mut problems = Vec::new();
         let mut damaged: Vec<(String, Problem)> = Vec::new();
         let mut healed = Vec::new();
@@ -96,35 +94,27 @@ impl Store {
         self.journal.scan(Position::START, Some(bound), &mut |Seen { at, number, line, .. }| {
             let counted = if number > 0 { format!(":{number}") } else { String::new() };
             let place = format!(".quipu/journal/{:08}.jsonl{counted}", at.segment);
-            let mut off = |what: String| problems.push(Problem { place: place.clone(), what, mend: mend_journal() });
             match line {
                 Line::OtherFormat(other) => {
-                    off(other.to_string());
-                    after_damage = true;
+                    problems.push(Problem { place, what: other.to_string(), mend: mend_journal() });
+                    chain.is_cut = true;
                 }
                 Line::Damaged(damage) => {
                     let byte = if number > 0 { format!(" (byte {} of the segment)", at.offset) } else { String::new() };
                     let what = format!("{}{byte}", damage.what);
                     damaged.push((damage.name(), Problem { place, what, mend: mend_journal() }));
-                    newest.extend(self.salvage(&damage, newest, seq).heads);
-                    after_damage = true;
+                    newest.extend(self.salvage(&damage, newest, chain.seq).heads);
+                    chain.is_cut = true;
                 }
                 Line::Record(record) => {
                     records += 1;
                     if parse_time(&record.at).is_some_and(|at| at.saturating_sub(now_us) > AHEAD_US) {
                         ahead.push((record.seq, record.at.clone()));
                     }
-                    // Behind damage the chain is picked up again: the record names its predecessor's sum.
-                    if !after_damage {
-                        if record.prev != sum {
-                            off(format!("record {} does not follow the one before it", record.seq));
-                        } else if record.seq != seq + 1 {
-                            off(format!("record {} follows record {seq}", record.seq));
-                        }
+                    if let Some(gap) = chain.follow(at, &record) {
+                        damaged.push((gap.name(), Problem { place, what: gap.what, mend: mend_journal() }));
                     }
-                    after_damage = false;
-                    sum = record.sum;
-                    seq = record.seq;
+                    let seq = record.seq;
                     texts.see(at, &record);
                     for name in healed_by(&record) {
                         healed_names.insert(name.clone(), seq);
@@ -159,12 +149,12 @@ impl Store {
         }
         verification.problems.extend(problems);
         if let Some(tail) = tail
-            && tail.seq != seq
-            && !after_damage
+            && tail.seq != chain.seq
+            && !chain.is_cut
         {
             verification.problems.push(Problem {
                 place: ".quipu/live".into(),
-                what: format!("says the journal ends at record {}, it ends at {seq}", tail.seq),
+                what: format!("says the journal ends at record {}, it ends at {}", tail.seq, chain.seq),
                 mend: "quipu doctor".into(),
             });
         }

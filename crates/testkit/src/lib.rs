@@ -15,4 +15,4 @@ pub use hostile::{mutated, mutated_bytes};
 pub use hosts::{Host, Network};
 pub use playground::{CONTRACT, Playground, contract, copy_folder, open_store, temp_folder};
 pub use sample::{SampleBook, Tongue};
-pub use script::{Script, draft, new_items, report};
+pub use script::{RESEARCH_PARTS, Script, draft, new_items, page, report};

@@ -8,8 +8,69 @@ pub struct Script {
     pub folder: PathBuf,
 }
 
+/// The parts that the book asks of its reports, by the ends of their paths.
+const PARTS: [(&str, &[&str]); 16] = [
+    ("outline-draft.md", &["Book"]),
+    ("outline-reader-feedback.md", &["As RS", "As RE", "As RH", "By chapter", "The path", "What works", "Three changes"]),
+    ("outline-r3-review.md", &["Verdict", "Findings", "Risks", "For the person who approves"]),
+    ("-research.md", &RESEARCH_PARTS),
+    ("-r1-code.md", &["Verdict", "Findings", "Verified", "Not verifiable"]),
+    ("-r2-consistency.md", &["Verdict", "Findings", "Form"]),
+    ("-r3-content.md", &["Verdict", "Findings", "Style guide, point by point", "Sensitivity"]),
+    ("-answers.md", &["Must", "Should", "Wishes"]),
+    ("-r1-check.md", &["Verdict", "Earlier objections", "Findings"]),
+    ("-r3-check.md", &["Verdict", "Earlier objections", "Findings"]),
+    (
+        "-rs.md",
+        &[
+            "Scores",
+            "Where I followed",
+            "Where I lost the thread",
+            "What it takes for granted",
+            "What I would tell a friend",
+            "Three wishes",
+        ],
+    ),
+    ("-re.md", &["Scores", "What I can use", "What I tried in thought", "What would fail in practice", "What I skipped", "Three wishes"]),
+    ("-rh.md", &["Scores", "New to me", "Where it stays on the surface", "Trade-offs", "Beyond the happy path", "Three wishes"]),
+    ("final-audit-report.md", &["Verdict", "Read-through", "Cross-references", "Terms", "Sensitivity", "To do"]),
+    ("-qa.md", &["Verdict", "Checks", "Faults"]),
+    ("-r2-items.md", &[]),
+];
+pub const RESEARCH_PARTS: [&str; 6] =
+    ["Module overview", "Core data structures", "Core functions", "Execution flow", "Design decisions", "Material for the writer"];
+
+/// What readers score.
+const METRICS: [(&str, [&str; 3]); 3] = [
+    ("-rs.md", ["Learning curve", "Prior knowledge assumed", "Wish to read on"]),
+    ("-re.md", ["Practical value", "Actionability", "Worth the time"]),
+    ("-rh.md", ["Technical depth", "Advanced use", "Trade-offs stated"]),
+];
+
+/// A report of the book with every part that is asked for, so that a test says only what it is about. The parts come before its marker.
+fn with_parts(path: &str, text: &str) -> String {
+    let path = path.trim_end_matches(".again").trim_end_matches(".round1");
+    let Some((_, parts)) = PARTS.iter().find(|(end, _)| path.ends_with(end)) else { return text.to_owned() };
+    let mut added = String::new();
+    for part in parts.iter().filter(|part| !text.contains(&format!("## {part}"))) {
+        added.push_str(&format!("## {part}\n\nnone, and there is no more to say\n\n"));
+        let metrics = METRICS.iter().filter(|(end, _)| *part == "Scores" && path.ends_with(end)).flat_map(|(_, metrics)| metrics);
+        metrics.for_each(|metric| added.push_str(&format!("**{metric}:** 4: fine\n\n")));
+    }
+    match text.rfind("<!-- ") {
+        Some(at) => format!("{}{added}{}", &text[..at], &text[at..]),
+        None => format!("{text}\n{added}"),
+    }
+}
+
 impl Script {
+    /// A text to be played; a report of the book gets the parts that it lacks.
     pub fn put(&self, path: &str, text: &str) {
+        self.put_bare(path, &with_parts(path, text));
+    }
+
+    /// A text to be played just so.
+    pub fn put_bare(&self, path: &str, text: &str) {
         let path = self.folder.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
@@ -55,7 +116,7 @@ impl Script {
             script.put(&format!("reviews/{unit}-r1-check.md"), "# R1\n\n## Verdict\n\npass\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
             script.put(&format!("reviews/{unit}-r3-check.md"), "# R3\n\n## Verdict\n\npass\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n");
             script.put(&format!("reviews/{unit}-r2-items.md"), &new_items(&unit, "what it is", "picture"));
-            script.put(&format!("publish/{unit}.html"), &format!("<!DOCTYPE html>\n<title>{unit}</title>\n<!-- HTML_COMPLETE -->\n"));
+            script.put(&format!("publish/{unit}.html"), &page(&draft(&unit, "revised")));
             script.put(&format!("qa/{unit}-qa.md"), "# QA\n\nAll checks made.\n\n<!-- QA_PASSED -->\n");
         }
         script.put("final-audit-report.md", "# Audit\n\n## Verdict\n\npassed\n\n<!-- QA_PASSED -->\n");
@@ -74,15 +135,29 @@ impl Script {
 
 /// A draft of about 120 words with the right form.
 pub fn draft(unit: &str, which: &str) -> String {
-    let line = format!("This is the {which} draft of {unit}, and it says one thing after the other. ");
-    let part = |name: &str| format!("\n## {name}\n\n{}\n", line.repeat(2).trim_end());
+    let line = format!("This is the {which} draft of {unit}, and it says one thing after the other.");
+    // Each chapter counts in words of its own, so that no two are the same text.
+    let part = |name: &str| {
+        let counted = (1..=4)
+            .map(|n| format!(" {unit}{name}{n} stands before {unit}{name}{}.", n + 1).to_lowercase().replace("what you know now", "end"));
+        format!("\n## {name}\n\n{line}{}\n", counted.collect::<String>())
+    };
     format!("# Chapter {unit}\n{}{}{}\n<!-- DRAFT_COMPLETE -->\n", part("Why"), part("How"), part("What you know now"))
+}
+
+/// A chapter as the least that counts as its page.
+pub fn page(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("<!--"));
+    let body = lines.map(|line| format!("<p>{}</p>\n", line.trim_start_matches(['#', ' ']))).collect::<String>();
+    format!("<!DOCTYPE html>\n<title>A page</title>\n<body>\n{body}</body>\n<!-- HTML_COMPLETE -->\n")
 }
 
 /// What R2 wants to be remembered of a chapter.
 pub fn new_items(unit: &str, definition: &str, metaphor: &str) -> String {
     format!(
-        "# R2\n\n## New items\n\n### Summary\n\n**Core content:** {unit} tells one thing.\n\n\
+        "# R2\n\n## New items\n\n### Summary\n\n**Core content:** {unit} tells one thing. It opens with why, goes on with how, and ends with what \
+         its readers know by then. Nothing is said twice, nothing is left to guess, and whoever comes back later finds each thing in its place. \
+         **Key terms:** term-{unit}. **Key metaphors:** one. **Relations:** none. **Readers now know:** the one thing.\n\n\
          ### Glossary\n\n| term | definition | chapter | supersedes |\n|---|---|---|---|\n| term-{unit} | {definition} in {unit} | {unit} | |\n\n\
          ### Metaphors\n\n| concept | metaphor | chapter | limits | supersedes |\n|---|---|---|---|---|\n| concept-{unit} | {metaphor} of {unit} | {unit} | none | |\n\n\
          ### Cross-references\n\nnone\n\n<!-- R2_CONSISTENCY_REVIEW_COMPLETE -->\n"

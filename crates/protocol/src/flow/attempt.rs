@@ -14,7 +14,7 @@ use quipu_text::Counter;
 use serde_json::json;
 use thiserror::Error;
 
-use super::check::{Collected, collect, find_faults};
+use super::check::{Collected, Findings, collect, find_faults};
 use super::commit::{Wanted, find_obstacle, find_refusal};
 use super::declare::find_plan_faults;
 use super::engine::{Engine, FlowError, refresh_panel};
@@ -81,6 +81,8 @@ pub enum Outcome {
         usage: Option<Usage>,
         /// How the agent ended, if not by itself and well.
         ended: Option<String>,
+        /// What is only suspicious of it.
+        warnings: Vec<String>,
     },
     /// The agent failed; so many times in a row by now.
     Failed {
@@ -164,8 +166,9 @@ impl Engine<'_> {
             other => other,
         };
         match &outcome {
-            Ok(Outcome::Accepted { files, dropped, usage, ended, .. }) => {
-                let _ = folder.close(&json!({"ruling": "accepted", "files": files, "dropped": dropped, "usage": usage, "ended": ended}));
+            Ok(Outcome::Accepted { files, dropped, usage, ended, warnings, .. }) => {
+                let _ = folder.close(&json!({"ruling": "accepted", "files": files, "dropped": dropped, "usage": usage, "ended": ended,
+                    "warnings": warnings}));
             }
             Ok(Outcome::Failed { why, count, usage }) => {
                 let _ = folder.close(&json!({"ruling": "failed", "why": why, "in_a_row": count, "usage": usage}));
@@ -235,8 +238,9 @@ impl Engine<'_> {
                 if ended.ending == Ending::Stopped || self.stop.is_asked() && ended.ending != Ending::Done {
                     return None;
                 }
-                let collected = collect(turn, &out, ended.message.as_deref());
-                let faults = self.faults(job, &collected, &before, ended);
+                let mut collected = collect(turn, &out, ended.message.as_deref());
+                let Findings { faults, warnings } = self.faults(job, &collected, &before, ended);
+                collected.warnings = warnings;
                 let mut fault = (!faults.is_empty()).then(|| render_faults(&faults));
                 if fault.is_none() {
                     // What the contract would refuse is told while there is still someone to mend it.
@@ -271,8 +275,8 @@ impl Engine<'_> {
             // A stage before the last one failed: there is nothing to look at.
             None => {
                 let collected = collect(turn, &out, ended.message.as_deref());
-                let faults = self.faults(job, &collected, &before, &ended);
-                (collected, Some(render_faults(&faults)))
+                let found = self.faults(job, &collected, &before, &ended);
+                (collected, Some(render_faults(&found.faults)))
             }
         };
         let mut note = RunNote::new(&folder.id, &turn.turn, Ruling::Accepted);
@@ -282,6 +286,7 @@ impl Engine<'_> {
         note.denied = record.denied;
         note.held_by = record.held_by;
         note.dropped.clone_from(&collected.dropped);
+        note.warnings.clone_from(&collected.warnings);
         note.ended = improper_end(job, &ended);
         if let Some(fault) = fault {
             return self.fail(job, actor, lease, note, &fault);
@@ -308,7 +313,7 @@ impl Engine<'_> {
         match self.commit_patiently(&wanted) {
             Ok(sealed) => {
                 let files = collected.files.iter().map(|(o, _)| o.path.to_string()).filter(|p| !sealed.contains(p)).collect();
-                Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed, usage, ended })
+                Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed, usage, ended, warnings: collected.warnings })
             }
             // It was allowed when it was looked at: the rules or the files changed in that moment.
             Err(FlowError::Store(StoreError::Refused(refused))) => self.fail(job, actor, lease, failed, &render_refusal(&refused)),
@@ -317,8 +322,10 @@ impl Engine<'_> {
     }
 
     /// Everything wrong with what came out; what the agent says of itself is added, not believed.
-    fn faults(&self, job: &Job<'_>, collected: &Collected, before: &[(String, Vec<u8>)], ended: &Ended) -> Vec<String> {
-        let mut faults = find_faults(&self.project.contract, &job.planned, collected, before);
+    fn faults(&self, job: &Job<'_>, collected: &Collected, before: &[(String, Vec<u8>)], ended: &Ended) -> Findings {
+        let mut found = find_faults(self.project, &job.planned, collected, before)
+            .unwrap_or_else(|error| Findings { faults: vec![format!("the outputs cannot be checked: {error}")], ..Findings::default() });
+        let faults = &mut found.faults;
         match find_plan_faults(self.project, &job.planned, collected) {
             Ok(found) => faults.extend(found),
             Err(error) => faults.push(error.to_string()),
@@ -330,11 +337,10 @@ impl Engine<'_> {
                 Err(error) => faults.push(format!("`{}` cannot be checked: {error}", output.path)),
             }
         }
-        if faults.is_empty() {
-            return faults;
+        if !faults.is_empty() {
+            faults.extend(improper_end(job, ended));
         }
-        faults.extend(improper_end(job, ended));
-        faults
+        found
     }
 
     fn fail(&self, job: &Job<'_>, actor: &Actor, lease: &Lease, mut note: RunNote, why: &str) -> Result<Outcome, AttemptError> {
@@ -345,6 +351,7 @@ impl Engine<'_> {
         note.reads.clear();
         // The words of a failure say so already.
         note.ended = None;
+        note.warnings.clear();
         let audits = if count == job.planned.step.retries {
             vec![self.needs_human(&job.planned, why, &format!("quipu run --step {} --by NAME", render_turn(turn)))]
         } else {

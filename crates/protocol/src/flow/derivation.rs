@@ -144,6 +144,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             objects: false,
             failures: known.failures,
             known: known.accepted.is_some() || known.approved.is_some(),
+            warnings: known.accepted.map(|n| self.facts[n].note.warnings.clone()).unwrap_or_default(),
             seq: known.accepted.or(known.approved).map(|n| self.facts[n].seq),
         };
         if let Some(why) = super::when::why_not(self.contract, turn, self.now) {
@@ -477,8 +478,15 @@ impl<'a, 'c> Derivation<'a, 'c> {
             return true;
         }
         let Ok(path) = ProjectPath::parse(&read.path) else { return true };
+        if turn.outputs.iter().any(|o| o.path == path) {
+            return true;
+        }
+        // What is published follows whatever it was made from, memory included.
+        if turn.step.builtin == Some(Builtin::Publish) {
+            return false;
+        }
         // Derived files follow others, and what only grows still holds what was read.
-        if matches!(self.class(&path), Class::Derived | Class::Append | Class::Record) || turn.outputs.iter().any(|o| o.path == path) {
+        if matches!(self.class(&path), Class::Derived | Class::Append | Class::Record) {
             return true;
         }
         if let (Some(section), Some(text)) = (&read.section, &read.text)

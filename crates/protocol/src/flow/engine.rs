@@ -247,11 +247,11 @@ impl<'p> Engine<'p> {
         shift.running.remove(&turn);
         let summary = &mut shift.summary;
         match outcome {
-            Ok(Outcome::Accepted { files, dropped, sealed, usage, ended }) => {
+            Ok(Outcome::Accepted { files, dropped, sealed, usage, ended, warnings }) => {
                 summary.accepted += 1;
                 summary.failing.remove(&turn);
                 summary.usage.add(usage.unwrap_or_default());
-                self.tell(Event::Accepted { turn, files, dropped, sealed, usage, ended });
+                self.tell(Event::Accepted { turn, files, dropped, sealed, usage, ended, warnings });
             }
             Ok(Outcome::Failed { why, count, usage }) => {
                 summary.failed += 1;

@@ -1,16 +1,21 @@
-//! What a flow will cost: the views of its open turns, counted as they are now, and prices from the contract.
+//! What a flow will cost: the views of its open jobs, counted as they are now, with what other jobs will add to them, and prices from the
+//! contract.
 
-use quipu_contract::{ActorName, Tokens, UnitId};
+use std::collections::BTreeSet;
+
+use quipu_contract::{ActorName, ProjectPath, Tokens, UnitId};
 use quipu_text::Counter;
 use serde::Serialize;
 
 use super::engine::{Choice, FlowError, flow_now};
+use super::expect::Expected;
+use super::note::Usage;
 use super::snapshot::Memory;
 use super::state::State;
-use super::turn::{Turn, comes_before, plan_batches};
+use super::turn::{Planned, Turn, comes_before, plan_batches};
 use crate::brief::{BriefOptions, render_brief};
 use crate::project::Project;
-use crate::view::{Lexical, ViewRequest, make_view};
+use crate::view::{Lexical, Seen, View, ViewRequest, make_view};
 
 /// One open turn.
 #[derive(Debug, Clone, Serialize)]
@@ -19,13 +24,13 @@ pub struct TurnEstimate {
     pub state: State,
     /// The role, or what Quipu does itself.
     pub who: String,
-    /// Tokens read: view and brief, over all stages.
+    /// Tokens read: view and brief, over all stages, and what is not written yet as long as it is expected to be.
     pub input: Tokens,
-    /// Tokens kept free for writing: it writes no more than that.
+    /// Tokens that it is expected to write.
     pub output: Tokens,
-    /// Pointers that name nothing yet and so are not counted.
+    /// Pointers that name nothing yet.
     pub absent: usize,
-    /// At most, by the contract's prices.
+    /// By the contract's prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// Why its view cannot be made.
@@ -46,12 +51,45 @@ pub struct Estimate {
     pub cost: Option<f64>,
 }
 
+/// What the jobs of a step used in a run, beside what was estimated for them.
+#[derive(Debug, Clone, Serialize)]
+pub struct StepUsage {
+    pub step: String,
+    pub jobs: usize,
+    pub used: Usage,
+    pub estimated: Usage,
+}
+
+impl Estimate {
+    /// What attempts used beside what was estimated for their jobs, by step, in the order in which these ended first.
+    pub fn compare(&self, attempts: &[(Turn, Usage)]) -> Vec<StepUsage> {
+        let mut steps: Vec<&str> = Vec::new();
+        attempts.iter().for_each(|(turn, _)| {
+            if !steps.contains(&turn.step.as_str()) {
+                steps.push(&turn.step);
+            }
+        });
+        let of_step = |step: &str| {
+            let attempts = attempts.iter().filter(|(turn, _)| turn.step == step);
+            let jobs: BTreeSet<&Turn> = attempts.clone().map(|(turn, _)| turn).collect();
+            let (mut used, mut estimated) = (Usage::default(), Usage::default());
+            attempts.for_each(|(_, usage)| used.add(*usage));
+            for job in self.turns.iter().filter(|job| jobs.contains(&job.turn)) {
+                estimated.add(Usage { input: job.input.0, output: job.output.0, cost: job.cost });
+            }
+            StepUsage { step: step.to_owned(), jobs: jobs.len(), used, estimated }
+        };
+        steps.into_iter().map(of_step).collect()
+    }
+}
+
 /// Estimates what a choice of the flow will read, write and cost.
 pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: Counter) -> Result<Estimate, FlowError> {
     let (flow, _) = flow_now(project, &Memory::default())?;
     let price = project.contract.price(agent);
+    let expected = Expected::new(project, &flow, counter);
     let mut turns = Vec::new();
-    for (planned, standing) in flow.turns.iter().zip(&flow.standings) {
+    for (index, (planned, standing)) in flow.turns.iter().zip(&flow.standings).enumerate() {
         let open = match standing.state {
             State::Done | State::Skipped => choice.again && choice.steps.contains(&standing.turn.step),
             State::Stale => choice.stale,
@@ -99,12 +137,12 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
                             stages.filter_map(|stage| render_brief(project, &request, &view, BriefOptions { inline: false, stage }).ok());
                         let brief: Tokens = briefs.map(|b| counter.count(&b)).sum();
                         let shown: Tokens = view.stages.iter().map(|s| s.tokens).sum();
-                        estimate.input = shown + brief;
-                        estimate.output = view.window.map_or(Tokens::ZERO, |w| w.reserve);
+                        estimate.input = (shown + brief + expected.read_later(index)).saturating_sub(unmapped(project, planned, &view));
                         estimate.absent = view.absent.len();
                     }
                     Err(error) => estimate.fault = Some(error.to_string()),
                 }
+                estimate.output = expected.written(planned);
                 estimate.cost = price.map(|p| p.cost(estimate.input.0, estimate.output.0));
             }
         }
@@ -114,6 +152,19 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
     let output = turns.iter().map(|t| t.output).sum();
     let cost = price.map(|_| turns.iter().filter_map(|t| t.cost).sum());
     Ok(Estimate { batches: batches(project, &turns), turns, input, output, cost })
+}
+
+/// What a view shows too much of trees whose map is not drawn yet: a unit will see its share of them, and some files of others.
+fn unmapped(project: &Project, planned: &Planned<'_>, view: &View) -> Tokens {
+    let units = project.contract.units.len().max(1) as u64;
+    let is_absent = |map: &str| ProjectPath::parse(map).is_ok_and(|map| project.store.read(&map).is_ok_and(|found| found.is_none()));
+    let pointers = || planned.role.iter().flat_map(|role| &role.reads);
+    let is_unmapped = |seen: &Seen| pointers().any(|own| own.place == seen.place && own.map.as_deref().is_some_and(is_absent));
+    let wholes = view.pointers.iter().enumerate().filter(|(_, seen)| is_unmapped(seen));
+    let shares = wholes.flat_map(|(at, _)| view.stages.iter().filter_map(move |stage| stage.shares.get(at)));
+    let whole: u64 = shares.map(|share| share.shown.0).sum();
+    // Files that many units need are the large ones: two and a half times an even share.
+    Tokens(whole.saturating_sub(whole * 5 / (2 * units)))
 }
 
 /// The batches of the units that are to be worked on, if these are more than one.

@@ -56,6 +56,9 @@ pub enum Event {
         /// How the agent ended, if not by itself and well.
         #[serde(skip_serializing_if = "Option::is_none")]
         ended: Option<String>,
+        /// What is only suspicious of it.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
     },
     Failed {
         turn: Turn,

@@ -260,13 +260,16 @@ impl Engine<'_> {
                 }
             }
         }
-        let pages = press.print(self.project, planned.step, planned.turn.unit.as_ref()).map_err(Stuck::Told)?;
+        let printed = press.print(self.project, planned.step, planned.turn.unit.as_ref()).map_err(Stuck::Told)?;
+        for (path, version) in printed.reads {
+            made.reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
+        }
         // Images come with the pages that show them; no step can name them beforehand.
         let wanted = |path: &ProjectPath| {
             let own = planned.outputs.iter().any(|o: &Output| o.path == *path);
             own && !self.is_agents_stylesheet(path) || self.project.contract.class(path) == Class::Derived
         };
-        let pages: Vec<_> = pages.into_iter().filter(|(path, _)| wanted(path)).collect();
+        let pages: Vec<_> = printed.files.into_iter().filter(|(path, _)| wanted(path)).collect();
         made.told = format!("printed {}", pages.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join(", "));
         for (path, bytes) in pages {
             made.ops.push(match self.project.contract.class(&path) {

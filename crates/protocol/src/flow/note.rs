@@ -81,6 +81,9 @@ pub struct RunNote {
     /// What it wrote that nobody had asked for: it was dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<String>,
+    /// What is only suspicious of what was accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What kept the agent's program to its folders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_by: Option<String>,
@@ -132,6 +135,7 @@ impl RunNote {
             ended: None,
             denied: Vec::new(),
             dropped: Vec::new(),
+            warnings: Vec::new(),
             held_by: None,
         }
     }

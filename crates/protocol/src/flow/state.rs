@@ -111,6 +111,9 @@ pub struct Standing {
     pub failures: u32,
     /// What the run had read is on record.
     pub known: bool,
+    /// What is only suspicious of what it wrote.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The commit that made it so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,

@@ -27,6 +27,7 @@ use thiserror::Error;
 
 use crate::index_file::refresh_index;
 use crate::project::Project;
+use crate::usual::fit_reserve;
 use counts::CountKeeper;
 use pieces::{PieceText, plan_pieces};
 use pointers::{Resolved, Target, TargetFile, resolve_pointers};
@@ -226,7 +227,10 @@ pub fn make_view(project: &Project, request: &ViewRequest, relevance: &dyn Relev
     if !lacking.is_empty() && !request.partial {
         return Err(ViewError::Absent(lacking));
     }
-    let (window, budget) = budget(contract.budgets.of(role.kind), request);
+    let mut window = contract.budgets.of(role.kind);
+    window.window = request.window.unwrap_or(window.window);
+    fit_reserve(contract, role, &binding, &mut window);
+    let (window, budget) = budget(window, request);
     let topic = topic(contract, role, &actor, &targets, language);
     let keeper = CountKeeper::new(request.counter, project.store.root(), project.store.is_read_only());
     let measured: Vec<Measured<'_>> = targets.into_iter().map(|t| measure(t, &keeper, relevance, &topic, language)).collect();
@@ -249,7 +253,6 @@ pub fn make_view(project: &Project, request: &ViewRequest, relevance: &dyn Relev
 }
 
 fn budget(mut window: Budget, request: &ViewRequest) -> (Option<Budget>, Tokens) {
-    window.window = request.window.unwrap_or(window.window);
     window.reserve = request.reserve.unwrap_or(window.reserve);
     match request.budget {
         Some(budget) => (None, budget),

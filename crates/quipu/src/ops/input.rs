@@ -11,10 +11,10 @@ use crate::session::Session;
 pub struct Input {
     /// The text itself
     #[arg(long, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
-    text: Option<String>,
+    pub text: Option<String>,
     /// A file with the text, or a PDF with it; `-` or neither option: stdin
     #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
 }
 
 impl Input {
@@ -34,9 +34,5 @@ impl Input {
             (None, Some(file)) if file.as_os_str() != "-" => session.load_file(&file),
             _ => session.load_stdin(),
         }
-    }
-
-    pub fn is_given(&self) -> bool {
-        self.text.is_some() || self.file.is_some()
     }
 }

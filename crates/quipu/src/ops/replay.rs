@@ -66,6 +66,9 @@ impl Operate for Replay {
         for path in &note.dropped {
             text.push_str(&format!("  dropped {path}\n"));
         }
+        for warning in &note.warnings {
+            text.push_str(&format!("  warning {warning}\n"));
+        }
         for read in &note.reads {
             let section = read.section.as_ref().map(|s| format!("#{s}")).unwrap_or_default();
             text.push_str(&format!("  read   {}  {}{section}\n", read.version, read.path));

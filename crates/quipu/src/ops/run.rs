@@ -1,14 +1,16 @@
+use std::sync::{Mutex, PoisonError};
+
 use clap::Args;
 use quipu_contract::{ActorName, Contract, Privilege, UnitId, did_you_mean, unknown};
-use quipu_protocol::flow::{Choice, Engine, Memory, State, Stay, Usage, estimate_flow, flow_now};
+use quipu_protocol::flow::{Choice, Engine, Event, Memory, State, Stay, Usage, estimate_flow, flow_now};
 use quipu_protocol::{HousePress, Project, read_manifest};
 use quipu_store::Version;
 use quipu_text::Counter;
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
-use crate::flow_text::{render_estimate, render_flow, render_plans, render_usage};
-use crate::performers::{actor_name, performer, unnamed};
+use crate::flow_text::{render_compared, render_estimate, render_flow, render_plans, render_usage};
+use crate::performers::{actor_name, counts_tokens, performer, unnamed};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::Operate;
@@ -104,7 +106,15 @@ pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Sta
     let performer = performer(by, model, &project.contract, project.store.root())?;
     let stop = crate::signals::stop_on_signals()?;
     let progress = Progress::new(session.json);
-    let listen = |event: &_| progress.tell(event);
+    // Only agents that count tokens are compared with what was estimated.
+    let estimate = if counts_tokens(by) { Some(estimate_flow(project, &choice, performer.name(), Counter::default())?) } else { None };
+    let attempts = Mutex::new(Vec::new());
+    let listen = |event: &Event| {
+        if let Event::Accepted { turn, usage: Some(usage), .. } | Event::Failed { turn, usage: Some(usage), .. } = event {
+            attempts.lock().unwrap_or_else(PoisonError::into_inner).push((turn.clone(), *usage));
+        }
+        progress.tell(event);
+    };
     let memory = Memory::default();
     let asked = choice.clone();
     let engine = Engine {
@@ -124,12 +134,18 @@ pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Sta
     let (flow, _) = flow_now(project, &memory)?;
     let left =
         json!(flow.standings.iter().filter(|s| !matches!(s.state, State::Done | State::Skipped | State::Pending)).collect::<Vec<_>>());
+    let attempts = attempts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let compared = estimate.map(|estimate| estimate.compare(&attempts)).filter(|steps| !steps.is_empty());
     let mut answer =
         Answer::new(json!({"event": "ended", "summary": summary, "standing": left}), render_plans(project, &flow)? + &render_flow(&flow));
     answer.compact = true;
     answer = answer.say(format!("{} accepted, {}", count(summary.accepted, "turn"), count(summary.failed, "failure")));
     if summary.usage != Usage::default() {
         answer = answer.say(render_usage(summary.usage));
+    }
+    if let Some(compared) = compared {
+        answer.json["steps"] = json!(compared);
+        answer = answer.say(render_compared(&compared).trim_end());
     }
     let of_ours: Vec<State> = flow.standings.iter().filter(|s| asked.allows(project, &s.turn)).map(|s| s.state).collect();
     Ok(Done {

@@ -39,6 +39,11 @@ pub fn performer<'c>(asked: &str, model: Option<&str>, contract: &'c Contract, r
     Ok(Box::new(Hired::new(agent, contract.language, server)))
 }
 
+/// Whether an agent may count the tokens that it uses.
+pub fn counts_tokens(by: &str) -> bool {
+    !matches!(by, "rehearse" | "script" | "person")
+}
+
 /// The name that an agent acts under: `claude`; for an agent described on the spot its kind, as `command`.
 pub fn actor_name(by: &str) -> Result<ActorName, Failure> {
     let name = by.split_once(':').map_or(by, |(kind, _)| kind);

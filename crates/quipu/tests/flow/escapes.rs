@@ -6,7 +6,8 @@ use crate::rehearsed::Desk;
 /// Reads a file that its role is denied, another chapter's draft and the journal, writes a sealed file and one that nobody
 /// asked for; then does its work as if nothing had been.
 fn reach(root: &str) -> String {
-    let report = "# Research\\n\\nNothing but what the view holds.\\n\\n<!-- RESEARCH_COMPLETE -->\\n";
+    let parts = quipu_testkit::RESEARCH_PARTS.map(|part| format!("## {part}\\n\\nNothing but what the view holds.\\n\\n")).concat();
+    let report = format!("# Research\\n\\n{parts}<!-- RESEARCH_COMPLETE -->\\n");
     format!(
         "command:sh -c 'cat \"{root}/reviews/ch01-review.md\"; cat \"{root}/drafts/ch02-draft.md\"; cat \"{root}\"/.quipu/journal/*; \
          ls \"{root}/.quipu/journal\"; echo mine >> \"{root}/outline-final.md\"; echo more > \"$QUIPU_OUT/stray.md\"; mkdir -p \"$QUIPU_OUT/research\"; \

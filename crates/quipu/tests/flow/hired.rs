@@ -117,13 +117,13 @@ fn tokens_and_their_cost_are_told_and_kept() {
     for api in ["openai", "anthropic"] {
         let server = Server::scripted(vec![writes(api, GOOD), says(api, "done"), writes(api, GOOD), says(api, "done")]);
         let desk = desk(&(model(api, &server.base) + PRICES));
-        // Estimated: the view and the brief, and at most what is reserved for the answer.
+        // Estimated: the view and the brief, and as much as a report usually has.
         let plan: Value = data(&desk, &["run", "--by", "model", "--dry-run", "--json"]);
         let (input, output) = (plan["turns"][0]["input"].as_f64().unwrap(), plan["turns"][0]["output"].as_f64().unwrap());
         assert!(input > 20.0 && output > 0.0, "{plan}");
         let estimated = plan["cost"].as_f64().unwrap();
         assert!((estimated - (input * 1000.0 + output * 2000.0) / 1e6).abs() < 1e-9, "{plan}");
-        assert!(desk.fine(&["run", "--by", "model", "--dry-run"]).contains("costs up to"));
+        assert!(desk.fine(&["run", "--by", "model", "--dry-run"]).contains("writes  costs"));
 
         // Two answers: twice 120 read and 30 written, 0.24 and 0.12.
         let said = desk.fine(&["run", "--by", "model", "--json"]);
@@ -133,6 +133,10 @@ fn tokens_and_their_cost_are_told_and_kept() {
         assert!((accepted["usage"]["cost"].as_f64().unwrap() - 0.36).abs() < 1e-9, "{accepted}");
         let ended = events.iter().find(|e| e["event"] == "ended").unwrap();
         assert_eq!(ended["summary"]["usage"], accepted["usage"]);
+        let step = &ended["steps"][0];
+        assert_eq!((&step["step"], &step["jobs"], &step["used"]), (&json!("write"), &json!(1), &accepted["usage"]));
+        let estimate = |key: &str| (step["estimated"][key].as_f64().unwrap() - plan["turns"][0][key].as_f64().unwrap()).abs() < 1e-9;
+        assert!(["input", "output", "cost"].into_iter().all(estimate), "{step} {plan}");
         let replayed = desk.fine(&["replay", "write"]);
         assert!(replayed.contains("240 tokens read, 60 written, 0.36 by the contract's prices"), "{replayed}");
         let noted: Value = data(&desk, &["replay", "write", "--json"]);
@@ -143,6 +147,7 @@ fn tokens_and_their_cost_are_told_and_kept() {
         let said = desk.fine(&["run", "--by", "model", "--step", "write", "--again"]);
         assert!(said.contains("accepted   write: out.md  (240 tokens read, 60 written, 0.36 by"), "{said}");
         assert!(said.contains("\n240 tokens read, 60 written, 0.36 by the contract's prices"), "{said}");
+        assert!(said.contains("\nstep   jobs  read  estimated  written  estimated  cost  estimated\nwrite  1     240"), "{said}");
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 
 use quipu_contract::{Actor, Language, ProjectPath, Step, UnitId};
 use quipu_protocol::flow::{
-    Choice, Engine, Event, Flow, Memory, Performer, Press, Ruling, Scripted, State, Stay, Stop, Summary, Turn, decide_gate, flow_now,
+    Choice, Engine, Event, Flow, Memory, Performer, Press, Printed, Ruling, Scripted, State, Stay, Stop, Summary, Turn, decide_gate,
+    flow_now,
 };
 use quipu_protocol::{Layout, Project, lay_out};
 use quipu_store::Options;
@@ -23,10 +24,12 @@ pub struct Stage {
 pub struct Plain;
 
 impl Press for Plain {
-    fn print(&self, _: &Project, step: &Step, unit: Option<&UnitId>) -> Result<Vec<(ProjectPath, Vec<u8>)>, String> {
+    fn print(&self, _: &Project, step: &Step, unit: Option<&UnitId>) -> Result<Printed, String> {
         let fill = |path: &String| path.replace("{unit}", unit.map_or("", UnitId::as_str));
         let paths = step.writes.iter().map(|w| ProjectPath::parse(&fill(w)).map_err(|e| e.to_string()));
-        paths.map(|path| path.map(|p| (p, b"<!DOCTYPE html>\n<!-- HTML_COMPLETE -->\n".to_vec()))).collect()
+        let files: Result<Vec<_>, String> =
+            paths.map(|path| path.map(|p| (p, b"<!DOCTYPE html>\n<!-- HTML_COMPLETE -->\n".to_vec()))).collect();
+        Ok(Printed { files: files?, reads: Vec::new() })
     }
 }
 

@@ -6,7 +6,7 @@ pub mod merge;
 pub mod remember;
 
 use quipu_contract::ProjectPath;
-use quipu_store::Op;
+use quipu_store::{Op, Version};
 
 use super::note::ReadNote;
 
@@ -21,13 +21,22 @@ pub struct Made {
     pub told: String,
 }
 
+/// What a press printed.
+#[derive(Debug, Default)]
+pub struct Printed {
+    /// Every path that the step writes, with its bytes.
+    pub files: Vec<(ProjectPath, Vec<u8>)>,
+    /// Files that it was made from and that no step can name beforehand: images, cited sources.
+    pub reads: Vec<(ProjectPath, Version)>,
+}
+
 /// Makes the published form of a book. The program plugs in what it has.
 pub trait Press: Sync {
-    /// The files of a step with their bytes: every path that the step writes.
+    /// The files of a step.
     fn print(
         &self,
         project: &crate::Project,
         step: &quipu_contract::Step,
         unit: Option<&quipu_contract::UnitId>,
-    ) -> Result<Vec<(ProjectPath, Vec<u8>)>, String>;
+    ) -> Result<Printed, String>;
 }

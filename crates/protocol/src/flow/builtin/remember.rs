@@ -3,8 +3,8 @@
 //! Nothing that was remembered is ever edited. An item that contradicts what is in force goes to the audit log instead,
 //! for a person; one that is there already is not added twice, so remembering again is harmless.
 
-use quipu_contract::{Contract, Remember, RememberItem, RememberKind, RowCheck};
-use quipu_text::{Document, marker, render_marker};
+use quipu_contract::{Contract, Remember, RememberItem, RememberKind, RowCheck, parse_span};
+use quipu_text::{Document, count_words, marker, render_marker};
 
 use crate::flow::said::Audit;
 
@@ -33,7 +33,7 @@ impl Row {
     }
 }
 
-fn folded(cell: &str) -> String {
+pub(crate) fn folded(cell: &str) -> String {
     cell.trim().trim_matches(['*', '`', '_']).to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -61,6 +61,27 @@ pub fn find_missing(remember: &Remember, text: &str) -> Vec<String> {
     missing
 }
 
+/// How far the words of a part may be off, as a share.
+const TOLERANCE: f64 = 0.2;
+/// A part need not be longer than this share of the text that it is about.
+const SHARE: usize = 3;
+
+/// The parts of a report that are much shorter or longer than asked. `whole` is the text that they are about.
+pub fn find_wrong_length(remember: &Remember, text: &str, whole: Option<&str>) -> Vec<String> {
+    let document = Document::parse(text);
+    let room = whole.map_or(usize::MAX, |whole| count_words(whole) / SHARE);
+    let wrong = remember.items.iter().filter_map(|item| {
+        let (least, most) = parse_span(item.words.as_ref()?)?;
+        let outer = section_named(&document, &remember.section, None)?;
+        let title = &document.section(section_named(&document, &item.section, Some(outer))?).title;
+        let count = part_of(&document, remember, item).map_or(0, |(_, body)| count_words(body));
+        let bound = |words: u32, share: f64| (f64::from(words) * share).round() as usize;
+        let allowed = bound(least, 1.0 - TOLERANCE).min(room)..=bound(most, 1.0 + TOLERANCE);
+        (!allowed.contains(&count)).then(|| format!("has a part `### {title}` of {count} words; {least} to {most} are asked"))
+    });
+    wrong.collect()
+}
+
 /// The parts of a report that say something which cannot be remembered as it stands.
 pub fn find_unfit(remember: &Remember, text: &str) -> Vec<String> {
     let document = Document::parse(text);
@@ -86,7 +107,7 @@ fn find_misfit(item: &RememberItem, title: &str, body: &str) -> Option<String> {
         }
         RememberKind::Rows => {
             let table = table_lines(body);
-            let beside = body.lines().map(str::trim).any(|line| !line.is_empty() && !table.contains(&line));
+            let beside = body.lines().map(str::trim).any(|line| !line.is_empty() && !table.iter().any(|(_, row)| *row == line));
             (beside && rows(body).is_empty()).then(|| {
                 let none = if item.none.is_empty() { String::new() } else { format!("; without entries it says `{}`", item.none.join("` or `")) };
                 format!("has a part `### {title}` without a row: each entry is a row `| … | … |` with the columns of `{}`, not in a list, prose or code{none}", item.to)
@@ -202,15 +223,19 @@ fn find_conflict(known: &[Row], check: RowCheck, unit: &str, row: &mut Row) -> O
     None
 }
 
-/// The rows of the tables in a text; headers, comments and code are not rows.
 fn rows(text: &str) -> Vec<Row> {
+    table_rows(text).into_iter().map(|(_, cells)| Row { cells }).collect()
+}
+
+/// The rows of the tables in a text, each with its line; headers, comments and code are not rows.
+pub(crate) fn table_rows(text: &str) -> Vec<(usize, Vec<String>)> {
     let lines = table_lines(text);
     let is_line = |line: &str| line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
     let mut rows = Vec::new();
-    for (index, line) in lines.iter().enumerate() {
-        let heads = lines.get(index + 1).is_some_and(|next| is_line(next));
+    for (index, (number, line)) in lines.iter().enumerate() {
+        let heads = lines.get(index + 1).is_some_and(|(_, next)| is_line(next));
         if !is_line(line) && !heads {
-            rows.push(Row { cells: cells(line) });
+            rows.push((*number, cells(line)));
         }
     }
     rows
@@ -218,19 +243,20 @@ fn rows(text: &str) -> Vec<Row> {
 
 fn header_width(text: &str) -> usize {
     let lines = table_lines(text);
-    lines.iter().find(|l| l.contains("---")).map_or(0, |line| cells(line).len())
+    lines.iter().find(|(_, line)| line.contains("---")).map_or(0, |(_, line)| cells(line).len())
 }
 
-fn table_lines(text: &str) -> Vec<&str> {
+/// The lines that belong to tables, by number.
+fn table_lines(text: &str) -> Vec<(usize, &str)> {
     let (mut lines, mut comment, mut fence) = (Vec::new(), false, false);
-    for line in text.lines() {
+    for (at, line) in text.lines().enumerate() {
         let trimmed = line.trim();
         if !comment && trimmed.starts_with("```") {
             fence = !fence;
         }
         let opens = trimmed.rfind("<!--");
         if !fence && !comment && opens.is_none() && trimmed.starts_with('|') {
-            lines.push(trimmed);
+            lines.push((at + 1, trimmed));
         }
         comment = match (opens, trimmed.rfind("-->")) {
             (Some(open), Some(close)) => open > close,
@@ -300,6 +326,7 @@ mod tests {
             kind,
             check: RowCheck::None,
             none: vec!["none".into(), "无".into()],
+            words: None,
         };
         let unfit = |kind: RememberKind, body: &str| {
             let remember = Remember {
@@ -335,5 +362,40 @@ mod tests {
     #[test]
     fn cells_may_hold_escaped_bars() {
         assert_eq!(cells(r"| a \| b | c |"), [r"a \| b", "c"]);
+    }
+
+    #[test]
+    fn a_part_has_as_many_words_as_were_asked() {
+        let item = RememberItem {
+            section: vec!["Summary".into(), "摘要".into()],
+            to: "meta/summaries.md".into(),
+            kind: RememberKind::Section,
+            check: RowCheck::None,
+            none: Vec::new(),
+            words: Some("200-300".into()),
+        };
+        let remember = Remember {
+            from: "report.md".into(),
+            section: vec!["New items".into(), "新条目".into()],
+            items: vec![item],
+            entries: false,
+            text: None,
+            to: None,
+        };
+        let long = "word ".repeat(3000);
+        let wrong =
+            |body: &str, whole: &str| find_wrong_length(&remember, &format!("## New items\n\n### Summary\n\n{body}\n"), Some(whole));
+        for words in [160, 200, 300, 360] {
+            assert_eq!(wrong(&"word ".repeat(words), &long), [""; 0], "{words}");
+            let chinese = format!("## 新条目\n\n### 摘要\n\n{}\n", "字".repeat(words));
+            assert_eq!(find_wrong_length(&remember, &chinese, Some(&long)), [""; 0], "{words}");
+        }
+        assert_eq!(wrong("x", &long), ["has a part `### Summary` of 1 words; 200 to 300 are asked"]);
+        for words in [0, 150, 370] {
+            assert_eq!(wrong(&"word ".repeat(words), &long).len(), 1, "{words}");
+        }
+        // Of a short text a short summary is enough.
+        assert_eq!(wrong(&"word ".repeat(40), &"word ".repeat(120)), [""; 0]);
+        assert_eq!(wrong("x", &"word ".repeat(120)).len(), 1);
     }
 }

@@ -3,15 +3,20 @@
 //! Which files are chapters and where pages go, the contract says by their forms; a chapter is final if its marker
 //! says so. Files that would not change are not written, so publishing twice is one commit.
 
+mod cited;
+mod memory;
+
 use std::collections::BTreeMap;
 
 use quipu_contract::{Actor, Builtin, Class, Contract, Denial, FileRule, Form, Pattern, ProjectPath, Step, UnitId};
 use quipu_publish::{Book, Chapter, Places, Remark, images_of};
-use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, StoreError};
+use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, StoreError, Version};
 use quipu_text::marker;
 use thiserror::Error;
 
-use crate::flow::Press;
+use self::cited::{Cited, collect_cited};
+use self::memory::{collect_references, collect_terms};
+use crate::flow::{Press, Printed};
 use crate::project::Project;
 use crate::reading::{ReadError, may_read_whole};
 
@@ -96,13 +101,21 @@ pub fn publish(project: &Project, request: &PublishRequest<'_>) -> Result<Publis
 pub struct HousePress;
 
 impl Press for HousePress {
-    fn print(&self, project: &Project, _: &Step, _: Option<&UnitId>) -> Result<Vec<(ProjectPath, Vec<u8>)>, String> {
+    fn print(&self, project: &Project, _: &Step, _: Option<&UnitId>) -> Result<Printed, String> {
         let (book, unfinished) = collect_book(project, &Actor::Runtime).map_err(|e| e.to_string())?;
         if book.chapters.is_empty() {
             return Err(PublishError::NothingFinal(unfinished).to_string());
         }
-        let files = quipu_publish::publish(&book).files.into_iter();
-        files.map(|(path, bytes)| Ok((ProjectPath::parse(&path).map_err(|e| e.to_string())?, bytes))).collect()
+        let parse = |path: &str| ProjectPath::parse(path).map_err(|e| e.to_string());
+        let mut printed = Printed::default();
+        for (path, bytes) in quipu_publish::publish(&book).files {
+            printed.files.push((parse(&path)?, bytes));
+        }
+        let sources = book.sources.iter().map(|(path, text)| (path, text.as_bytes()));
+        for (path, bytes) in book.images.iter().map(|(path, bytes)| (path, bytes.as_slice())).chain(sources) {
+            printed.reads.push((parse(path)?, Version::of(bytes)));
+        }
+        Ok(printed)
     }
 }
 
@@ -113,17 +126,18 @@ fn collect_book(project: &Project, actor: &Actor) -> Result<(Book, Vec<String>),
     let pages = first_of(contract, Form::Page)?;
     let mut final_texts = BTreeMap::new();
     let mut unfinished: Vec<String> = Vec::new();
-    for path in project.store.list()? {
+    let listed = project.store.list()?;
+    for path in &listed {
         let Some(unit) = rule.path.matches(path.as_str()).and_then(|found| found.get("unit").cloned()) else {
             continue;
         };
-        if contract.rule(&path).is_none_or(|found| found.path != rule.path) {
+        if contract.rule(path).is_none_or(|found| found.path != rule.path) {
             continue;
         }
-        may_read_whole(project, actor, &path)?;
-        let text = project.store.read(&path)?.and_then(|(bytes, _)| String::from_utf8(bytes).ok());
+        may_read_whole(project, actor, path)?;
+        let text = project.store.read(path)?.and_then(|(bytes, _)| String::from_utf8(bytes).ok());
         match text.filter(|text| is_final(rule, text)) {
-            Some(text) => drop(final_texts.insert(unit, (path, text))),
+            Some(text) => drop(final_texts.insert(unit, (path.clone(), text))),
             None => unfinished.push(unit),
         }
     }
@@ -157,11 +171,22 @@ fn collect_book(project: &Project, actor: &Actor) -> Result<(Book, Vec<String>),
         }
     }
     let value = |name: &str| contract.vars.get(name).and_then(|var| var.value.clone()).filter(|value| !value.trim().is_empty());
+    let places = places(contract)?;
+    let source_root = value("source_root").map(|root| root.trim_matches('/').to_owned()).unwrap_or_default();
+    let cited = match &places.sources {
+        Some(folder) if !source_root.is_empty() => collect_cited(project, actor, &chapters, &source_root, folder, &listed)?,
+        _ => Cited::default(),
+    };
     let book = Book {
         title: value("project").unwrap_or_default(),
         author: value("author"),
         language: contract.language,
-        places: places(contract)?,
+        terms: collect_terms(project, actor)?,
+        references: collect_references(project, actor)?,
+        source_root,
+        sources: cited.texts,
+        withheld: cited.withheld,
+        places,
         chapters,
         images,
     };
@@ -192,7 +217,14 @@ fn places(contract: &Contract) -> Result<Places, PublishError> {
     let contents = named(Form::Contents).ok_or(PublishError::NoForm(Form::Contents))?;
     let stylesheet = named(Form::Stylesheet).ok_or(PublishError::NoForm(Form::Stylesheet))?;
     let beside = || contents.rsplit_once('/').map_or("media".to_owned(), |(folder, _)| format!("{folder}/media"));
-    let folder =
-        contract.of_form(Form::Media).next().and_then(|rule| rule.path.as_str().rsplit_once('/').map(|(folder, _)| folder.to_owned()));
-    Ok(Places { media: folder.unwrap_or_else(beside), ebook: named(Form::Ebook), contents, stylesheet })
+    let folder = |form: Form| contract.of_form(form).next()?.path.as_str().rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    Ok(Places {
+        media: folder(Form::Media).unwrap_or_else(beside),
+        ebook: named(Form::Ebook),
+        glossary: named(Form::GlossaryPage),
+        search: named(Form::SearchPage),
+        sources: folder(Form::SourcePage),
+        contents,
+        stylesheet,
+    })
 }

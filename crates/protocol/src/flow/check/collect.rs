@@ -1,0 +1,68 @@
+//! Taking the declared outputs out of the folder of an attempt, or out of what its agent answered.
+
+use quipu_contract::AgentKind;
+
+use crate::flow::snapshot::marker_of;
+use crate::flow::turn::{Output, Planned};
+
+/// What came out of a run: the declared outputs with their bytes, and what was not asked for.
+#[derive(Debug, Default)]
+pub struct Collected {
+    pub files: Vec<(Output, Vec<u8>)>,
+    pub dropped: Vec<String>,
+    pub faults: Vec<String>,
+    /// What is only suspicious of it.
+    pub warnings: Vec<String>,
+}
+
+/// Takes the declared outputs out of a folder. Anything else is named and left there.
+pub fn collect(turn: &Planned<'_>, out: &std::path::Path, message: Option<&str>) -> Collected {
+    let mut collected = Collected::default();
+    let mut folders = vec![out.to_owned()];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, kind) = (entry.path(), entry.file_type());
+            let name = path.strip_prefix(out).unwrap_or(&path).to_string_lossy().into_owned();
+            match kind {
+                Ok(kind) if kind.is_dir() => folders.push(path),
+                // A link could point at anything of the machine: it is never followed.
+                Ok(kind) if kind.is_file() => found.push(name),
+                _ => collected.dropped.push(name),
+            }
+        }
+    }
+    found.sort();
+    for name in found {
+        match turn.outputs.iter().find(|o| o.path.as_str() == name) {
+            Some(output) => match std::fs::read(out.join(&name)) {
+                Ok(bytes) => collected.files.push((output.clone(), bytes)),
+                Err(error) => collected.faults.push(format!("`{name}` cannot be read: {error}")),
+            },
+            None => collected.dropped.push(name),
+        }
+    }
+    collected.dropped.sort();
+    take_message(turn, message, &mut collected);
+    collected
+}
+
+/// Agents that cannot write files answer with the text: it is stored as the file.
+fn take_message(turn: &Planned<'_>, message: Option<&str>, collected: &mut Collected) {
+    let required: Vec<&Output> = turn.required().collect();
+    let (Some(message), [output]) = (message.map(str::trim).filter(|m| !m.is_empty()), required.as_slice()) else { return };
+    if collected.files.iter().any(|(o, _)| o.path == output.path) {
+        return;
+    }
+    let text = format!("{}\n", unfenced(message));
+    let explores = turn.role.is_some_and(|r| r.kind == AgentKind::Explore);
+    if explores || marker_of(output.path.as_str(), &text).is_some_and(|m| output.markers.contains(&m)) {
+        collected.files.push(((*output).clone(), text.into_bytes()));
+    }
+}
+
+/// A text that is one fenced block as a whole means what is inside.
+fn unfenced(text: &str) -> &str {
+    let inner = text.strip_prefix("```").and_then(|t| t.split_once('\n')).and_then(|(_, t)| t.strip_suffix("```"));
+    inner.filter(|t| !t.contains("\n```")).map_or(text, str::trim)
+}

@@ -1,0 +1,236 @@
+//! Places in a source tree, as `path:line`: whether they are there.
+//!
+//! A path may start at the project or at the source root, or be the end of one: agents write all three. Places in quotation marks
+//! are another text's words, and places in blocks of code are output of programs: neither is checked.
+
+use quipu_contract::ProjectPath;
+use quipu_store::StoreError;
+
+use super::Findings;
+use super::blocks::{Taken, take_apart};
+use crate::project::Project;
+
+/// `path:12`, `path:12-20`, `path:12,15`, `path#L12`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place<'t> {
+    pub path: &'t str,
+    /// Every line that it names, in its order.
+    pub lines: Vec<usize>,
+    /// Where it stands in its line, and where it ends.
+    pub at: usize,
+    pub end: usize,
+}
+
+impl Place<'_> {
+    pub fn first(&self) -> usize {
+        self.lines.iter().copied().min().unwrap_or_default()
+    }
+
+    pub fn last(&self) -> usize {
+        self.lines.iter().copied().max().unwrap_or_default()
+    }
+}
+
+fn is_path_letter(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+')
+}
+
+/// The places in a line, those in quotation marks left out.
+pub fn find_places(line: &str) -> Vec<Place<'_>> {
+    let mut places: Vec<Place<'_>> = Vec::new();
+    for (at, _) in line.match_indices([':', '#']) {
+        if places.last().is_some_and(|place| at < place.end) {
+            continue;
+        }
+        let behind = &line[at + 1..];
+        let lettered = behind.strip_prefix('L').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let digits = match (lettered, line.as_bytes()[at]) {
+            (Some(rest), _) => rest,
+            (None, b':') if behind.starts_with(|c: char| c.is_ascii_digit()) => behind,
+            _ => continue,
+        };
+        let start = line[..at].rfind(|c: char| !is_path_letter(c)).map_or(0, |p| p + line[p..].chars().next().map_or(1, char::len_utf8));
+        let path = &line[start..at];
+        if path.is_empty() || path.starts_with("//") || !path.contains(|c: char| c.is_ascii_alphabetic()) || is_quoted(&line[..start]) {
+            continue;
+        }
+        let (lines, length) = take_lines(digits);
+        places.push(Place { path, lines, at: start, end: line.len() - digits.len() + length });
+    }
+    places
+}
+
+/// The numbers at the beginning of a text, and where they end: `12-20,31`. A column (`12:5`) belongs to the place and is no line.
+fn take_lines(digits: &str) -> (Vec<usize>, usize) {
+    let (mut lines, mut at) = (Vec::new(), 0);
+    loop {
+        let rest = &digits[at..];
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        lines.push(rest[..end].parse().unwrap_or(usize::MAX));
+        at += end;
+        let joined = ["-", "–", ",", "-L", "–L"].iter().rev().find_map(|sign| digits[at..].strip_prefix(sign));
+        match joined.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+            Some(rest) => at = digits.len() - rest.len(),
+            None => break,
+        }
+    }
+    let column = digits[at..].strip_prefix(':').map_or(0, |rest| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len());
+    (lines, if column > 0 { at + 1 + column } else { at })
+}
+
+/// Whether a quotation is open at the end of a text.
+fn is_quoted(before: &str) -> bool {
+    let count = |sign: char| before.matches(sign).count();
+    count('"') % 2 == 1 || count('“') > count('”') || count('「') > count('」')
+}
+
+/// The source tree that a text speaks of.
+pub struct Sources<'s> {
+    root: String,
+    /// Every file of the project.
+    files: Vec<String>,
+    read: Box<dyn Fn(&str) -> Option<String> + 's>,
+}
+
+impl<'s> Sources<'s> {
+    pub fn of(project: &'s Project, root: &str) -> Result<Sources<'s>, StoreError> {
+        let files = project.store.list()?.iter().map(ToString::to_string).collect();
+        let read = |path: &str| {
+            let (bytes, _) = project.store.read(&ProjectPath::parse(path).ok()?).ok()??;
+            String::from_utf8(bytes).ok()
+        };
+        Ok(Sources { root: format!("{}/", root.trim_end_matches('/')), files, read: Box::new(read) })
+    }
+
+    #[cfg(test)]
+    pub fn sample(files: &'s [(&'s str, &'s str)]) -> Sources<'s> {
+        let read = |path: &str| files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
+        Sources { root: "source/".into(), files: files.iter().map(|(name, _)| (*name).to_owned()).collect(), read: Box::new(read) }
+    }
+
+    /// The text of a file below the root; none of any other, and of what is no text.
+    pub fn text(&self, path: &str) -> Option<String> {
+        path.starts_with(&self.root).then(|| (self.read)(path)).flatten()
+    }
+
+    /// The files that a path may mean: itself, below the root, or the end of one.
+    pub fn resolve(&self, path: &str) -> Vec<&str> {
+        let path = path.trim_start_matches("./").trim_start_matches('/');
+        let below = format!("{}{path}", self.root);
+        if let Some(exact) = self.files.iter().find(|file| **file == path || **file == below) {
+            return vec![exact];
+        }
+        let end = format!("/{path}");
+        self.files.iter().filter(|file| file.ends_with(&end)).map(String::as_str).collect()
+    }
+
+    /// Whether a path that is not there was plainly meant to be a file of the source.
+    fn is_claimed(&self, path: &str) -> bool {
+        let path = path.trim_start_matches("./").trim_start_matches('/');
+        let Some((first, _)) = path.split_once('/') else { return false };
+        path.starts_with(&self.root) || self.below().any(|file| file.split_once('/').is_some_and(|(folder, _)| folder == first))
+    }
+
+    /// Whether files of the source end like this path: `.py`.
+    fn has_ending(&self, path: &str) -> bool {
+        let ending = |path: &str| path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending.to_owned());
+        ending(path).is_some_and(|wanted| self.below().any(|file| ending(file).is_some_and(|own| own == wanted)))
+    }
+
+    fn below(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().filter_map(|file| file.strip_prefix(&self.root))
+    }
+}
+
+/// Every place in the prose of a text is there.
+pub fn check_places(path: &str, taken: &Taken<'_>, sources: &Sources<'_>, findings: &mut Findings) {
+    for (number, line) in &taken.prose {
+        for place in find_places(line) {
+            let named = &line[place.at..place.end];
+            let files = sources.resolve(place.path);
+            let texts: Vec<(&str, String)> = files.iter().filter_map(|file| Some((*file, sources.text(file)?))).collect();
+            let lines = |text: &str| text.lines().count().max(1);
+            match texts.iter().max_by_key(|(_, text)| lines(text)) {
+                Some((file, text)) if place.last() > lines(text) || place.first() == 0 => {
+                    findings.faults.push(format!("`{path}` line {number}: `{named}` is not there: `{file}` has {} lines", lines(text)))
+                }
+                Some(_) => {}
+                // A file of the project, or what is no text.
+                None if !files.is_empty() => {}
+                None => check_absent(path, *number, named, place.path, sources, findings),
+            }
+        }
+    }
+}
+
+fn check_absent(path: &str, number: usize, named: &str, absent: &str, sources: &Sources<'_>, findings: &mut Findings) {
+    let name = absent.rsplit('/').next().unwrap_or(absent);
+    let alike = sources.resolve(name);
+    let alike = if alike.is_empty() { String::new() } else { format!("; `{}` has that name", alike.join("`, `")) };
+    let what = format!("`{path}` line {number}: `{named}`: there is no file `{absent}` in `{}`{alike}", sources.root);
+    if sources.is_claimed(absent) {
+        findings.faults.push(what);
+    } else if sources.has_ending(absent) {
+        findings.warnings.push(what);
+    }
+}
+
+/// Checks places and quotations alike.
+pub fn check(path: &str, text: &str, sources: &Sources<'_>, findings: &mut Findings) {
+    let taken = take_apart(text);
+    check_places(path, &taken, sources, findings);
+    super::quotes::check_quotes(path, &taken, sources, findings);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILES: [(&str, &str); 3] =
+        [("source/src/a.py", "one\ntwo\nthree\n"), ("source/Makefile", "all:\n"), ("drafts/ch01-draft.md", "# One\n")];
+
+    fn found(text: &str) -> Findings {
+        let mut findings = Findings::default();
+        check("r.md", text, &Sources::sample(&FILES), &mut findings);
+        findings
+    }
+
+    #[test]
+    fn places_are_read_as_agents_write_them() {
+        let read = |line: &str| find_places(line).iter().map(|p| (p.path.to_owned(), p.lines.clone())).collect::<Vec<_>>();
+        assert_eq!(read("see `src/a.py:12-20,31` and a.py#L3-L4."), [("src/a.py".into(), vec![12, 20, 31]), ("a.py".into(), vec![3, 4])]);
+        assert_eq!(read("见source/a.py:3–5，（b.py:7:2）"), [("source/a.py".into(), vec![3, 5]), ("b.py".into(), vec![7])]);
+        assert_eq!(read("at 12:30, http://x.org:80/ and 127.0.0.1:80, \"a.py:3\", “a.py:3”"), []);
+    }
+
+    #[test]
+    fn what_is_there_passes() {
+        for text in [
+            "`source/src/a.py:3`, `src/a.py:1-3`, `a.py:2`, ./src/a.py:1, Makefile:1",
+            "The draft says so at drafts/ch01-draft.md:99, `ch01-draft.md:99`.",
+            "- ❌ \"it is at src/a.py:99\" (Heading) | source: src/a.py:2",
+            "Ready at localhost:8080 in Python 3.11: 2 of 3, Error:12.",
+            "```\nTraceback: src/nope.py:99\n```",
+        ] {
+            let found = found(text);
+            assert!(found.faults.is_empty() && found.warnings.is_empty(), "{text} {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_goes_back_with_what_is() {
+        for (text, said) in [
+            ("`src/a.py:4`", "`r.md` line 1: `src/a.py:4` is not there: `source/src/a.py` has 3 lines"),
+            ("见 `a.py:2-9`。", "`a.py:2-9` is not there"),
+            ("src/a.py:0", "is not there"),
+            ("source/lib/a.py:1", "there is no file `source/lib/a.py` in `source/`; `source/src/a.py` has that name"),
+            ("src/b.py:1", "there is no file `src/b.py` in `source/`"),
+        ] {
+            let faults = found(text).faults;
+            assert!(faults.len() == 1 && faults[0].contains(said), "{text} {faults:?}");
+        }
+        let doubtful = found("Given a file `config.py:3` of your own");
+        assert!(doubtful.faults.is_empty() && doubtful.warnings.len() == 1, "{doubtful:?}");
+        assert_eq!(found("Given `example.toml:3` and example.com:80").warnings, [""; 0]);
+    }
+}

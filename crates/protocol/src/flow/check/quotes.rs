@@ -1,0 +1,290 @@
+//! Code that a text quotes with its place: it stands there, line by line.
+//!
+//! Blank lines and indentation do not count. A cut is marked by a line with an ellipsis, or by a comment that says so; a line that
+//! breaks off with an ellipsis is compared as far as it goes.
+
+use super::Findings;
+use super::blocks::{Block, Taken};
+use super::places::{Place, Sources, find_places};
+
+/// Words that may stand beside the place above a block without making it a sentence about something else.
+const LABELS: [&str; 16] =
+    ["source", "file", "from", "in", "at", "see", "line", "lines", "excerpt", "code", "出处", "来源", "源码", "见", "摘自", "行"];
+const COMMENTS: [&str; 9] = ["//", "#", "/*", "--", ";", "%", "<!--", "*", "'"];
+const CUTS: [&str; 9] = ["cut", "omitted", "elided", "skipped", "shortened", "snip", "省略", "删节", "略"];
+/// So much of a line is shown in a message.
+const SHOWN: usize = 80;
+
+pub fn check_quotes(path: &str, taken: &Taken<'_>, sources: &Sources<'_>, findings: &mut Findings) {
+    for block in &taken.blocks {
+        let Some((places, code, plain)) = places_of(block) else { continue };
+        let mut fault = None;
+        for place in &places {
+            for file in sources.resolve(place.path) {
+                let Some(text) = sources.text(file) else { continue };
+                match compare(&code, &text, place) {
+                    Ok(()) => fault = Some(None),
+                    Err(what) => drop(
+                        fault
+                            .get_or_insert_with(|| Some(format!("the code under `{}:{}` {}", place.path, shown(place), what.render(file)))),
+                    ),
+                }
+            }
+        }
+        let Some(what) = fault.flatten() else { continue };
+        let what = format!("`{path}` line {}: {what}", block.line);
+        if plain {
+            findings.faults.push(what);
+        } else if !is_other_language(block, &places) {
+            findings.warnings.push(what);
+        }
+    }
+}
+
+fn shown(place: &Place<'_>) -> String {
+    if place.first() == place.last() { place.first().to_string() } else { format!("{}-{}", place.first(), place.last()) }
+}
+
+/// The places that a block gives for its code, the code, and whether it plainly says that this is the code there.
+fn places_of<'b>(block: &'b Block<'_>) -> Option<(Vec<Place<'b>>, Vec<&'b str>, bool)> {
+    let code = || block.code.clone();
+    // The first line may be a comment with the place alone.
+    if let Some(first) = block.code.first()
+        && COMMENTS.iter().any(|sign| first.trim_start().starts_with(sign))
+    {
+        let places = find_places(first);
+        if !places.is_empty() && is_label(first, &places) {
+            return Some((places, block.code[1..].to_vec(), true));
+        }
+    }
+    let inside = find_places(block.info);
+    if !inside.is_empty() {
+        return Some((inside, code(), true));
+    }
+    let places = find_places(block.above);
+    if places.is_empty() {
+        return None;
+    }
+    if is_label(block.above, &places) {
+        return Some((places, code(), true));
+    }
+    // A sentence that ends with the place: most likely the code there, perhaps what is done with it.
+    let last = places.last()?;
+    let ends = !block.above[last.end..].contains(char::is_alphanumeric);
+    ends.then(|| (vec![last.clone()], code(), false))
+}
+
+/// Whether a line has nothing but places and labels.
+fn is_label(line: &str, places: &[Place<'_>]) -> bool {
+    let mut rest = String::new();
+    let mut at = 0;
+    for place in places {
+        rest.push_str(&line[at..place.at]);
+        rest.push(' ');
+        at = place.end;
+    }
+    rest.push_str(&line[at..]);
+    rest.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .all(|word| LABELS.contains(&word.to_lowercase().as_str()) || word.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// Whether a block is plainly not of the file: TOML under a place in Python.
+fn is_other_language(block: &Block<'_>, places: &[Place<'_>]) -> bool {
+    let kinds: [&[&str]; 12] = [
+        &["py", "python", "pyi"],
+        &["rs", "rust"],
+        &["js", "javascript", "mjs", "jsx", "ts", "typescript", "tsx"],
+        &["c", "h", "cpp", "c++", "cc", "hpp"],
+        &["go", "golang"],
+        &["java", "kt", "kotlin"],
+        &["sh", "bash", "shell", "zsh", "console"],
+        &["toml", "ini", "cfg"],
+        &["yaml", "yml"],
+        &["md", "markdown"],
+        &["rb", "ruby"],
+        &["json"],
+    ];
+    let kind = |name: &str| kinds.iter().position(|names| names.contains(&name.to_lowercase().as_str()));
+    let own = kind(block.language());
+    let of = |place: &Place<'_>| place.path.rsplit_once('.').and_then(|(_, ending)| kind(ending));
+    own.is_none() || places.iter().all(|place| of(place) != own)
+}
+
+/// A line of a quotation.
+#[derive(Debug, PartialEq)]
+enum Line<'t> {
+    /// The line as it stands, or, where it breaks off, as far as it goes.
+    Text(&'t str, Option<&'t str>),
+    Cut,
+}
+
+fn parse_line(line: &str) -> Line<'_> {
+    let line = line.trim();
+    let comment = COMMENTS.iter().any(|sign| line.starts_with(sign));
+    let ellipsis = line.find("...").into_iter().chain(line.find('…')).chain(line.find('⋮')).min();
+    let is_said = |cut: &&str| match cut.is_ascii() {
+        true => line.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|word| word == *cut),
+        false => line.contains(*cut),
+    };
+    if comment && (ellipsis.is_some() || CUTS.iter().any(is_said)) {
+        return Line::Cut;
+    }
+    let Some(at) = ellipsis else { return Line::Text(line, None) };
+    let begun = line[..at].trim_end_matches(|c: char| c.is_whitespace() || "/#*-[({<".contains(c));
+    if begun.is_empty() { Line::Cut } else { Line::Text(line, Some(begun)) }
+}
+
+fn is_same(quoted: &Line<'_>, source: &str) -> bool {
+    match quoted {
+        Line::Text(line, begun) => *line == source || begun.is_some_and(|begun| source.starts_with(begun)),
+        Line::Cut => false,
+    }
+}
+
+/// How a quotation is not what stands at its place.
+#[derive(Debug, PartialEq)]
+enum Off {
+    /// It stands at other lines of the file.
+    Elsewhere(usize, usize),
+    /// This line of it is not there, and what is, with its line.
+    Differs(String, Option<(usize, String)>),
+}
+
+impl Off {
+    fn render(&self, file: &str) -> String {
+        let clip = |line: &str| line.chars().take(SHOWN).collect::<String>();
+        match self {
+            Off::Elsewhere(first, last) => format!("stands at `{file}:{first}-{last}`: write that place"),
+            Off::Differs(line, Some((number, there))) => format!(
+                "differs: it has `{}`, and `{file}:{number}` has `{}`. Quote the lines as they stand, and mark a cut by a comment with `…`",
+                clip(line),
+                clip(there)
+            ),
+            Off::Differs(line, None) => format!(
+                "is not there: no line of `{file}` is `{}`. Quote the lines as they stand, and mark a cut by a comment with `…`",
+                clip(line)
+            ),
+        }
+    }
+}
+
+fn compare(code: &[&str], source: &str, place: &Place<'_>) -> Result<(), Off> {
+    let lines: Vec<Line<'_>> = code.iter().filter(|line| !line.trim().is_empty()).map(|line| parse_line(line)).collect();
+    let source: Vec<(usize, &str)> =
+        source.lines().enumerate().map(|(at, line)| (at + 1, line.trim())).filter(|(_, line)| !line.is_empty()).collect();
+    let Some(first) = lines.iter().find(|line| **line != Line::Cut) else { return Ok(()) };
+    let starts: Vec<usize> = (0..source.len()).filter(|at| is_same(first, source[*at].1)).collect();
+    let mut elsewhere = None;
+    let mut furthest: Option<(usize, Option<usize>)> = None;
+    for start in starts {
+        match follow(&lines, &source, start) {
+            Ok(last) => {
+                let (from, to) = (source[start].0, source[last].0);
+                if from <= place.last() && place.first() <= to {
+                    return Ok(());
+                }
+                elsewhere.get_or_insert(Off::Elsewhere(from, to));
+            }
+            Err((line, there)) if furthest.is_none_or(|(best, _)| line > best) => furthest = Some((line, there)),
+            Err(_) => {}
+        }
+    }
+    let said = |at: usize| match &lines[at] {
+        Line::Text(line, _) => (*line).to_owned(),
+        Line::Cut => String::new(),
+    };
+    let there = |at: usize| source.get(at).map(|(number, line)| (*number, (*line).to_owned()));
+    Err(elsewhere.unwrap_or_else(|| match furthest {
+        Some((line, at)) => Off::Differs(said(line), at.and_then(there)),
+        None => Off::Differs(said(lines.iter().position(|line| line == first).unwrap_or_default()), None),
+    }))
+}
+
+/// Follows a quotation from one line of the source on: the last line that it reaches, or the line of it that fits no more and where.
+fn follow(lines: &[Line<'_>], source: &[(usize, &str)], start: usize) -> Result<usize, (usize, Option<usize>)> {
+    let (mut at, mut last) = (start, start);
+    let (mut begun, mut cut) = (false, false);
+    for (index, line) in lines.iter().enumerate() {
+        let Line::Text(_, broken_off) = line else {
+            cut = begun;
+            continue;
+        };
+        if cut {
+            at = (at..source.len()).find(|at| is_same(line, source[*at].1)).ok_or((index, None))?;
+        } else if source.get(at).is_none_or(|(_, there)| !is_same(line, there)) {
+            return Err((index, Some(at)));
+        }
+        (last, begun, cut) = (at, true, broken_off.is_some());
+        at += 1;
+    }
+    Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::check::blocks::take_apart;
+
+    const SOURCE: &str = "import re\n\n\ndef parse(text):\n    \"\"\"Reads it.\"\"\"\n    if not text:\n        return {}\n\n    for line in text.splitlines():\n        read(line)\n    return out\n\n\ndef read(line):\n    return line.strip()  # once\n";
+
+    fn found(text: &str) -> Findings {
+        let files = [("source/src/a.py", SOURCE)];
+        let mut findings = Findings::default();
+        check_quotes("d.md", &take_apart(text), &Sources::sample(&files), &mut findings);
+        findings
+    }
+
+    #[test]
+    fn code_that_stands_at_its_place_passes() {
+        for text in [
+            "`source/src/a.py:4`\n\n```python\ndef parse(text):\n    \"\"\"Reads it.\"\"\"\n    if not text:\n        return {}\n```\n",
+            // Without its indentation, within the lines named.
+            "**`a.py:6-7`**:\n```python\nif not text:\n    return {}\n```\n",
+            // Cuts, and a line that breaks off.
+            "来源：`src/a.py:4-11`\n```py\ndef parse(text):\n    # …\n    for line in text.splitlines():\n        ...\n    return out\n```\n",
+            "`a.py:4`\n```py\ndef parse(text): ...\n```\n",
+            "`a.py:4-14`\n```py\ndef parse(text):\n    # the body is omitted\n\ndef read(line):\n    return line.strip() …\n```\n",
+            // The place within the block.
+            "As follows.\n\n```python\n# src/a.py:14\ndef read(line):\n```\n",
+            "```python src/a.py:14\ndef read(line):\n```\n",
+            // No place, no claim; and an example in another language under a sentence about a place.
+            "```python\nimport a\na.parse('x')\n```\n",
+            "An empty document never gets past `a.py:6`:\n\n```toml\nx = 1\n```\n",
+            "This is how `a.py:6` is reached by a caller:\n\n```python\nparse('')\n```\n",
+        ] {
+            let found = found(text);
+            assert!(found.faults.is_empty() && found.warnings.is_empty(), "{text} {found:?}");
+        }
+    }
+
+    #[test]
+    fn code_that_does_not_goes_back_with_the_exact_words() {
+        for (text, said) in [
+            (
+                "`a.py:40`\n```py\ndef read(line):\n    return line.strip()  # once\n```\n",
+                "`d.md` line 3: the code under `a.py:40` stands at `source/src/a.py:14-15`: write that place",
+            ),
+            (
+                "出处：`a.py:14`\n```py\ndef read(line):\n    return line.strip()\n```\n",
+                "differs: it has `return line.strip()`, and `source/src/a.py:15` has `return line.strip()  # once`",
+            ),
+            // A cut that nothing marks.
+            (
+                "`a.py:4`\n```py\ndef parse(text):\n    if not text:\n```\n",
+                "it has `if not text:`, and `source/src/a.py:5` has `\"\"\"Reads it.\"\"\"`",
+            ),
+            ("`a.py:4`\n```py\ndef parser(text):\n```\n", "no line of `source/src/a.py` is `def parser(text):`"),
+            ("`a.py:4`\n```py\ndef parse(text):\n    # …\n    yield 1\n```\n", "no line of `source/src/a.py` is `yield 1`"),
+        ] {
+            let found = found(text);
+            assert!(found.faults.len() == 1 && found.faults[0].contains(said), "{text} {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_about_a_place_is_only_doubted() {
+        let found = found("The loop is in `a.py:9`:\n\n```python\nfor line in lines:\n```\n");
+        assert!(found.faults.is_empty() && found.warnings.len() == 1, "{found:?}");
+    }
+}

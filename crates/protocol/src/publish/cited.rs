@@ -1,0 +1,81 @@
+//! The source files that chapters cite: which of them may be published, and their text.
+//!
+//! Agents write the citations, so a citation opens nothing by itself: a file is published only if it is one of the
+//! project's files below the folder of the source, is not reached through a link, is text, is not too large, and holds nothing
+//! that looks like a credential.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quipu_contract::{Actor, Class, ProjectPath, find_credentials};
+use quipu_publish::{Chapter, sources_of};
+
+use super::PublishError;
+use crate::project::Project;
+use crate::reading::may_read_whole;
+
+/// A source file that people read is smaller; larger ones are data.
+const MOST_BYTES: u64 = 1 << 20;
+/// All source pages of a book together, so that a book stays something one can send.
+const MOST_TOGETHER: usize = 32 << 20;
+
+/// The cited files.
+#[derive(Default)]
+pub(super) struct Cited {
+    pub texts: BTreeMap<String, String>,
+    /// Why a file is not among them.
+    pub withheld: BTreeMap<String, String>,
+}
+
+/// Reads what the chapters cite below `root`; `folder` is where its pages go.
+pub(super) fn collect_cited(
+    project: &Project,
+    actor: &Actor,
+    chapters: &[Chapter],
+    root: &str,
+    folder: &str,
+    listed: &[ProjectPath],
+) -> Result<Cited, PublishError> {
+    let paths: BTreeSet<String> = chapters.iter().flat_map(|chapter| sources_of(chapter, root)).collect();
+    let mut cited = Cited::default();
+    let mut together = 0;
+    for place in listed.iter().filter(|listed| paths.contains(listed.as_str())) {
+        let path = place.as_str().to_owned();
+        match read_source(project, actor, place, &page_of(root, folder, &path))? {
+            Ok(text) if together + text.len() <= MOST_TOGETHER => {
+                together += text.len();
+                cited.texts.insert(path, text);
+            }
+            Ok(_) => drop(cited.withheld.insert(path, format!("more than {} MiB of source are cited", MOST_TOGETHER >> 20))),
+            Err(why) => drop(cited.withheld.insert(path, why)),
+        }
+    }
+    Ok(cited)
+}
+
+fn page_of(root: &str, folder: &str, path: &str) -> String {
+    format!("{folder}/{}.html", path.strip_prefix(root).unwrap_or(path).trim_start_matches('/'))
+}
+
+/// The text of a source file, or why it is not published.
+fn read_source(project: &Project, actor: &Actor, place: &ProjectPath, page: &str) -> Result<Result<String, String>, PublishError> {
+    if may_read_whole(project, actor, place).is_err() {
+        return Ok(Err(format!("`{place}` may not be read by {actor}")));
+    }
+    if ProjectPath::parse(page).map_or(true, |page| project.contract.class(&page) != Class::Derived) {
+        return Ok(Err(format!("`{page}` cannot be the name of a page")));
+    }
+    let size = std::fs::symlink_metadata(project.store.root().join(place.as_str())).map_or(0, |found| found.len());
+    if size > MOST_BYTES {
+        return Ok(Err(format!("`{place}` is larger than {} MiB", MOST_BYTES >> 20)));
+    }
+    let Ok(Some(bytes)) = project.store.on_disk(place) else {
+        return Ok(Err(format!("`{place}` cannot be read, or is a link")));
+    };
+    let Some(text) = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')) else {
+        return Ok(Err(format!("`{place}` is not text")));
+    };
+    match find_credentials(&project.contract.guards, &text) {
+        Some(found) => Ok(Err(format!("line {} of `{place}` looks like a credential", found.line))),
+        None => Ok(Ok(text)),
+    }
+}

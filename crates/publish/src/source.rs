@@ -1,0 +1,79 @@
+//! The source files that chapters cite, as pages with a line to link to.
+
+use crate::Book;
+use crate::code::colour;
+use crate::markup::{encoded, escaped, relative};
+use crate::page::{Sheet, sheet};
+use crate::place::below_root;
+use crate::words::words;
+
+/// Where the page of a source file goes.
+pub(crate) fn page_of(book: &Book, path: &str) -> Option<String> {
+    let folder = book.places.sources.as_ref()?;
+    let below = path.strip_prefix(&book.source_root)?.strip_prefix('/')?;
+    book.sources.contains_key(path).then(|| format!("{folder}/{below}.html"))
+}
+
+/// A cited file with the line to go to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Cited<'b> {
+    /// The published file; the line if it has it.
+    File { path: &'b str, line: Option<usize> },
+    /// Why it is not published.
+    Withheld(String),
+    /// No file below the folder of the source.
+    Unknown,
+}
+
+/// Finds the file that a path means.
+pub(crate) fn find<'b>(book: &'b Book, path: &str, line: Option<usize>) -> Cited<'b> {
+    let paths = below_root(&book.source_root, path);
+    if let Some((path, text)) = paths.iter().find_map(|path| book.sources.get_key_value(path)) {
+        return Cited::File { path, line: line.filter(|line| *line <= text.lines().count()) };
+    }
+    match paths.iter().find_map(|path| book.withheld.get(path)) {
+        Some(why) => Cited::Withheld(why.clone()),
+        None => Cited::Unknown,
+    }
+}
+
+/// The page of a source file: each line has its number and its anchor.
+pub(crate) fn page(book: &Book, path: &str, text: &str, here: &str) -> String {
+    let said = words(book.language);
+    let language = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, ending)| ending);
+    let mut coloured = String::with_capacity(text.len() * 2);
+    colour(&mut coloured, &language.to_ascii_lowercase(), text.strip_suffix('\n').unwrap_or(text));
+    let mut body = format!("<h1 class=\"path\">{}</h1>\n", escaped(path));
+    body.push_str(&format!("<pre class=\"source\" role=\"region\" aria-label=\"{}\" tabindex=\"0\"><code>", said.code));
+    let mut open: Option<String> = None;
+    for (at, line) in coloured.split('\n').enumerate() {
+        let number = at + 1;
+        let before = open.as_deref().unwrap_or_default().to_owned();
+        open = open_span(line, open);
+        let after = if open.is_some() { "</span>" } else { "" };
+        body.push_str(&format!("<span class=\"line\" id=\"L{number}\"><a href=\"#L{number}\">{number}</a>{before}{line}{after}</span>\n"));
+    }
+    body.push_str("</code></pre>\n");
+    sheet(book, &Sheet { here, title: path, class: "wide", script: None }, &body)
+}
+
+/// The tag of the span that is open at the end of a line. Spans do not nest: `colour` writes none inside another.
+fn open_span(line: &str, open: Option<String>) -> Option<String> {
+    let last_open = line.rfind("<span");
+    let last_close = line.rfind("</span>");
+    match (last_open, last_close) {
+        (Some(from), close) if close.is_none_or(|close| close < from) => {
+            let end = line[from..].find('>').map_or(line.len(), |end| from + end + 1);
+            Some(line[from..end].to_owned())
+        }
+        (_, Some(_)) => None,
+        _ => open,
+    }
+}
+
+/// The address of a source file from a page, to a line.
+pub(crate) fn address(book: &Book, here: &str, path: &str, line: Option<usize>) -> Option<String> {
+    let page = page_of(book, path)?;
+    let anchor = line.map_or_else(String::new, |line| format!("#L{line}"));
+    Some(format!("{}{anchor}", encoded(&relative(here, &page))))
+}

@@ -1,0 +1,86 @@
+// A published book in a real browser, opened from disk: searching, links to the source, and hostile chapters.
+
+import assert from 'node:assert/strict';
+import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { launch, project } from './stage.mjs';
+
+const HOSTILE = `# Leases </script><script>alert(1)</script>
+
+A dead worker blocks nobody. 一把锁如果比主人活得更久，就会挡住所有人。\u2028
+
+## 租约 <img src=x onerror=alert(2)>
+
+租约会自己过期：\`source/lease.rs:2\`。
+
+<!-- CHAPTER_FINAL -->
+`;
+
+let browser;
+let book;
+before(async () => {
+  browser = await launch();
+  book = project('published');
+  book.quipu('init', '--profile', 'book');
+  book.write('source/lease.rs', 'fn take() {}\nfn expire() {}\n');
+  book.write('chapters/ch01.md', '# Cords\n\nA runner reads a cord.\n\n<!-- CHAPTER_FINAL -->\n');
+  book.write('chapters/ch02.md', HOSTILE);
+  book.quipu('append', 'meta/glossary.md', '--text', '| lease | a right that ends </script> by itself | ch02 | |');
+  book.quipu('publish');
+});
+after(async () => { await browser?.close(); book?.remove(); });
+
+async function open(options = {}) {
+  const context = await browser.newContext({ locale: 'en-GB', ...options });
+  const page = await context.newPage();
+  const wrong = [];
+  page.on('pageerror', (error) => wrong.push(String(error)));
+  page.on('console', (message) => { if (message.type() === 'error') wrong.push(message.text()); });
+  page.on('request', (request) => { if (!request.url().startsWith('file:')) wrong.push(`asked ${request.url()}`); });
+  page.on('dialog', (dialog) => { wrong.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+  await page.goto(pathToFileURL(join(book.folder, 'publish/ch01.html')).href);
+  return { page, wrong };
+}
+
+test('the box of a page searches all of them, in both languages', async () => {
+  const { page, wrong } = await open();
+  await page.fill('header input', 'DEAD worker');
+  await page.press('header input', 'Enter');
+  await page.waitForSelector('#found li');
+  assert.deepEqual(await page.locator('#found mark').allTextContents(), ['dead', 'worker']);
+  await page.fill('#query', '主人');
+  assert.deepEqual(await page.locator('#found mark').allTextContents(), ['主人']);
+  await page.fill('#query', 'right');
+  assert.equal(await page.locator('#found a').getAttribute('href'), 'glossary.html#lease');
+  await page.fill('#query', 'nowhere at all');
+  assert.equal(await page.textContent('#count'), 'Nothing was found');
+  await page.fill('#query', '过期');
+  await page.click('#found a');
+  await page.click('a.place');
+  assert.match(page.url(), /source\/lease\.rs\.html#L2$/);
+  assert.equal(await page.textContent('.line:target'), '2fn expire() {}');
+  assert.deepEqual(wrong, []);
+});
+
+test('no page but the search page runs a script, whatever is in it', async () => {
+  const { page } = await open();
+  const runs = () => page.evaluate(() => {
+    const script = document.createElement('script');
+    script.textContent = 'globalThis.ran = true';
+    document.body.append(script);
+    return globalThis.ran ?? false;
+  });
+  assert.equal(await runs(), false);
+  await page.goto(page.url().replace('ch01.html', 'search.html'));
+  assert.equal(await runs(), false);
+});
+
+test('without a script the book is readable and the search page says what it needs', async () => {
+  const { page, wrong } = await open({ javaScriptEnabled: false });
+  assert.match(await page.textContent('article'), /A runner reads a cord/);
+  await page.fill('header input', 'cord');
+  await page.press('header input', 'Enter');
+  assert.match(await page.textContent('main'), /needs JavaScript/);
+  assert.deepEqual(wrong, []);
+});

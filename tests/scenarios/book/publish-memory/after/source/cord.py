@@ -1,0 +1,2 @@
+def read(cord):
+    return list(cord)

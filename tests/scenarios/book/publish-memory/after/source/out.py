@@ -1,0 +1,1 @@
+../quipu.toml
