@@ -14,7 +14,7 @@ use crate::project::{Project, ProjectError};
 use crate::view::slice_section;
 
 /// So often a snapshot is taken again because others commit meanwhile. A snapshot takes milliseconds, and so does a commit.
-const TRIES: usize = 20;
+const TRIES: usize = 200;
 
 /// What was read once and is still the same. Kept over the snapshots of one process.
 #[derive(Debug, Clone, Default)]
