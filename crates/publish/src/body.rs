@@ -20,6 +20,9 @@ use crate::source::{self, Cited};
 use crate::words::{Words, words};
 use crate::{Book, Remark};
 
+/// The address of a source file, or of a line of it, as far as it is published.
+pub(crate) type SourceLink<'e> = dyn Fn(&str, Option<usize>) -> Option<String> + 'e;
+
 /// What differs between a page and an EPUB.
 pub(crate) struct Edition<'e> {
     pub markup: Markup,
@@ -28,7 +31,7 @@ pub(crate) struct Edition<'e> {
     /// The address of an image, from its place in the project.
     pub image: &'e dyn Fn(&str) -> String,
     /// The address of a source file at a line, where source files are published.
-    pub source: Option<&'e dyn Fn(&str, Option<usize>) -> Option<String>>,
+    pub source: Option<&'e SourceLink<'e>>,
 }
 
 /// The chapter at `at` as markup, and what could not be set.

@@ -94,8 +94,13 @@ impl Judge<'_> {
 fn listed(repository: &UntrustedRepository, folder: &Path, listing: &[String]) -> Option<Vec<PathBuf>> {
     let (command, rest) = listing.split_first()?;
     let mut arguments = vec![command.as_str()];
-    // `ls-files` names files from the folder unless it is told otherwise; `diff` does not.
-    arguments.extend((command == "ls-files").then_some("--full-name"));
+    match command.as_str() {
+        // It names files from the folder unless it is told otherwise.
+        "ls-files" => arguments.push("--full-name"),
+        // It would ask each submodule with a process that reads the submodule's configuration.
+        "diff" => arguments.push("--ignore-submodules=all"),
+        _ => {}
+    }
     arguments.extend(rest.iter().map(String::as_str));
     let listed = repository.stand_in()?.read(folder, &arguments)?;
     let files = listed.split(|byte| *byte == 0).filter(|file| !file.is_empty());

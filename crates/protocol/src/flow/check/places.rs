@@ -84,12 +84,15 @@ fn is_quoted(before: &str) -> bool {
     count('"') % 2 == 1 || count('“') > count('”') || count('「') > count('」')
 }
 
+/// Reads the text of a file of the project.
+type ReadFile<'s> = Box<dyn Fn(&str) -> Option<String> + 's>;
+
 /// The source tree that a text speaks of.
 pub struct Sources<'s> {
     root: String,
     /// Every file of the project.
     files: Vec<String>,
-    read: Box<dyn Fn(&str) -> Option<String> + 's>,
+    read: ReadFile<'s>,
 }
 
 impl<'s> Sources<'s> {
