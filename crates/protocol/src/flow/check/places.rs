@@ -3,12 +3,17 @@
 //! A path may start at the project or at the source root, or be the end of one: agents write all three. Places in quotation marks
 //! are another text's words, and places in blocks of code are output of programs: neither is checked.
 
-use quipu_contract::ProjectPath;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use quipu_contract::{Actor, ProjectPath};
 use quipu_store::StoreError;
 
 use super::Findings;
 use super::blocks::{Taken, take_apart};
 use crate::project::Project;
+use crate::read_scope::ReadScope;
 
 /// `path:12`, `path:12-20`, `path:12,15`, `path#L12`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +43,7 @@ fn is_path_letter(c: char) -> bool {
 /// The places in a line, those in quotation marks left out.
 pub fn find_places(line: &str) -> Vec<Place<'_>> {
     let mut places: Vec<Place<'_>> = Vec::new();
+    let (mut quotation, mut read) = (Quotation::default(), 0);
     for (at, _) in line.match_indices([':', '#']) {
         if places.last().is_some_and(|place| at < place.end) {
             continue;
@@ -50,8 +56,12 @@ pub fn find_places(line: &str) -> Vec<Place<'_>> {
             _ => continue,
         };
         let start = line[..at].rfind(|c: char| !is_path_letter(c)).map_or(0, |p| p + line[p..].chars().next().map_or(1, char::len_utf8));
+        // What belongs to the place before it is no path.
+        let start = start.max(places.last().map_or(0, |place| place.end));
         let path = &line[start..at];
-        if path.is_empty() || path.starts_with("//") || !path.contains(|c: char| c.is_ascii_alphabetic()) || is_quoted(&line[..start]) {
+        quotation.go_on(&line[read.min(start)..start]);
+        read = read.max(start);
+        if path.is_empty() || path.starts_with("//") || !path.contains(|c: char| c.is_ascii_alphabetic()) || quotation.is_open() {
             continue;
         }
         let (lines, length) = take_lines(digits);
@@ -78,10 +88,31 @@ fn take_lines(digits: &str) -> (Vec<usize>, usize) {
     (lines, if column > 0 { at + 1 + column } else { at })
 }
 
-/// Whether a quotation is open at the end of a text.
-fn is_quoted(before: &str) -> bool {
-    let count = |sign: char| before.matches(sign).count();
-    count('"') % 2 == 1 || count('“') > count('”') || count('「') > count('」')
+/// The quotation marks of a line, as far as it was read.
+#[derive(Default)]
+struct Quotation {
+    straight: usize,
+    curved: isize,
+    cornered: isize,
+}
+
+impl Quotation {
+    fn go_on(&mut self, text: &str) {
+        for sign in text.chars() {
+            match sign {
+                '"' => self.straight += 1,
+                '“' => self.curved += 1,
+                '”' => self.curved -= 1,
+                '「' => self.cornered += 1,
+                '」' => self.cornered -= 1,
+                _ => {}
+            }
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.straight % 2 == 1 || self.curved > 0 || self.cornered > 0
+    }
 }
 
 /// Reads the text of a file of the project.
@@ -93,27 +124,59 @@ pub struct Sources<'s> {
     /// Every file of the project.
     files: Vec<String>,
     read: ReadFile<'s>,
+    known: RefCell<BTreeMap<String, Option<Rc<SourceText>>>>,
+    /// What the writer of the checked text may read. Of other files a message says nothing that the text does not say itself.
+    told: Option<ReadScope<'s>>,
+}
+
+/// A file of the source, read once.
+pub struct SourceText {
+    pub text: String,
+    pub lines: usize,
 }
 
 impl<'s> Sources<'s> {
-    pub fn of(project: &'s Project, root: &str) -> Result<Sources<'s>, StoreError> {
+    pub fn of(project: &'s Project, writer: &Actor, root: &str) -> Result<Sources<'s>, StoreError> {
         let files = project.store.list()?.iter().map(ToString::to_string).collect();
         let read = |path: &str| {
             let (bytes, _) = project.store.read(&ProjectPath::parse(path).ok()?).ok()??;
             String::from_utf8(bytes).ok()
         };
-        Ok(Sources { root: format!("{}/", root.trim_end_matches('/')), files, read: Box::new(read) })
+        Ok(Sources {
+            root: format!("{}/", root.trim_end_matches('/')),
+            files,
+            read: Box::new(read),
+            known: RefCell::default(),
+            told: Some(ReadScope::of(project, writer)),
+        })
     }
 
     #[cfg(test)]
     pub fn sample(files: &'s [(&'s str, &'s str)]) -> Sources<'s> {
         let read = |path: &str| files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
-        Sources { root: "source/".into(), files: files.iter().map(|(name, _)| (*name).to_owned()).collect(), read: Box::new(read) }
+        Sources {
+            root: "source/".into(),
+            files: files.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            read: Box::new(read),
+            known: RefCell::default(),
+            told: None,
+        }
     }
 
     /// The text of a file below the root; none of any other, and of what is no text.
-    pub fn text(&self, path: &str) -> Option<String> {
-        path.starts_with(&self.root).then(|| (self.read)(path)).flatten()
+    pub fn text(&self, path: &str) -> Option<Rc<SourceText>> {
+        if let Some(known) = self.known.borrow().get(path) {
+            return known.clone();
+        }
+        let text = path.starts_with(&self.root).then(|| (self.read)(path)).flatten();
+        let found = text.map(|text| Rc::new(SourceText { lines: text.lines().count().max(1), text }));
+        self.known.borrow_mut().insert(path.to_owned(), found.clone());
+        found
+    }
+
+    /// Whether the writer may read a file.
+    pub fn may_tell(&self, path: &str) -> bool {
+        self.told.as_ref().is_none_or(|told| ProjectPath::parse(path).is_ok_and(|path| told.reads(&path)))
     }
 
     /// The files that a path may mean: itself, below the root, or the end of one.
@@ -145,30 +208,35 @@ impl<'s> Sources<'s> {
     }
 }
 
+/// More places than this no report names.
+const MOST_PLACES: usize = 2_000;
+
 /// Every place in the prose of a text is there.
 pub fn check_places(path: &str, taken: &Taken<'_>, sources: &Sources<'_>, findings: &mut Findings) {
-    for (number, line) in &taken.prose {
-        for place in find_places(line) {
-            let named = &line[place.at..place.end];
-            let files = sources.resolve(place.path);
-            let texts: Vec<(&str, String)> = files.iter().filter_map(|file| Some((*file, sources.text(file)?))).collect();
-            let lines = |text: &str| text.lines().count().max(1);
-            match texts.iter().max_by_key(|(_, text)| lines(text)) {
-                Some((file, text)) if place.last() > lines(text) || place.first() == 0 => {
-                    findings.faults.push(format!("`{path}` line {number}: `{named}` is not there: `{file}` has {} lines", lines(text)))
-                }
-                Some(_) => {}
-                // A file of the project, or what is no text.
-                None if !files.is_empty() => {}
-                None => check_absent(path, *number, named, place.path, sources, findings),
+    let all = taken.prose.iter().flat_map(|(number, line)| find_places(line).into_iter().map(move |place| (number, line, place)));
+    for (count, (number, line, place)) in all.enumerate() {
+        if count == MOST_PLACES {
+            findings.warnings.push(format!("`{path}` names more than {MOST_PLACES} places: those from line {number} on were not checked"));
+            return;
+        }
+        let named = &line[place.at..place.end];
+        let files = sources.resolve(place.path);
+        let texts = files.iter().filter_map(|file| Some((*file, sources.text(file)?.lines)));
+        match texts.max_by_key(|(_, lines)| *lines) {
+            Some((file, lines)) if place.last() > lines || place.first() == 0 => {
+                findings.faults.push(format!("`{path}` line {number}: `{named}` is not there: `{file}` has {lines} lines"));
             }
+            Some(_) => {}
+            // A file of the project, or what is no text.
+            None if !files.is_empty() => {}
+            None => check_absent(path, *number, named, place.path, sources, findings),
         }
     }
 }
 
 fn check_absent(path: &str, number: usize, named: &str, absent: &str, sources: &Sources<'_>, findings: &mut Findings) {
     let name = absent.rsplit('/').next().unwrap_or(absent);
-    let alike = sources.resolve(name);
+    let alike: Vec<&str> = sources.resolve(name).into_iter().filter(|file| sources.may_tell(file)).collect();
     let alike = if alike.is_empty() { String::new() } else { format!("; `{}` has that name", alike.join("`, `")) };
     let what = format!("`{path}` line {number}: `{named}`: there is no file `{absent}` in `{}`{alike}", sources.root);
     if sources.is_claimed(absent) {
@@ -235,5 +303,13 @@ mod tests {
         let doubtful = found("Given a file `config.py:3` of your own");
         assert!(doubtful.faults.is_empty() && doubtful.warnings.len() == 1, "{doubtful:?}");
         assert_eq!(found("Given `example.toml:3` and example.com:80").warnings, [""; 0]);
+    }
+
+    #[test]
+    fn places_do_not_overlap() {
+        let line = "a.rs:1-2b:1 and c.rs:3";
+        let places: Vec<(&str, usize)> = find_places(line).iter().map(|place| (place.path, place.first())).collect();
+        assert_eq!(places, [("a.rs", 1), ("b", 1), ("c.rs", 3)]);
+        check("d.md", &format!("{line}\n\n```\nx\n```\n"), &Sources::sample(&[]), &mut Findings::default());
     }
 }

@@ -12,6 +12,8 @@ const LABELS: [&str; 16] =
     ["source", "file", "from", "in", "at", "see", "line", "lines", "excerpt", "code", "出处", "来源", "源码", "见", "摘自", "行"];
 const COMMENTS: [&str; 9] = ["//", "#", "/*", "--", ";", "%", "<!--", "*", "'"];
 const CUTS: [&str; 9] = ["cut", "omitted", "elided", "skipped", "shortened", "snip", "省略", "删节", "略"];
+/// So many lines that a quotation may begin at are followed.
+const MOST_STARTS: usize = 100;
 /// So much of a line is shown in a message.
 const SHOWN: usize = 80;
 
@@ -22,12 +24,11 @@ pub fn check_quotes(path: &str, taken: &Taken<'_>, sources: &Sources<'_>, findin
         for place in &places {
             for file in sources.resolve(place.path) {
                 let Some(text) = sources.text(file) else { continue };
-                match compare(&code, &text, place) {
+                match compare(&code, &text.text, place) {
                     Ok(()) => fault = Some(None),
-                    Err(what) => drop(
-                        fault
-                            .get_or_insert_with(|| Some(format!("the code under `{}:{}` {}", place.path, shown(place), what.render(file)))),
-                    ),
+                    Err(what) => drop(fault.get_or_insert_with(|| {
+                        Some(format!("the code under `{}:{}` {}", place.path, shown(place), what.render(file, sources.may_tell(file))))
+                    })),
                 }
             }
         }
@@ -152,10 +153,14 @@ enum Off {
 }
 
 impl Off {
-    fn render(&self, file: &str) -> String {
+    fn render(&self, file: &str, may_tell: bool) -> String {
         let clip = |line: &str| line.chars().take(SHOWN).collect::<String>();
         match self {
             Off::Elsewhere(first, last) => format!("stands at `{file}:{first}-{last}`: write that place"),
+            Off::Differs(line, Some(_)) if !may_tell => format!(
+                "differs: `{}` is not what stands there. Quote the lines as your material has them, and mark a cut by a comment with `…`",
+                clip(line)
+            ),
             Off::Differs(line, Some((number, there))) => format!(
                 "differs: it has `{}`, and `{file}:{number}` has `{}`. Quote the lines as they stand, and mark a cut by a comment with `…`",
                 clip(line),
@@ -174,7 +179,10 @@ fn compare(code: &[&str], source: &str, place: &Place<'_>) -> Result<(), Off> {
     let source: Vec<(usize, &str)> =
         source.lines().enumerate().map(|(at, line)| (at + 1, line.trim())).filter(|(_, line)| !line.is_empty()).collect();
     let Some(first) = lines.iter().find(|line| **line != Line::Cut) else { return Ok(()) };
-    let starts: Vec<usize> = (0..source.len()).filter(|at| is_same(first, source[*at].1)).collect();
+    let mut starts: Vec<usize> = (0..source.len()).filter(|at| is_same(first, source[*at].1)).collect();
+    // A line such as `}` stands in thousands of places: the nearest are enough.
+    starts.sort_by_key(|at| source[*at].0.abs_diff(place.first()));
+    starts.truncate(MOST_STARTS);
     let mut elsewhere = None;
     let mut furthest: Option<(usize, Option<usize>)> = None;
     for start in starts {
@@ -286,5 +294,12 @@ mod tests {
     fn a_sentence_about_a_place_is_only_doubted() {
         let found = found("The loop is in `a.py:9`:\n\n```python\nfor line in lines:\n```\n");
         assert!(found.faults.is_empty() && found.warnings.len() == 1, "{found:?}");
+    }
+
+    #[test]
+    fn what_the_writer_may_not_read_is_not_told() {
+        let off = Off::Differs("x".into(), Some((3, "KEY = 1".into())));
+        assert!(off.render("source/a.py", true).contains("KEY = 1"));
+        assert!(!off.render("source/a.py", false).contains("KEY"));
     }
 }

@@ -85,10 +85,22 @@ pub fn check_scores(path: &str, text: &str, metrics: &[&str], findings: &mut Fin
 
 /// What follows a name in a line, in any case.
 fn after<'l>(line: &'l str, name: &str) -> Option<&'l str> {
-    let (low, name) = (line.to_lowercase(), name.to_lowercase());
-    // Small letters may take other room than capitals: then only the same spelling counts.
-    let at = if low.len() == line.len() { low.find(&name) } else { line.find(&name) };
-    at.map(|at| &line[at + name.len()..])
+    let name: Vec<char> = name.to_lowercase().chars().collect();
+    line.char_indices().find_map(|(at, _)| without_beginning(&line[at..], &name))
+}
+
+/// What follows a beginning, given in small letters. Small letters may take other room than capitals.
+fn without_beginning<'t>(text: &'t str, beginning: &[char]) -> Option<&'t str> {
+    let mut wanted = beginning.iter();
+    for (at, letter) in text.char_indices() {
+        if wanted.as_slice().is_empty() {
+            return Some(&text[at..]);
+        }
+        if letter.to_lowercase().any(|small| wanted.next() != Some(&small)) {
+            return None;
+        }
+    }
+    wanted.as_slice().is_empty().then_some("")
 }
 
 /// The first number of a text, with its fraction; a scale such as `(1-5)` is none.
@@ -167,5 +179,12 @@ mod tests {
             assert!(faults.len() == 1 && faults[0].contains(said), "{faults:?}");
         }
         assert_eq!(found("- **学习曲线：** 很好\n", "学习曲线").len(), 1);
+    }
+
+    #[test]
+    fn a_name_is_found_whatever_room_its_letters_take() {
+        assert_eq!(after("İİLearning curve学\u{212a} 4", "learning Curve"), Some("学\u{212a} 4"));
+        assert_eq!(after("LEARNING CURVE", "Learning curve"), Some(""));
+        assert_eq!(after("learning", "Learning curve"), None);
     }
 }

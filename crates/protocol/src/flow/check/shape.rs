@@ -10,8 +10,9 @@ use quipu_text::{Document, count_words};
 use super::places::Sources;
 use super::sections::{check_scores, check_sections};
 use super::{Findings, places, repeated};
-use crate::flow::turn::{Output, Planned, fill_path};
+use crate::flow::turn::{Output, Planned, actor_of, fill_path};
 use crate::project::Project;
+use crate::read_scope::ReadScope;
 
 /// So many passages that a page lacks are named.
 const NAMED: usize = 5;
@@ -20,6 +21,7 @@ pub fn check(project: &Project, turn: &Planned<'_>, output: &Output, text: &str,
     let contract = &project.contract;
     let Some((rule, shape)) = contract.rule(&output.path).and_then(|rule| Some((rule, rule.shape.as_ref()?))) else { return Ok(()) };
     let path = output.path.as_str();
+    let writer = actor_of(turn.step, turn.turn.unit.as_ref(), None);
     findings.faults.extend(find_wrong_headings(shape, path, text));
     findings.faults.extend(find_wrong_length(shape, turn, path, text));
     check_sections(path, text, &shape.sections, contract.language, findings);
@@ -29,7 +31,7 @@ pub fn check(project: &Project, turn: &Planned<'_>, output: &Output, text: &str,
         check_scores(path, text, &metrics, findings);
     }
     if let Some(root) = shape.places.as_ref().and_then(|root| fill_path(root, &turn.binding)) {
-        places::check(path, text, &Sources::of(project, root.as_str())?, findings);
+        places::check(path, text, &Sources::of(project, &writer, root.as_str())?, findings);
     }
     if shape.distinct {
         repeated::check(project, rule, &output.path, text, findings)?;
@@ -37,7 +39,14 @@ pub fn check(project: &Project, turn: &Planned<'_>, output: &Output, text: &str,
     if let Some(shown) = shape.shows.as_ref().and_then(|shown| fill_path(shown, &turn.binding))
         && let Some((bytes, _)) = project.store.read(&shown)?
     {
-        check_page(project, shown.as_str(), &String::from_utf8_lossy(&bytes), path, text, findings);
+        let mut found = Findings::default();
+        check_page(project, shown.as_str(), &String::from_utf8_lossy(&bytes), path, text, &mut found);
+        if ReadScope::of(project, &writer).reads(&shown) {
+            findings.faults.extend(found.faults);
+            findings.warnings.extend(found.warnings);
+        } else if !found.faults.is_empty() {
+            findings.faults.push(format!("`{path}` lacks words of `{shown}`"));
+        }
     }
     Ok(())
 }
