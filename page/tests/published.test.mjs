@@ -1,6 +1,7 @@
 // A published book in a real browser, opened from disk: searching, links to the source, and hostile chapters.
 
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -83,4 +84,31 @@ test('without a script the book is readable and the search page says what it nee
   await page.press('header input', 'Enter');
   assert.match(await page.textContent('main'), /needs JavaScript/);
   assert.deepEqual(wrong, []);
+});
+
+// A real renderer, where there is one: npm install -g @mermaid-js/mermaid-cli, or its path in MMDC.
+const MMDC = process.env.MMDC ?? (process.env.PATH ?? '').split(':').map((folder) => join(folder, 'mmdc')).find(existsSync);
+test('a Mermaid diagram is drawn by the real renderer, in the sandbox', { skip: MMDC ? false : 'SKIPPED: mmdc is not on PATH' }, async () => {
+  const drawn = project('drawn');
+  try {
+    drawn.quipu('init', '--profile', 'book');
+    const browser = JSON.stringify({ executablePath: '/usr/bin/chromium', pipe: true, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--host-resolver-rules=MAP * ~NOTFOUND'] });
+    drawn.write('quipu.toml', `${drawn.read('quipu.toml')}
+[agents.mermaid]
+via = "command"
+program = "${MMDC}"
+args = ["-i", "{{view}}/diagram.mmd", "-o", "{{out}}/diagram.png", "-s", "2", "-b", "white", "-p", "{{home}}/browser.json"]
+files = { "browser.json" = '${browser}' }
+reads = ["/etc/fonts", "/etc/chromium", "/etc/chromium.d"]
+`);
+    drawn.write('chapters/ch01.md', '# Cords\n\n```mermaid\ngraph TD\n  A[绳结] --> B{read?}\n```\n\n<!-- CHAPTER_FINAL -->\n');
+    drawn.quipu('trust', '--yes');
+    const said = JSON.parse(drawn.quipu('publish', '--json'));
+    assert.deepEqual(said.remarks, []);
+    const picture = readFileSync(join(drawn.folder, Object.keys(said.versions).find((path) => path.endsWith('.png'))));
+    // Two boxes and an arrow, not an empty picture: the width is in the header.
+    assert.ok(picture.length > 2000 && picture.readUInt32BE(16) > 100, `${picture.length} bytes`);
+  } finally {
+    drawn.remove();
+  }
 });

@@ -89,7 +89,7 @@ pub use moment::{now, render_moment};
 pub use naming::short_name;
 pub use picture::{PictureError, lay_picture};
 pub use project::{Project, ProjectError, read_manifest};
-pub use publish::{HousePress, PublishError, PublishRequest, Publishing, publish};
+pub use publish::{Draw, HousePress, PublishError, PublishRequest, Publishing, publish};
 pub use quipu_text::recall::Tier;
 pub use quoting::{headline, quoted};
 pub use read_scope::ReadScope;

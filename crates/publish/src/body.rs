@@ -12,6 +12,7 @@ use quipu_contract::Language;
 use quipu_text::{Document, parse_target};
 
 use crate::code;
+use crate::diagram::{self, language_of};
 use crate::image::Media;
 use crate::links::{Shelf, Target, candidates};
 use crate::markup::{Markup, encoded, escape_into, escaped, is_cjk, letters};
@@ -56,6 +57,7 @@ pub(crate) fn render(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>, at: usiz
         column: 0,
         in_head: false,
         code: None,
+        code_start: 0,
         place_link: None,
         alt: None,
         notes: Vec::new(),
@@ -105,6 +107,7 @@ struct Setter<'s> {
     in_head: bool,
     /// The language and the text of the open code block.
     code: Option<(String, String)>,
+    code_start: usize,
     /// The address of the open paragraph that is a place in the source.
     place_link: Option<String>,
     /// The address and the alternative text of the open image.
@@ -217,7 +220,7 @@ impl Setter<'_> {
                     CodeBlockKind::Fenced(info) => info.into_string(),
                     CodeBlockKind::Indented => String::new(),
                 };
-                self.code = Some((info.split([' ', ',', '{', '\t']).next().unwrap_or_default().to_ascii_lowercase(), String::new()));
+                (self.code, self.code_start) = (Some((language_of(&info), String::new())), start);
             }
             // A block of HTML is a paragraph of text, if anything is left of it.
             Tag::HtmlBlock => {
@@ -422,12 +425,41 @@ impl Setter<'_> {
         let Some((language, text)) = self.code.take() else {
             return;
         };
+        if language == diagram::LANGUAGE {
+            return self.diagram(&text);
+        }
+        self.code_element(&language, &text);
+    }
+
+    /// A diagram: its picture with its text folded away, or its text with a caption. Every word of the chapter is there either way.
+    fn diagram(&mut self, text: &str) {
+        self.out.push_str("<figure class=\"diagram\">\n");
+        let (name, source, void) = (self.words.diagram, self.words.diagram_source, self.edition.markup.void());
+        if let Some(image) = self.media.drawing(text) {
+            let place = escaped(&(self.edition.image)(&self.media.place(image)));
+            self.out.push_str(&format!("<img src=\"{place}\" alt=\"{name}\"{void}\n<details>\n<summary>{source}</summary>\n"));
+            self.code_element(diagram::LANGUAGE, text);
+            self.out.push_str("</details>\n");
+        } else {
+            let why = match self.book.drawings.get(text) {
+                Some(Err(why)) => why.clone(),
+                Some(Ok(_)) => "the picture is no PNG".to_owned(),
+                None => "no renderer is set up ([agents.mermaid] in quipu.toml)".to_owned(),
+            };
+            self.remark(self.code_start, format!("the Mermaid diagram is set as code: {why}"));
+            self.code_element(diagram::LANGUAGE, text);
+            self.out.push_str(&format!("<figcaption>{source}</figcaption>\n"));
+        }
+        self.out.push_str("</figure>\n");
+    }
+
+    fn code_element(&mut self, language: &str, text: &str) {
         let class = match language.is_empty() {
             true => String::new(),
-            false => format!(" class=\"language-{}\"", escaped(&language)),
+            false => format!(" class=\"language-{}\"", escaped(language)),
         };
         self.out.push_str(&format!("<pre role=\"region\" aria-label=\"{}\" tabindex=\"0\"><code{class}>", self.words.code));
-        code::colour(&mut self.out, &language, text.strip_suffix('\n').unwrap_or(&text));
+        code::colour(&mut self.out, language, text.strip_suffix('\n').unwrap_or(text));
         self.out.push_str("</code></pre>\n");
     }
 

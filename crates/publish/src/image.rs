@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_text::{Document, LinkKind};
 
+use crate::diagram::drawing_name;
 use crate::links::candidates;
 use crate::svg;
 use crate::{Book, Chapter, Remark};
@@ -52,7 +53,7 @@ pub(crate) struct Image<'b> {
     pub bytes: Cow<'b, [u8]>,
 }
 
-/// All images of a book, by their path in the project.
+/// All images of a book, by their path in the project; pictures of diagrams by the text of the diagram.
 pub(crate) struct Media<'b> {
     folder: String,
     pub images: BTreeMap<&'b str, Image<'b>>,
@@ -95,12 +96,24 @@ impl<'b> Media<'b> {
             }
             images.insert(path.as_str(), Image { name, kind, bytes });
         }
+        for (diagram, drawn) in &book.drawings {
+            if let Ok(bytes) = drawn
+                && is_what_it_says("drawing.png", bytes)
+            {
+                images.insert(diagram.as_str(), Image { name: drawing_name(diagram), kind: "image/png", bytes: Cow::Borrowed(bytes) });
+            }
+        }
         Media { folder: book.places.media.clone(), images, remarks }
     }
 
     /// The image that a chapter means by a path.
     pub fn find(&self, chapter: &Chapter, path: &str) -> Option<&Image<'b>> {
         candidates(&chapter.path, path).into_iter().find_map(|path| self.images.get(path.as_str()))
+    }
+
+    /// The picture of a diagram.
+    pub fn drawing(&self, diagram: &str) -> Option<&Image<'b>> {
+        self.images.get(diagram)
     }
 
     pub fn place(&self, image: &Image<'_>) -> String {

@@ -8,6 +8,7 @@
 
 mod body;
 mod code;
+mod diagram;
 mod epub;
 mod ids;
 mod image;
@@ -28,6 +29,7 @@ use std::collections::BTreeMap;
 
 use quipu_contract::Language;
 
+pub use diagram::{diagrams_of, drawing_name};
 pub use image::images_of;
 pub use place::sources_of;
 pub use shown::{MissingText, find_missing_text};
@@ -47,6 +49,8 @@ pub struct Book {
     pub chapters: Vec<Chapter>,
     /// Images by their path in the project; what is not here is set as its alternative text.
     pub images: BTreeMap<String, Vec<u8>>,
+    /// The pictures of Mermaid diagrams, or why there is none, by the text of the diagram.
+    pub drawings: BTreeMap<String, Result<Vec<u8>, String>>,
     /// The terms in force, in the order in which the book introduces them.
     pub terms: Vec<Term>,
     pub references: Vec<Reference>,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use quipu_contract::Language;
-use quipu_publish::{Book, Chapter, Places, Published, Reference, Term, images_of, publish, sources_of};
+use quipu_publish::{Book, Chapter, Places, Published, Reference, Term, diagrams_of, drawing_name, images_of, publish, sources_of};
 
 /// One black pixel.
 const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\0\0\0\nIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82";
@@ -50,6 +50,7 @@ fn book(language: Language, chapters: Vec<Chapter>) -> Book {
         sources: Some("publish/source".into()),
     };
     Book {
+        drawings: BTreeMap::from([("graph TD\n  A --> B\n".into(), Ok(PIXEL.to_vec())), ("bad\n".into(), Err("<no>".into()))]),
         terms: vec![term("journal", "the *file* that only grows", "ch01"), term("Append `lock`", "held by `one`", "ch02")],
         references: vec![refer("ch01", "ch02#leases", "who holds the journal"), refer("ch02", "ch01", "what a lease guards")],
         source_root: "source".into(),
@@ -284,4 +285,26 @@ fn hostile_texts_do_no_harm() {
 #[test]
 fn a_chapter_names_its_images() {
     assert_eq!(images_of(&english().chapters[0]), ["chapters/img/knots.png", "chapters/img/none.png", "img/knots.png", "img/none.png"]);
+}
+
+#[test]
+fn diagrams_are_pictures_or_readable_code() {
+    let mut book = english();
+    book.chapters[0].text = "# A\n\n```mermaid\ngraph TD\n  A --> B\n```\n\n```mermaid\nbad\n```\n\n```mermaid\nnew <b>\n```\n".into();
+    assert_eq!(diagrams_of(&book.chapters[0]), ["graph TD\n  A --> B\n", "bad\n", "new <b>\n"]);
+    let made = publish(&book);
+    let page = text_of(&made, "publish/ch01.html");
+    let name = drawing_name("graph TD\n  A --> B\n");
+    assert!(made.files[&format!("publish/media/{name}")] == PIXEL);
+    for shown in [
+        &format!("<img src=\"media/{name}\" alt=\"Diagram\">\n<details>"),
+        "graph TD\n  A --&gt; B</code></pre>\n</details>",
+        "new &lt;b&gt;</code></pre>\n<figcaption>Source of the diagram (Mermaid)</figcaption>",
+    ] {
+        assert!(page.contains(shown), "{shown}\n{page}");
+    }
+    let said: Vec<(usize, &str)> =
+        made.remarks.iter().filter(|r| r.path == "chapters/ch01.md").map(|r| (r.line, r.what.as_str())).collect();
+    let no = "the Mermaid diagram is set as code: no renderer is set up ([agents.mermaid] in quipu.toml)";
+    assert_eq!(said, [(8, "the Mermaid diagram is set as code: <no>"), (12, no)]);
 }

@@ -39,6 +39,7 @@ fn set(page: &str, path: &str, text: &str, task: &RehearseTask) -> BTreeMap<Stri
             media: beside("media"),
             ..Places::default()
         },
+        drawings: BTreeMap::new(),
         terms: Vec::new(),
         references: Vec::new(),
         source_root: String::new(),

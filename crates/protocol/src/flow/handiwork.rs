@@ -269,8 +269,17 @@ impl Engine<'_> {
             let own = planned.outputs.iter().any(|o: &Output| o.path == *path);
             own && !self.is_agents_stylesheet(path) || self.project.contract.class(path) == Class::Derived
         };
-        let pages: Vec<_> = printed.files.into_iter().filter(|(path, _)| wanted(path)).collect();
-        made.told = format!("printed {}", pages.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join(", "));
+        let mut pages: Vec<_> = printed.files.into_iter().filter(|(path, _)| wanted(path)).collect();
+        // What another job has printed already is not written again.
+        pages.retain(|(path, bytes)| {
+            is_own(planned, path.as_str()) || !matches!(self.project.store.on_disk(path), Ok(Some(now)) if now == *bytes)
+        });
+        let own: Vec<&str> = pages.iter().map(|(path, _)| path.as_str()).filter(|path| is_own(planned, path)).collect();
+        made.told = format!("printed {}", own.join(", "));
+        match pages.len() - own.len() {
+            0 => {}
+            more => made.told.push_str(&format!(" and {more} more")),
+        }
         for (path, bytes) in pages {
             made.ops.push(match self.project.contract.class(&path) {
                 Class::Derived => Op::Derive { path, bytes, expect: Expect::Any },
@@ -279,6 +288,10 @@ impl Engine<'_> {
         }
         Ok(made)
     }
+}
+
+fn is_own(planned: &Planned<'_>, path: &str) -> bool {
+    planned.outputs.iter().any(|output| output.path.as_str() == path)
 }
 
 /// Why a built-in step could not be done.

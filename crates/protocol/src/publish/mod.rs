@@ -9,7 +9,7 @@ mod memory;
 use std::collections::BTreeMap;
 
 use quipu_contract::{Actor, Builtin, Class, Contract, Denial, FileRule, Form, Pattern, ProjectPath, Step, UnitId};
-use quipu_publish::{Book, Chapter, Places, Remark, images_of};
+use quipu_publish::{Book, Chapter, Places, Remark, diagrams_of, drawing_name, images_of};
 use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, StoreError, Version};
 use quipu_text::marker;
 use thiserror::Error;
@@ -41,12 +41,19 @@ fn render_unfinished(unfinished: &[String]) -> String {
     }
 }
 
+/// Draws Mermaid diagrams. The program plugs in what it has.
+pub trait Draw: Sync {
+    /// The picture of a diagram as PNG, or why there is none.
+    fn draw(&self, diagram: &str) -> Result<Vec<u8>, String>;
+}
+
 /// What to publish, and for whom.
 pub struct PublishRequest<'r> {
     pub actor: &'r Actor,
     pub lease: Option<LeaseToken>,
     /// Only files that one of these names; all, if there are none.
     pub only: &'r [Pattern],
+    pub draw: Option<&'r dyn Draw>,
 }
 
 /// What was published.
@@ -63,7 +70,7 @@ pub struct Publishing {
 
 /// Publishes the final chapters.
 pub fn publish(project: &Project, request: &PublishRequest<'_>) -> Result<Publishing, PublishError> {
-    let (book, unfinished) = collect_book(project, request.actor)?;
+    let (book, unfinished) = collect_book(project, request.actor, request.draw)?;
     if book.chapters.is_empty() {
         return Err(PublishError::NothingFinal(unfinished));
     }
@@ -98,11 +105,13 @@ pub fn publish(project: &Project, request: &PublishRequest<'_>) -> Result<Publis
 }
 
 /// Prints a flow's step as `quipu publish` would.
-pub struct HousePress;
+pub struct HousePress<'d> {
+    pub draw: Option<&'d dyn Draw>,
+}
 
-impl Press for HousePress {
+impl Press for HousePress<'_> {
     fn print(&self, project: &Project, _: &Step, _: Option<&UnitId>) -> Result<Printed, String> {
-        let (book, unfinished) = collect_book(project, &Actor::Runtime).map_err(|e| e.to_string())?;
+        let (book, unfinished) = collect_book(project, &Actor::Runtime, self.draw).map_err(|e| e.to_string())?;
         if book.chapters.is_empty() {
             return Err(PublishError::NothingFinal(unfinished).to_string());
         }
@@ -120,7 +129,7 @@ impl Press for HousePress {
 }
 
 /// The final chapters with their images, and which chapters are not final.
-fn collect_book(project: &Project, actor: &Actor) -> Result<(Book, Vec<String>), PublishError> {
+fn collect_book(project: &Project, actor: &Actor, draw: Option<&dyn Draw>) -> Result<(Book, Vec<String>), PublishError> {
     let contract = &project.contract;
     let rule = first_of(contract, Form::Chapter)?;
     let pages = first_of(contract, Form::Page)?;
@@ -181,6 +190,7 @@ fn collect_book(project: &Project, actor: &Actor) -> Result<(Book, Vec<String>),
         title: value("project").unwrap_or_default(),
         author: value("author"),
         language: contract.language,
+        drawings: collect_drawings(project, &chapters, &places.media, draw)?,
         terms: collect_terms(project, actor)?,
         references: collect_references(project, actor)?,
         source_root,
@@ -191,6 +201,28 @@ fn collect_book(project: &Project, actor: &Actor) -> Result<(Book, Vec<String>),
         images,
     };
     Ok((book, unfinished))
+}
+
+/// The pictures of the diagrams. One that was published before is taken as it is: the same book gives the same bytes, and nothing runs.
+fn collect_drawings(
+    project: &Project,
+    chapters: &[Chapter],
+    media: &str,
+    draw: Option<&dyn Draw>,
+) -> Result<BTreeMap<String, Result<Vec<u8>, String>>, PublishError> {
+    let mut drawings = BTreeMap::new();
+    for diagram in chapters.iter().flat_map(diagrams_of) {
+        let place = ProjectPath::parse(&format!("{media}/{}", drawing_name(&diagram))).map_err(ReadError::Path)?;
+        let is_derived = project.contract.class(&place) == Class::Derived;
+        let known = if is_derived { project.store.read(&place)?.map(|(bytes, _)| bytes) } else { None };
+        if let Some(bytes) = known {
+            drawings.insert(diagram, Ok(bytes));
+        } else if let (Some(draw), false) = (draw, drawings.contains_key(&diagram)) {
+            let drawn = draw.draw(&diagram);
+            drawings.insert(diagram, drawn);
+        }
+    }
+    Ok(drawings)
 }
 
 fn is_final(rule: &FileRule, text: &str) -> bool {

@@ -1,10 +1,11 @@
 use clap::Args;
 use quipu_contract::Pattern;
-use quipu_protocol::{PublishRequest, publish};
+use quipu_protocol::{Draw, PublishRequest, publish};
 use serde_json::json;
 
 use super::receipt;
 use crate::answer::{Answer, Failure};
+use crate::performers::Drawing;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -23,7 +24,9 @@ impl Operate for Publish {
         let only = self.only.iter().map(|glob| Pattern::parse(glob)).collect::<Result<Vec<_>, _>>();
         let only = only.map_err(|what| Failure::usage(what, "--only 'publish/*.html'"))?;
         let project = session.project()?;
-        let made = publish(&project, &PublishRequest { actor: &session.actor, lease: session.lease.clone(), only: &only })?;
+        let drawing = Drawing::of(&project.contract, project.store.root());
+        let draw = drawing.as_ref().map(|drawing| drawing as &dyn Draw);
+        let made = publish(&project, &PublishRequest { actor: &session.actor, lease: session.lease.clone(), only: &only, draw })?;
         let remarks: Vec<_> =
             made.remarks.iter().map(|remark| json!({"path": remark.path, "line": remark.line, "what": remark.what})).collect();
         let mut answer = match &made.receipt {

@@ -3,14 +3,14 @@ use std::sync::{Mutex, PoisonError};
 use clap::Args;
 use quipu_contract::{ActorName, Contract, Privilege, UnitId, did_you_mean, unknown};
 use quipu_protocol::flow::{Choice, Engine, Event, Memory, State, Stay, Usage, estimate_flow, flow_now};
-use quipu_protocol::{HousePress, Project, read_manifest};
+use quipu_protocol::{Draw, HousePress, Project, read_manifest};
 use quipu_store::Version;
 use quipu_text::Counter;
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
 use crate::flow_text::{render_compared, render_estimate, render_flow, render_plans, render_usage};
-use crate::performers::{actor_name, counts_tokens, performer, unnamed};
+use crate::performers::{Drawing, actor_name, counts_tokens, performer, unnamed};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::Operate;
@@ -117,10 +117,12 @@ pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Sta
     };
     let memory = Memory::default();
     let asked = choice.clone();
+    let drawing = Drawing::of(&project.contract, project.store.root());
+    let press = HousePress { draw: drawing.as_ref().map(|drawing| drawing as &dyn Draw) };
     let engine = Engine {
         project,
         performer: performer.as_ref(),
-        press: Some(&HousePress),
+        press: Some(&press),
         seat: project.store.sit(Some(performer.name()), choice.jobs)?,
         rules: rules_of(project)?,
         choice,

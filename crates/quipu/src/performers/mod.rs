@@ -3,6 +3,7 @@
 //! `rehearse` and `script` are built in; everyone else is a host of `quipu-agents`, from its table, from `[agents.NAME]` in
 //! `quipu.toml`, or described on the spot (`command:…`, `http:…`).
 
+mod drawing;
 mod hired;
 mod rehearsed;
 
@@ -14,6 +15,7 @@ use quipu_protocol::flow::{Performer, Scripted};
 use quipu_protocol::{TRUST_COMMAND, is_trusted};
 
 use crate::answer::{Failure, exit};
+pub use drawing::Drawing;
 use hired::Hired;
 use rehearsed::Rehearsed;
 

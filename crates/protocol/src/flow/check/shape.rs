@@ -96,6 +96,7 @@ fn check_page(project: &Project, shown: &str, chapter: &str, path: &str, page: &
             page: path.to_owned(),
         }],
         images: BTreeMap::new(),
+        drawings: BTreeMap::new(),
         terms: Vec::new(),
         references: Vec::new(),
         source_root: String::new(),

@@ -1,0 +1,69 @@
+//! Draws Mermaid diagrams with the program that a project names as `[agents.mermaid]`.
+//!
+//! The text of a diagram comes from an agent, and drawing one runs a whole browser. So the program is the person's choice: it
+//! runs only after `quipu trust`, in the agents' sandbox, sees nothing but the diagram, and has its time and its bounds.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use quipu_agents::{Agent, Assignment, Bounds, Names, Stop, Watch};
+use quipu_contract::Contract;
+use quipu_protocol::Draw;
+
+use super::{hire, kept_out};
+
+/// The agent that draws.
+const NAME: &str = "mermaid";
+/// A browser starts in seconds; a machine that does other things needs more.
+const DEADLINE: Duration = Duration::from_secs(90);
+/// Larger pictures are no diagrams.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Draws with the project's program, or says why it does not.
+pub struct Drawing {
+    agent: Result<Box<dyn Agent>, String>,
+    root: PathBuf,
+}
+
+impl Drawing {
+    /// None if the project names no program.
+    pub fn of(contract: &Contract, root: &Path) -> Option<Drawing> {
+        let agent = || hire(NAME, None, contract, root).map_err(|failure| failure.what);
+        contract.agents.contains_key(NAME).then(|| Drawing { agent: agent(), root: root.to_owned() })
+    }
+}
+
+impl Draw for Drawing {
+    fn draw(&self, diagram: &str) -> Result<Vec<u8>, String> {
+        let agent = self.agent.as_ref().map_err(Clone::clone)?;
+        let io = |error: std::io::Error| format!("no folder for it: {error}");
+        let folder = tempfile::Builder::new().prefix("quipu-draw-").tempdir().map_err(io)?;
+        let place = |name: &str| folder.path().join(name);
+        for name in ["view", "out", "record"] {
+            std::fs::create_dir(place(name)).map_err(io)?;
+        }
+        std::fs::write(place("view").join("diagram.mmd"), diagram).map_err(io)?;
+        let assignment = Assignment {
+            brief: String::new(),
+            inline: None,
+            view: place("view"),
+            out: place("out"),
+            outputs: vec!["diagram.png".to_owned()],
+            last_lines: Default::default(),
+            names: Names { role: NAME.to_owned(), unit: None, agent: Some(NAME.to_owned()), run: "publish".to_owned() },
+            deadline: DEADLINE,
+            record: place("record"),
+            mcp: None,
+            keep_out: kept_out(&self.root),
+            language: quipu_agents::Language::English,
+            bounds: Bounds { file: MOST_BYTES, out: MOST_BYTES, ..Bounds::default() },
+        };
+        let outcome = agent.open(&assignment, Watch { events: &|_| (), stop: &Stop::default() }).first();
+        let picture = place("out").join("diagram.png");
+        let is_file = std::fs::symlink_metadata(&picture).is_ok_and(|found| found.is_file() && found.len() <= MOST_BYTES);
+        match is_file {
+            true => std::fs::read(&picture).map_err(|error| format!("its picture cannot be read: {error}")),
+            false => Err(format!("agent `{NAME}` made no picture ({})", outcome.ending)),
+        }
+    }
+}
