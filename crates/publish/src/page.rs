@@ -121,7 +121,7 @@ pub(crate) fn sheet(book: &Book, about: &Sheet<'_>, body: &str) -> String {
     tail(out)
 }
 
-/// What stands above every page but the contents.
+/// The top of every page but the contents.
 fn top(book: &Book, here: &str) -> String {
     let contents = escaped(&encoded(&relative(here, &book.places.contents)));
     let mut out = format!("<a class=\"skip\" href=\"#text\">{}</a>\n", words(book.language).skip);

@@ -27,7 +27,7 @@ pub(crate) struct Words {
     /// Between a name and what is said of it.
     pub colon: &'static str,
     pub search: &'static str,
-    /// What a search page says of what it found; `#` is the number.
+    /// The line above the results of a search; `#` is their number.
     pub found: &'static str,
     pub nothing: &'static str,
     pub no_script: &'static str,

@@ -180,7 +180,7 @@ impl Edit<'_> {
                 text.extend_from_slice(body.bytes());
             }
         }
-        // Of a journal from which lines were taken the end of a text may be all that is found.
+        // A journal that lost lines may hold only the end of a text.
         let is_whole = matches!(self.op, OpKind::Remove | OpKind::Keep) || text.len() as u64 == self.len;
         if is_whole { Ok(()) } else { Err(Gap::Mismatch) }
     }

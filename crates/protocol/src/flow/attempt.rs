@@ -81,7 +81,7 @@ pub enum Outcome {
         usage: Option<Usage>,
         /// How the agent ended, if not by itself and well.
         ended: Option<String>,
-        /// What is only suspicious of it.
+        /// Warnings: suspicious, and accepted all the same.
         warnings: Vec<String>,
     },
     /// The agent failed; so many times in a row by now.

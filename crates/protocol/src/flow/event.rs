@@ -56,7 +56,7 @@ pub enum Event {
         /// How the agent ended, if not by itself and well.
         #[serde(skip_serializing_if = "Option::is_none")]
         ended: Option<String>,
-        /// What is only suspicious of it.
+        /// Warnings: suspicious, and accepted all the same.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
     },

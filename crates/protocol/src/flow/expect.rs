@@ -45,11 +45,11 @@ impl<'e, 'c> Expected<'e, 'c> {
             .flat_map(|role| &role.reads)
             .map(|pointer| {
                 let whole = self.to_come(&before, &pointer.path.fill(&planned.binding));
-                // Of a text with a section for each unit it reads one.
+                // It reads one section of a text that has one for each unit.
                 if pointer.section.is_some() { Tokens(whole.0 / units) } else { whole }
             })
             .sum();
-        // Of two texts that it compares about half is in the difference.
+        // The difference between two texts is about half of one.
         let newer = planned.step.compare.last().and_then(|newer| fill_path(newer, &planned.binding));
         let difference = Tokens(newer.map_or(0, |newer| self.file(&newer).0 / 2));
         // A job that is done again sees what it wrote before.

@@ -81,7 +81,7 @@ pub struct RunNote {
     /// What it wrote that nobody had asked for: it was dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<String>,
-    /// What is only suspicious of what was accepted.
+    /// Warnings: suspicious, and accepted all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// What kept the agent's program to its folders.

@@ -111,7 +111,7 @@ pub struct Standing {
     pub failures: u32,
     /// What the run had read is on record.
     pub known: bool,
-    /// What is only suspicious of what it wrote.
+    /// Warnings: suspicious, and accepted all the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The commit that made it so.

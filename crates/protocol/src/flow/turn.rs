@@ -152,7 +152,7 @@ fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> P
     }
     let turn = Turn { step: step.name.clone(), unit: unit.map(|u| u.id.clone()) };
     let mut wild: Vec<Pattern> = match role {
-        // Of what a map names, the map decides: the rest was only listed.
+        // A map decides about the files that it names; the rest was only listed.
         Some(role) => role.reads.iter().filter(|r| r.need == Need::Must && r.map.is_none()).map(|r| r.path.fill(&binding)).collect(),
         None => step.reads.iter().filter_map(|text| fill(text, &binding)).collect(),
     };

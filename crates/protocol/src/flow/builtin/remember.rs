@@ -394,7 +394,7 @@ mod tests {
         for words in [0, 150, 370] {
             assert_eq!(wrong(&"word ".repeat(words), &long).len(), 1, "{words}");
         }
-        // Of a short text a short summary is enough.
+        // A short text needs only a short summary.
         assert_eq!(wrong(&"word ".repeat(40), &"word ".repeat(120)), [""; 0]);
         assert_eq!(wrong("x", &"word ".repeat(120)).len(), 1);
     }

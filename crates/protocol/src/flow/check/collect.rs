@@ -11,7 +11,7 @@ pub struct Collected {
     pub files: Vec<(Output, Vec<u8>)>,
     pub dropped: Vec<String>,
     pub faults: Vec<String>,
-    /// What is only suspicious of it.
+    /// Warnings: suspicious, and accepted all the same.
     pub warnings: Vec<String>,
 }
 

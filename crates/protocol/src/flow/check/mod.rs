@@ -21,7 +21,7 @@ use crate::project::Project;
 /// More than this is no text that anyone asked for.
 const LARGEST_BYTES: usize = 4 << 20;
 
-/// What is wrong with the outputs of an attempt, and what is only suspicious.
+/// Faults and warnings about the outputs of an attempt.
 #[derive(Debug, Default)]
 pub struct Findings {
     pub faults: Vec<String>,

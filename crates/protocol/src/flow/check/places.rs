@@ -56,7 +56,7 @@ pub fn find_places(line: &str) -> Vec<Place<'_>> {
             _ => continue,
         };
         let start = line[..at].rfind(|c: char| !is_path_letter(c)).map_or(0, |p| p + line[p..].chars().next().map_or(1, char::len_utf8));
-        // What belongs to the place before it is no path.
+        // A path begins behind the place before it.
         let start = start.max(places.last().map_or(0, |place| place.end));
         let path = &line[start..at];
         quotation.go_on(&line[read.min(start)..start]);
@@ -125,7 +125,7 @@ pub struct Sources<'s> {
     files: Vec<String>,
     read: ReadFile<'s>,
     known: RefCell<BTreeMap<String, Option<Rc<SourceText>>>>,
-    /// What the writer of the checked text may read. Of other files a message says nothing that the text does not say itself.
+    /// The files that the writer of the checked text may read. Messages reveal nothing of other files.
     told: Option<ReadScope<'s>>,
 }
 

@@ -83,13 +83,13 @@ pub fn check_scores(path: &str, text: &str, metrics: &[&str], findings: &mut Fin
     }
 }
 
-/// What follows a name in a line, in any case.
+/// The rest of a line behind a name, in any case.
 fn after<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     let name: Vec<char> = name.to_lowercase().chars().collect();
     line.char_indices().find_map(|(at, _)| without_beginning(&line[at..], &name))
 }
 
-/// What follows a beginning, given in small letters. Small letters may take other room than capitals.
+/// The rest of a text behind its beginning, which is given in small letters: these may take other room than capitals.
 fn without_beginning<'t>(text: &'t str, beginning: &[char]) -> Option<&'t str> {
     let mut wanted = beginning.iter();
     for (at, letter) in text.char_indices() {
