@@ -178,7 +178,16 @@ impl Project {
                 | Op::Derive { bytes, .. }
                 | Op::Amend { bytes: Some(bytes), .. }
                 | Op::Restore { bytes, older: true, .. } => bytes.into(),
-                Op::Append { bytes, .. } => [so_far()?.as_slice(), bytes].concat().into(),
+                Op::Append { bytes, apart, .. } => {
+                    let mut text = so_far()?;
+                    // As the store joins them: an entry begins a line of its own.
+                    let is_open = text.last().is_some_and(|last| *last != b'\n') && bytes.first().is_some_and(|first| *first != b'\n');
+                    if *apart && is_open {
+                        text.push(b'\n');
+                    }
+                    text.extend_from_slice(bytes);
+                    text.into()
+                }
                 Op::Merge { value, .. } => {
                     let before = so_far()?;
                     match value.as_object().map(|patch| merge_object(&before, patch)) {

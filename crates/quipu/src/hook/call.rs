@@ -183,18 +183,21 @@ impl Call {
     }
 
     /// The folders that the tool may work in besides the host's own. A relative path is judged in each of them.
-    pub fn folders(&self) -> Vec<PathBuf> {
+    pub fn folders(&self, cwd: &Path) -> Vec<PathBuf> {
         let mut folders = BTreeSet::new();
         let mut inputs = vec![&self.input];
         while let Some(input) = inputs.pop() {
-            folders.extend(FOLDERS.iter().filter_map(|name| input.get(*name)?.as_str()));
+            folders.extend(FOLDERS.iter().filter_map(|name| input.get(*name)?.as_str()).map(PathBuf::from));
+            // A patch is applied where the command that carries it stands.
+            let commands = COMMANDS.iter().filter_map(|name| input.get(*name));
+            folders.extend(commands.flat_map(patches).flat_map(|command| shell::folders(command, cwd)));
             match input {
                 Value::Object(fields) => inputs.extend(fields.values()),
                 Value::Array(items) => inputs.extend(items),
                 _ => {}
             }
         }
-        folders.into_iter().map(PathBuf::from).collect()
+        folders.into_iter().collect()
     }
 
     /// What the fields would do to this file. A host reads some of them and ignores the others, and nobody here knows which: an agent

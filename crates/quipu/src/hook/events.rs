@@ -198,7 +198,7 @@ fn remember_name(actor: &Actor, session: Option<String>) -> bool {
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     let mut judge = Judge::new(session);
     let deeds = call.deeds(cwd);
-    let others: Vec<PathBuf> = call.folders().iter().map(|folder| cwd.join(folder)).collect();
+    let others: Vec<PathBuf> = call.folders(cwd).iter().map(|folder| cwd.join(folder)).collect();
     let elsewhere = others.iter().flat_map(|folder| call.deeds(folder).into_iter().map(move |deed| (deed, folder.as_path())));
     for (deed, folder) in deeds.iter().map(|deed| (deed.clone(), cwd)).chain(elsewhere) {
         if let Some(refusal) = judge.refusal(folder, &deed)? {

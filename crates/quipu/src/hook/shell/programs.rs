@@ -31,6 +31,14 @@ pub struct Arguments {
     pub words: Vec<Word>,
 }
 
+/// The folder that a prefix runs its command in: `env -C FOLDER`, `env --chdir=FOLDER`.
+pub fn folder_of_prefix(words: &[Word]) -> Option<Word> {
+    let is_env = |word: &Word| word.text().is_some_and(|text| text.rsplit('/').next() == Some("env"));
+    let behind = words.iter().position(is_env)?;
+    let options = Arguments { name: "env".into(), words: words[behind + 1..].to_vec() };
+    options.values(&["-C", "--chdir"]).into_iter().next()
+}
+
 impl Arguments {
     pub fn of(words: Vec<Word>) -> Option<Arguments> {
         let mut words = std::collections::VecDeque::from(words);

@@ -20,6 +20,8 @@ pub enum Piece {
     /// Something that the text does not tell.
     Any,
     Variable(String),
+    /// `${NAME:-WORD}`: the value, or the word.
+    Default(String, String),
     /// A command whose output stands here.
     Output(String),
     /// An unquoted brace, or a comma between braces.
