@@ -257,7 +257,11 @@ impl Shell {
     fn write(&mut self, how: How, word: &Word) {
         for folder in self.folders.clone() {
             let path = word.within(&folder);
-            let real: Vec<Word> = self.links.iter().filter(|(link, _)| *link == path).map(|(_, real)| real.clone()).collect();
+            let leads = |(link, real): &(Word, Word)| match *link == path {
+                true => Some(real.clone()),
+                false => path.below(link).map(|rest| rest.within(real)),
+            };
+            let real: Vec<Word> = self.links.iter().filter_map(leads).collect();
             for path in [path].into_iter().chain(real) {
                 self.deeds.push(match path.text() {
                     Some(text) => how.to(text.into()),

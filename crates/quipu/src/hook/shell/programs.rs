@@ -235,7 +235,12 @@ impl Shell {
         for source in sources {
             for target in [target.clone(), source.file_name().within(target)] {
                 self.write(How::Change, &target);
-                let links = self.folders.iter().map(|folder| (target.within(folder), source.within(folder)));
+                // A hard link is read from where the command stands, a symbolic one from where it lies.
+                let from = |folder: &Word| match target.within(folder) {
+                    _ if is_hard => folder.clone(),
+                    target => target.folder(),
+                };
+                let links = self.folders.iter().map(|folder| (target.within(folder), source.within(&from(folder))));
                 self.links.extend(links);
             }
             if is_hard {
@@ -253,6 +258,9 @@ impl Shell {
             _ => return,
         };
         for source in sources {
+            if arguments.name == "cp" && (arguments.short('l') || arguments.short('s') || arguments.has(&["--link", "--symbolic-link"])) {
+                self.write(How::Change, source);
+            }
             if arguments.name == "mv" {
                 self.write(How::Remove, source);
             }

@@ -82,6 +82,19 @@ impl Word {
         Some((Word(self.0[..place].to_vec()), Word(self.0[place + 1..].to_vec())))
     }
 
+    /// What stands before the last part of a path.
+    pub fn folder(&self) -> Word {
+        let end = self.0.iter().rposition(|piece| *piece != Piece::Char('/')).map_or(0, |last| last + 1);
+        let slash = self.0[..end].iter().rposition(|piece| *piece == Piece::Char('/'));
+        Word(slash.map_or(Vec::new(), |slash| self.0[..slash.max(1)].to_vec()))
+    }
+
+    /// The rest of a path below this folder.
+    pub fn below(&self, folder: &Word) -> Option<Word> {
+        let rest = self.0.strip_prefix(&folder.0[..])?;
+        Some(Word(rest.strip_prefix(&[Piece::Char('/')][..])?.to_vec()))
+    }
+
     /// The last part of a path.
     pub fn file_name(&self) -> Word {
         let end = self.0.iter().rposition(|piece| *piece != Piece::Char('/')).map_or(0, |last| last + 1);
