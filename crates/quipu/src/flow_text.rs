@@ -120,7 +120,8 @@ pub fn render_estimate(estimate: &Estimate) -> String {
         };
         let writes = if turn.output.0 == 0 { String::new() } else { turn.output.to_string() };
         let cost = turn.cost.map(render_cost).unwrap_or_default();
-        rows.push(vec![turn.turn.to_string(), turn.who.clone(), turn.state.as_str().to_owned(), reads, writes, cost]);
+        let job = if turn.times > 1 { format!("{} ×{}", turn.turn, turn.times) } else { turn.turn.to_string() };
+        rows.push(vec![job, turn.who.clone(), turn.state.as_str().to_owned(), reads, writes, cost]);
     }
     let cost = estimate.cost.map(render_cost).unwrap_or_default();
     rows.push(vec!["total".into(), String::new(), String::new(), estimate.input.to_string(), estimate.output.to_string(), cost]);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use quipu_contract::{ActorName, ProjectPath, Tokens, UnitId};
+use quipu_contract::{ActorName, Builtin, Contract, ProjectPath, Step, Tokens, UnitId};
 use quipu_text::Counter;
 use serde::Serialize;
 
@@ -24,9 +24,11 @@ pub struct TurnEstimate {
     pub state: State,
     /// The role, or what Quipu does itself.
     pub who: String,
-    /// Tokens read: view and brief, over all stages, and what is not written yet as long as it is expected to be.
+    /// How often it is expected to be done: what is checked is usually sent back once, and checked again.
+    pub times: u64,
+    /// Tokens read, all times together: view and brief, over all stages, and what is not written yet as long as it is expected to be.
     pub input: Tokens,
-    /// Tokens that it is expected to write.
+    /// Tokens that it is expected to write, all times together.
     pub output: Tokens,
     /// Pointers that name nothing yet.
     pub absent: usize,
@@ -106,6 +108,7 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
             turn: standing.turn.clone(),
             state: standing.state,
             who: String::new(),
+            times: if is_done_twice(&project.contract, planned.step) { 2 } else { 1 },
             input: Tokens::ZERO,
             output: Tokens::ZERO,
             absent: 0,
@@ -137,12 +140,13 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
                             stages.filter_map(|stage| render_brief(project, &request, &view, BriefOptions { inline: false, stage }).ok());
                         let brief: Tokens = briefs.map(|b| counter.count(&b)).sum();
                         let shown: Tokens = view.stages.iter().map(|s| s.tokens).sum();
-                        estimate.input = (shown + brief + expected.read_later(index)).saturating_sub(unmapped(project, planned, &view));
+                        let input = (shown + brief + expected.read_later(index)).saturating_sub(unmapped(project, planned, &view));
+                        estimate.input = Tokens(input.0 * estimate.times);
                         estimate.absent = view.absent.len();
                     }
                     Err(error) => estimate.fault = Some(error.to_string()),
                 }
-                estimate.output = expected.written(planned);
+                estimate.output = Tokens(expected.written(planned).0 * estimate.times);
                 estimate.cost = price.map(|p| p.cost(estimate.input.0, estimate.output.0));
             }
         }
@@ -152,6 +156,13 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
     let output = turns.iter().map(|t| t.output).sum();
     let cost = price.map(|_| turns.iter().filter_map(|t| t.cost).sum());
     Ok(Estimate { batches: batches(project, &turns), turns, input, output, cost })
+}
+
+/// Whether checkers whose reports are merged may send a step's work back, or it is one of those checkers who always look.
+fn is_done_twice(contract: &Contract, step: &Step) -> bool {
+    let sends_back = |check: &&Step| check.builtin == Some(Builtin::Merge) && check.rounds.is_some();
+    let concerns = |check: &Step| check.back.contains(&step.name) || check.after.contains(&step.name) && step.when.is_none();
+    step.role.is_some() && contract.steps.iter().filter(sends_back).any(concerns)
 }
 
 /// What a view shows too much of trees whose map is not drawn yet: a unit will see its share of them, and some files of others.
