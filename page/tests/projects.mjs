@@ -23,6 +23,8 @@ export function book() {
   }
   first = `${made.folder}-first`;
   made.quipu('init', '--profile', 'book', '--var', 'project=A small book', '--var', 'words=700');
+  // The house style as it is: what follows the outline is the chapters.
+  made.quipu('write', 'meta/style-guide.md', '--file', 'meta/house-style.md');
   made.write('source/path.rs', '/// A path.\npub struct Path;\n\nimpl Path {\n    /// Reads a path.\n    pub fn parse(text: &str) -> Path { Path }\n}\n');
   made.write('quipu.toml', `${made.read('quipu.toml')}\n[units.ch01]\ntitle = "Paths"\n\n[units.ch02]\ntitle = "Patterns"\n`);
   made.quipu('run', '--by', 'rehearse');

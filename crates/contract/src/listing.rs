@@ -11,6 +11,8 @@ use crate::form::Form;
 use crate::path::ProjectPath;
 
 const ROW: &str = "- [→ ";
+/// A bracket in a path, which would end it.
+const BRACKET: &str = "%5D";
 /// A first line longer than this is cut: the index is read whole, every time.
 const LINE_CHARS: usize = 120;
 
@@ -27,7 +29,7 @@ impl Listing {
         for line in text.lines() {
             match line.strip_prefix(ROW).and_then(|rest| rest.split_once(']')) {
                 Some((path, first)) => {
-                    listing.rows.insert(path.to_owned(), first.trim().to_owned());
+                    listing.rows.insert(path.replace(BRACKET, "]"), first.trim().to_owned());
                 }
                 None if listing.rows.is_empty() => {
                     listing.head.push_str(line);
@@ -67,7 +69,7 @@ impl Listing {
         let mut text = self.head.trim_end().to_owned();
         text.push_str(if text.is_empty() { "" } else { "\n\n" });
         for (path, first) in &self.rows {
-            text.push_str(format!("{ROW}{path}] {first}").trim_end());
+            text.push_str(format!("{ROW}{}] {first}", path.replace(']', BRACKET)).trim_end());
             text.push('\n');
         }
         text
@@ -114,6 +116,14 @@ mod tests {
         listing.set("b.md", None);
         assert_eq!(listing.render(), "# 索引\n\nKept.\n\n- [→ a.md] A\n- [→ aa.md] 新文件\n");
         assert_eq!(Listing::parse(&listing.render()).render(), listing.render());
+    }
+
+    #[test]
+    fn a_bracket_in_a_path_ends_no_row() {
+        let mut listing = Listing::parse("- [→ a.md] A\n");
+        listing.set("a.md] B, see b.md", Some("C".into()));
+        let read = Listing::parse(&listing.render());
+        assert_eq!((read.first_line_of("a.md"), &read), (Some("A"), &listing));
     }
 
     #[test]

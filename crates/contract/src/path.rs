@@ -47,7 +47,7 @@ pub fn normal_form(name: &str) -> String {
 }
 
 /// The settings of agent hosts in which `quipu integrate` writes, folded.
-pub const HOST_FILES: [&str; 13] = [
+pub const HOST_FILES: [&str; 18] = [
     ".mcp.json",
     ".claude/settings.json",
     ".claude/settings.local.json",
@@ -56,12 +56,20 @@ pub const HOST_FILES: [&str; 13] = [
     ".gemini/settings.json",
     ".qwen/settings.json",
     "opencode.json",
+    "opencode.jsonc",
+    ".opencode/opencode.json",
+    ".opencode/opencode.jsonc",
+    ".gemini/.env",
+    ".vscode/mcp.json",
     ".opencode/plugin/quipu.js",
     ".agents/plugins/quipu/plugin.json",
     ".agents/plugins/quipu/hooks/hooks.json",
     ".cursor/mcp.json",
     ".cursor/hooks.json",
 ];
+
+/// Folders of which hosts load and run every file, folded.
+const HOST_FOLDERS: [&str; 5] = [".opencode/plugin/", ".opencode/plugins/", ".agents/plugins/", ".gemini/extensions/", ".claude/plugins/"];
 
 impl ProjectPath {
     pub fn parse(text: &str) -> Result<ProjectPath, BadPath> {
@@ -126,7 +134,9 @@ impl ProjectPath {
     /// Whether it is a file with which agent hosts are set up: their hooks and servers, and with them what holds an agent to the contract.
     pub fn sets_up_hosts(&self) -> bool {
         let look = self.look();
+        let is_below = |folder: &str| look.starts_with(folder) || look.contains(&format!("/{folder}"));
         HOST_FILES.iter().any(|file| look.strip_suffix(file).is_some_and(|above| above.is_empty() || above.ends_with('/')))
+            || HOST_FOLDERS.into_iter().any(is_below)
     }
 
     /// What the path looks like to a careless reader or file system: two paths with one look are

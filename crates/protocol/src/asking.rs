@@ -7,7 +7,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::project::Project;
-use crate::reading::{ReadError, read_pointer};
+use crate::reading::{ReadError, read_pointer, split_pointer};
 
 /// A leaf may ask about another leaf, but not without end.
 pub const DEEPEST: usize = 3;
@@ -72,7 +72,7 @@ pub fn ask_leaf(
     if depth >= DEEPEST {
         return Err(AskError::TooDeep(depth));
     }
-    let path = ProjectPath::parse(pointer.split('#').next().unwrap_or(pointer))?;
+    let (path, _) = split_pointer(project, pointer)?;
     let reading = match read_pointer(project, actor, pointer, None) {
         Err(refused @ (ReadError::Denied(_) | ReadError::OnlySections { .. })) => match may_ask(project, actor, &path) {
             None => return Err(refused.into()),

@@ -158,14 +158,17 @@ fn note(project: &Project, actor: &Actor, session: &OpenSession, what: &str, why
 /// A text as it may be stored: without credentials, and cut to a bound. None if nothing of it may.
 fn storable(rules: &GuardRules, text: &str) -> Option<String> {
     let end = text.floor_char_boundary(MOST_LOOKED_AT);
-    let mut text = text[..end].trim().replace('\0', "");
+    let text = without_credentials(rules, text[..end].trim().replace('\0', ""));
+    (!text.is_empty()).then(|| cut(&text, MOST_CHARS))
+}
+
+/// A text whose lines with a credential only say so.
+pub(crate) fn without_credentials(rules: &GuardRules, mut text: String) -> String {
     for _ in 0..MOST_CREDENTIALS {
-        let Some(found) = find_credentials(rules, &text) else {
-            return (!text.is_empty()).then(|| cut(&text, MOST_CHARS));
-        };
+        let Some(found) = find_credentials(rules, &text) else { return text };
         // A private key goes on in the lines below.
         if found.what.contains("private key") {
-            return Some(format!("[left out: it {}]", found.what));
+            return format!("[left out: it {}]", found.what);
         }
         let mask = |(index, line): (usize, &str)| match index + 1 == found.line {
             true => format!("[a line was left out: it {}]", found.what),
@@ -173,7 +176,7 @@ fn storable(rules: &GuardRules, text: &str) -> Option<String> {
         };
         text = text.split('\n').enumerate().map(mask).collect::<Vec<_>>().join("\n");
     }
-    Some("[left out: it looks like a list of credentials]".to_owned())
+    "[left out: it looks like a list of credentials]".to_owned()
 }
 
 /// The beginning of a text, and a sign that there is more.

@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::asked::note_asked;
 use crate::gather::gather;
 use crate::project::Project;
-use crate::reading::{ReadError, read_pointer};
+use crate::reading::{ReadError, may_read_whole, read_pointer};
 
 #[derive(Debug, Error)]
 pub enum CheckError {
@@ -178,7 +178,16 @@ impl Project {
                 | Op::Derive { bytes, .. }
                 | Op::Amend { bytes: Some(bytes), .. }
                 | Op::Restore { bytes, older: true, .. } => bytes.into(),
-                Op::Append { bytes, .. } => [so_far()?.as_slice(), bytes].concat().into(),
+                Op::Append { bytes, apart, .. } => {
+                    let mut text = so_far()?;
+                    // As the store joins them: an entry begins a line of its own.
+                    let is_open = text.last().is_some_and(|last| *last != b'\n') && bytes.first().is_some_and(|first| *first != b'\n');
+                    if *apart && is_open {
+                        text.push(b'\n');
+                    }
+                    text.extend_from_slice(bytes);
+                    text.into()
+                }
                 Op::Merge { value, .. } => {
                     let before = so_far()?;
                     match value.as_object().map(|patch| merge_object(&before, patch)) {
@@ -317,7 +326,12 @@ fn waiver_file(project: &Project) -> ProjectPath {
 }
 
 /// The waivers that hold.
-pub fn waivers(project: &Project) -> Result<Vec<Waiver>, StoreError> {
+pub fn waivers_for(project: &Project, actor: &Actor) -> Result<Vec<Waiver>, CheckError> {
+    may_read_whole(project, actor, &waiver_file(project))?;
+    Ok(waivers(project)?)
+}
+
+fn waivers(project: &Project) -> Result<Vec<Waiver>, StoreError> {
     let path = waiver_file(project);
     let text = project.store.read(&path)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     Ok(read_waivers(path.as_str(), &text))

@@ -61,7 +61,7 @@ pub use capture::{Captured, Request, load_captured, record_changed, record_gate,
 pub use change_file::{ChangeFileError, parse_change};
 pub use checking::{
     Blocking, CheckError, CheckRequest, Checking, ClaimJudge, Draft, Ruling, Unwaived, check_draft, find_blocking, last_chapter,
-    revoke_waiver, waive, waivers,
+    revoke_waiver, waive, waivers_for,
 };
 pub use conversation::{Caller, HostProcess, begin_or_continue, find_session};
 pub use decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};

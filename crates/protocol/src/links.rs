@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::gather::{Gathered, gather};
 use crate::project::Project;
-use crate::reading::ReadError;
+use crate::reading::{ReadError, may_read_whole};
 
 /// Above this many links a section is dense, unless the contract's `max_links` says otherwise.
 const MOST_LINKS: usize = 5;
@@ -58,6 +58,8 @@ pub enum MoveError {
     Exists(ProjectPath),
     #[error("{} with a link to `{path}` may not be edited: {}", if .pages.len() == 1 { "a file" } else { "files" }, render_pages(.pages))]
     Fixed { path: ProjectPath, pages: Vec<(String, Class)> },
+    #[error("a file that you do not read has a link to `{0}`")]
+    Unseen(ProjectPath),
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
@@ -90,7 +92,7 @@ pub fn move_file(
     // Links of pages that the actor does not see must be mended too: the store judges whether it may.
     let gathered = gather(project, &Actor::Person)?;
     let Some((bytes, version)) = project.store.read(old)? else { return Err(MoveError::NotFound(old.clone())) };
-    crate::reading::may_read_whole(project, actor, old)?;
+    may_read_whole(project, actor, old)?;
     if project.store.read(new)?.is_some() {
         return Err(MoveError::Exists(new.clone()));
     }
@@ -105,12 +107,13 @@ pub fn move_file(
             continue;
         }
         let (version, class) = &gathered.versions[places[page.path.as_str()]];
+        let path = ProjectPath::parse(&page.path).map_err(ReadError::Path)?;
         match class {
             // The index follows by itself, in the same commit.
             Class::Derived => {}
+            _ if may_read_whole(project, actor, &path).is_err() => return Err(MoveError::Unseen(old.clone())),
             Class::Sealed | Class::Append | Class::Record => left.push((page.path, *class)),
             _ => {
-                let path = ProjectPath::parse(&page.path).map_err(ReadError::Path)?;
                 mended.extend(page.links.iter().map(ToString::to_string));
                 change = change.write(&path, page.text, Expect::Version(version.clone()));
             }

@@ -105,7 +105,7 @@ pub fn read_pointer(project: &Project, actor: &Actor, pointer: &str, at: Option<
 }
 
 /// The path and the section of a pointer. A file may have a `#` in its name: the longest name that is there is meant.
-fn split_pointer(project: &Project, pointer: &str) -> Result<(ProjectPath, Option<String>), ReadError> {
+pub(crate) fn split_pointer(project: &Project, pointer: &str) -> Result<(ProjectPath, Option<String>), ReadError> {
     let Some((first, section)) = pointer.split_once('#') else { return Ok((ProjectPath::parse(pointer)?, None)) };
     let there = |name: &str| ProjectPath::parse(name).ok().filter(|path| matches!(project.store.look_of(path), Ok(Some(_))));
     if let Some(path) = there(pointer) {

@@ -114,8 +114,10 @@ impl Scanner<'_> {
             word
         };
         let capital = word.starts_with(char::is_uppercase);
+        // A member may have the name of a keyword, as `re.match`; only Rust has a keyword behind a dot.
+        let is_member = self.code[..self.at].ends_with('.') && !self.code[..self.at].ends_with("..") && word != "await";
         match after.chars().next() {
-            _ if self.grammar.keywords.contains(&known) => "k",
+            _ if !is_member && self.grammar.keywords.contains(&known) => "k",
             _ if capital && self.grammar.capital_types => "t",
             Some('(') => "f",
             Some('!') if self.rust => "f",
@@ -208,6 +210,8 @@ mod tests {
             "<\"s\">r#&quot;a&quot;b&quot;#> <\"s\">'x'> <\"s\">'\\n'> <\"n\">0x1f_u8> <\"n\">1.5e-3> <\"t\">Vec>::<\"f\">new>()"
         );
         assert_eq!(coloured("py", "def f(a): # é\n  '''x\ny'''"), "<\"k\">def> <\"f\">f>(a): <\"c\"># é>\n  <\"s\">'''x\ny'''>");
+        assert_eq!(coloured("py", "RE.match(a) in b"), "RE.<\"f\">match>(a) <\"k\">in> b");
+        assert_eq!(coloured("rust", "a.await..self"), "a.<\"k\">await>..<\"k\">self>");
         assert_eq!(coloured("sh", "echo $# 'a b'"), "<\"k\">echo> $# <\"s\">'a b'>");
         assert_eq!(coloured("sql", "SELECT a FROM b -- c"), "<\"k\">SELECT> a <\"k\">FROM> b <\"c\">-- c>");
         assert_eq!(coloured("diff", "+a\n-b\n c"), "<\"ins\">+a>\n<\"cut\">-b>\n c");

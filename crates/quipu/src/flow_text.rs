@@ -1,8 +1,8 @@
 //! A flow as people read it: counts by step, what needs someone, and the command that comes next.
 
-use quipu_contract::{Builtin, UnitId};
+use quipu_contract::{Builtin, Class, UnitId};
 use quipu_protocol::Project;
-use quipu_protocol::flow::{Estimate, Flow, PlannedUnit, State, StepUsage, Usage, load_unit_plan, next_command};
+use quipu_protocol::flow::{Estimate, Flow, Planned, PlannedUnit, State, StepUsage, Usage, load_unit_plan, next_command};
 
 use crate::answer::Failure;
 
@@ -10,7 +10,7 @@ use crate::answer::Failure;
 const NAMED: usize = 8;
 
 /// The flow in a few lines.
-pub fn render_flow(flow: &Flow<'_>) -> String {
+pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
     if flow.turns.is_empty() {
         return "flow: no unit is declared yet: [units.ID] in quipu.toml\n".into();
     }
@@ -56,8 +56,10 @@ pub fn render_flow(flow: &Flow<'_>) -> String {
     if doubted.len() > NAMED {
         text.push_str(&format!("           … and {} more with warnings\n", doubted.len() - NAMED));
     }
-    let builtin = |t: &quipu_protocol::flow::Planned<'_>| t.is_builtin(Builtin::Derive) || t.is_builtin(Builtin::Gate);
-    let unknown = flow.turns.iter().zip(&flow.standings).filter(|(t, s)| s.state == State::Done && !s.known && !builtin(t)).count();
+    // A sealed file is never stale, whatever its job would have read: one that a person wrote raises no doubt.
+    let sealed = |t: &Planned<'_>| t.required().all(|output| project.contract.class(&output.path) == Class::Sealed);
+    let certain = |t: &Planned<'_>| t.is_builtin(Builtin::Derive) || t.is_builtin(Builtin::Gate) || sealed(t);
+    let unknown = flow.turns.iter().zip(&flow.standings).filter(|(t, s)| s.state == State::Done && !s.known && !certain(t)).count();
     if unknown > 0 {
         text.push_str(&format!(
             "  {unknown} done by their markers alone: what they read is not on record, so nothing tells whether it changed since\n"

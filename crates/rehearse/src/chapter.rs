@@ -6,7 +6,7 @@ use quipu_text::recall::Tier;
 use quipu_text::{Document, marker, render_marker};
 
 use crate::parse::shortened;
-use crate::review::{has_word, sentences};
+use crate::review::{has_word, levels, sentences};
 use crate::sheet::{Sheet, quoted, say};
 use crate::task::RehearseTask;
 use crate::view::View;
@@ -70,10 +70,14 @@ pub(crate) fn retell(plan: &str, task: &RehearseTask) -> Sheet {
 /// The text as it stands, under its next marker, and notes that nothing was changed.
 pub(crate) fn edit(text: &str, task: &RehearseTask) -> Vec<(String, Vec<u8>)> {
     let l = task.language;
-    let body = marker(text).map_or(text, |found| &text[..found.start]).trim_end();
+    let mut body = marker(text).map_or(text, |found| &text[..found.start]).trim_end().to_owned();
     let mut outputs = task.outputs.iter();
     let mut written = Vec::new();
     if let Some(output) = outputs.next() {
+        let shape = task.rule(&output.path).and_then(|rule| rule.shape.as_ref());
+        if shape.is_some_and(|shape| shape.headings.get(&2).is_some_and(|(least, _)| *least > 0)) && levels(&body)[1] == 0 {
+            body = as_one_part(&body, say(l, "Rules", "规则"));
+        }
         let end = output.marker.as_deref().map(|name| format!("\n{}\n", render_marker(name))).unwrap_or_default();
         written.push((output.path.clone(), format!("{body}\n{end}").into_bytes()));
     }
@@ -88,6 +92,14 @@ pub(crate) fn edit(text: &str, task: &RehearseTask) -> Vec<(String, Vec<u8>)> {
         written.push((output.path.clone(), crate::finished(task, output, sheet, true)));
     }
     written
+}
+
+/// A text without parts as one part, below its title if it has one.
+fn as_one_part(text: &str, name: &str) -> String {
+    match text.split_once('\n').filter(|_| text.starts_with("# ")) {
+        Some((title, rest)) => format!("{title}\n\n## {name}\n\n{}", rest.trim_start()),
+        None => format!("## {name}\n\n{text}"),
+    }
 }
 
 /// Where a draft goes against the memory of the view, by the judges that need no opinion.

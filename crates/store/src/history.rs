@@ -6,7 +6,7 @@
 use quipu_contract::ProjectPath;
 use serde::Serialize;
 
-use crate::body::compose;
+use crate::body::{Gap, compose};
 use crate::clock::parse_time;
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
@@ -147,6 +147,10 @@ impl Store {
             ops.push(op.clone());
             !op.edit().is_start()
         })?;
+        // Where lines were moved, another record lies at that place.
+        if !ops.first().is_some_and(|newest| (&newest.version, newest.len) == (&head.version, head.len)) {
+            return Err(Gap::Mismatch.of_newest(path));
+        }
         compose(ops.iter().map(RecordOp::edit)).map_err(|gap| gap.of_newest(path))
     }
 

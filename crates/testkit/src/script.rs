@@ -91,6 +91,7 @@ impl Script {
         script.put("source-map-draft.md", &format!("# Source map\n{}\n<!-- ARCHITECTURE_COMPLETE -->\n", sections(files)));
         script.put("outline-reader-feedback.md", "# Feedback\n\nGood.\n\n<!-- READER_FEEDBACK_COMPLETE -->\n");
         script.put("outline-r3-review.md", "# R3\n\n- 💡 More examples.\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n");
+        script.put("meta/style-guide.md", "# Style\n\n## Voice\n\n- Short sentences.\n");
         for number in 1..=chapters {
             let unit = format!("ch{number:02}");
             script.put(&format!("research/{unit}-research.md"), &format!("# Research {unit}\n\nFacts.\n\n<!-- RESEARCH_COMPLETE -->\n"));

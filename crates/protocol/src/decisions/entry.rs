@@ -85,6 +85,11 @@ pub fn parse_decisions(text: &str) -> Vec<Decision> {
             line: section.line,
         };
         for keyed in document.keyed_in(&section.range) {
+            // What is quoted is somebody's words, and no field.
+            let line = text[..keyed.range.start].rfind('\n').map_or(0, |end| end + 1);
+            if text[line..keyed.range.start].contains('>') {
+                continue;
+            }
             let key = keyed.key.trim().to_lowercase();
             let Some((field, _)) = KEYS.iter().find(|(_, names)| names.contains(&key.as_str())) else { continue };
             let value = text[keyed.value.clone()].trim().to_owned();

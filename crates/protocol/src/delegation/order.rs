@@ -79,7 +79,7 @@ pub fn load_delegation(project: &Project, actor: &Actor, id: &str, now: Timestam
     }
     let text = draft.text(&path)?;
     let sessions = project.store.sessions()?;
-    let given = given_inputs(project, &path)?;
+    let given = given_inputs(project, actor, &path)?;
     Ok(Delegation { inputs: given.inputs, author: given.author, ..parse_delegation(id, &path, &text, &sessions, now) })
 }
 
@@ -91,14 +91,14 @@ struct Given {
 
 /// What the order's author gave the child to read. The first version counts: whoever works on the order adds to the same file, and
 /// must not give itself more.
-fn given_inputs(project: &Project, path: &ProjectPath) -> Result<Given, WorkError> {
+fn given_inputs(project: &Project, actor: &Actor, path: &ProjectPath) -> Result<Given, WorkError> {
     let events = events_of(project, path)?;
     let Some(first) = events.last() else {
         return Ok(Given { inputs: Vec::new(), author: Actor::Person });
     };
     let (bytes, _) = project.store.text_at(path, &At::Seq(first.seq))?;
     let text = String::from_utf8_lossy(&bytes);
-    Ok(Given { inputs: inputs_of(&Document::parse(&text)), author: author_of(&first.who) })
+    Ok(Given { inputs: inputs_of(&Document::parse(&text)), author: author_of(&first.who, actor) })
 }
 
 /// The changes of the file since it was last made, the newest first.
@@ -107,10 +107,12 @@ pub(super) fn events_of(project: &Project, path: &ProjectPath) -> Result<Vec<Pat
     Ok(events.filter(|e| e.op != OpKind::Keep).collect())
 }
 
-/// Who made a record, as someone who reads.
-fn author_of(who: &Who) -> Actor {
-    if who.kind != "agent" {
-        return Actor::Person;
+/// Who made a record, as someone who reads. An edit outside Quipu may be by whoever reads the order now: it gives nothing more.
+fn author_of(who: &Who, reader: &Actor) -> Actor {
+    match who.kind.as_str() {
+        "agent" => {}
+        "outside" => return reader.clone(),
+        _ => return Actor::Person,
     }
     let name = |name: &Option<String>| name.as_deref().and_then(|name| ActorName::parse(name).ok());
     let unit = who.unit.as_deref().and_then(|unit| UnitId::parse(unit).ok());

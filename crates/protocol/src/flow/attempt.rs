@@ -27,9 +27,14 @@ use super::snapshot::{marker_of, unmarked};
 use super::state::{Standing, render_turn};
 use super::turn::{Output, Planned, actor_of, fill_path};
 use crate::brief::{BriefError, BriefOptions, render_brief};
+use crate::capture::{cut, without_credentials};
 use crate::checking::find_blocking;
 use crate::view::{FolderError, Lexical, View, ViewError, ViewRequest, make_view, materialise_view};
 
+/// So many of the things that an agent tried or left behind are noted.
+const MOST_NOTED: usize = 100;
+/// And so much of each.
+const MOST_NOTED_CHARS: usize = 1_000;
 /// Time that a lease outlasts a deadline: for looking at the outputs and committing them.
 const GRACE_SECONDS: u64 = 120;
 /// A file without its marker that is shorter than this is not worth keeping.
@@ -283,12 +288,14 @@ impl Engine<'_> {
         note.agent = Some(self.performer.name().to_owned());
         let price = self.project.contract.price(self.performer.name());
         note.usage = record.usage.map(|used| Usage { cost: price.map(|p| p.cost(used.input, used.output)), ..used });
-        note.denied = record.denied;
+        // Whatever an agent says, tries or names is the agent's: the journal keeps no credential of it, and no more than helps.
+        note.denied = self.noted(&record.denied);
         note.held_by = record.held_by;
-        note.dropped.clone_from(&collected.dropped);
-        note.warnings.clone_from(&collected.warnings);
-        note.ended = improper_end(job, &ended);
+        note.dropped = self.noted(&collected.dropped);
+        note.warnings = self.noted(&collected.warnings);
+        note.ended = improper_end(job, &ended).map(|text| without_credentials(&self.project.contract.guards, text));
         if let Some(fault) = fault {
+            let fault = without_credentials(&self.project.contract.guards, fault);
             return self.fail(job, actor, lease, note, &fault);
         }
         let (usage, ended) = (note.usage, note.ended.clone());
@@ -341,6 +348,13 @@ impl Engine<'_> {
             faults.extend(improper_end(job, ended));
         }
         found
+    }
+
+    fn noted(&self, texts: &[String]) -> Vec<String> {
+        let guards = &self.project.contract.guards;
+        let first = texts.iter().take(MOST_NOTED).map(|text| without_credentials(guards, cut(text, MOST_NOTED_CHARS)));
+        let rest = texts.len().checked_sub(MOST_NOTED + 1).map(|rest| format!("… and {} more", rest + 1));
+        first.chain(rest).collect()
     }
 
     fn fail(&self, job: &Job<'_>, actor: &Actor, lease: &Lease, mut note: RunNote, why: &str) -> Result<Outcome, AttemptError> {

@@ -157,7 +157,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
             return self.decide_gate(index, standing);
         }
         let incomplete = self.incomplete(turn);
-        if !incomplete.is_empty() && self.behind_seal[index] {
+        // Laying out missing files costs nothing, and other jobs may read them.
+        if !incomplete.is_empty() && self.behind_seal[index] && !turn.is_builtin(Builtin::Derive) {
             let why = "what it led to is sealed already".to_owned();
             return Standing { state: State::Skipped, why: vec![why], ..standing };
         }

@@ -16,18 +16,20 @@ use crate::view::slice_section;
 
 /// An earlier text or a difference that is longer than this is not shown: the brief has to leave room for the work.
 const LONGEST_EARLIER: usize = 60_000;
+/// A difference of so many bytes is shown although the text itself is no longer than it.
+const SHORT_DIFFERENCE: usize = 4_000;
 
 impl Engine<'_> {
     pub(super) fn render_redo(&self, job: &Job<'_>) -> Result<String, AttemptError> {
-        let mut text = self.render_compared(job)?;
         if job.standing.sent_back.is_some() {
             // The objections say why, and the earlier text lies where it writes.
-            return Ok(text);
+            return self.render_compared(job);
         }
         let facts = self.memory.facts(self.project).map_err(FlowError::from)?;
         let of_job = |fact: &&super::note::RunFact| fact.note.ruling == Ruling::Accepted && fact.note.turn() == job.planned.turn;
-        let Some(last) = facts.iter().rev().find(of_job) else { return Ok(text) };
+        let Some(last) = facts.iter().rev().find(of_job) else { return self.render_compared(job) };
         let language = self.project.contract.language;
+        let mut text = String::new();
         let round = facts.iter().filter(of_job).count() + 1;
         text.push_str(&said::again(language, round, &job.standing.why));
         for output in job.planned.required() {
@@ -46,7 +48,8 @@ impl Engine<'_> {
         Ok(text)
     }
 
-    /// The difference between the two files that the step names.
+    /// The difference between the two files that the step names, for the first time that it is done; later it has seen that
+    /// difference, and what changed since then is shown.
     fn render_compared(&self, job: &Job<'_>) -> Result<String, AttemptError> {
         let paths: Vec<ProjectPath> = job.planned.step.compare.iter().filter_map(|path| fill_path(path, &job.planned.binding)).collect();
         let [older, newer] = paths.as_slice() else { return Ok(String::new()) };
@@ -57,6 +60,9 @@ impl Engine<'_> {
         let (Some(old), Some(new)) = (read(older)?, read(newer)?) else { return Ok(String::new()) };
         let difference = render_difference(older.as_str(), &old, newer.as_str(), &new);
         let language = self.project.contract.language;
+        if difference.len() > new.len().max(SHORT_DIFFERENCE) {
+            return Ok(said::rewritten(language, newer.as_str()));
+        }
         let between = format!("{older} → {newer}");
         Ok(said::difference(language, &fence("difference", &between, difference.trim_end())))
     }
@@ -76,7 +82,9 @@ impl Engine<'_> {
             let text = String::from_utf8_lossy(bytes).into_owned();
             read.section.as_ref().and_then(|section| slice_section(&text, section)).unwrap_or(text)
         };
-        let difference = render_difference(&read.path, &part(&then), &read.path, &part(&now));
-        Ok(Some(difference).filter(|difference| !difference.is_empty() && difference.len() <= LONGEST_EARLIER))
+        let (then, now) = (part(&then), part(&now));
+        let difference = render_difference(&read.path, &then, &read.path, &now);
+        let longest = now.len().clamp(SHORT_DIFFERENCE, LONGEST_EARLIER);
+        Ok(Some(difference).filter(|difference| !difference.is_empty() && difference.len() <= longest))
     }
 }

@@ -53,6 +53,14 @@ pub fn difference(language: Language, fenced: &str) -> String {
     }
 }
 
+/// In place of a difference that would be longer than the text itself.
+pub fn rewritten(language: Language, path: &str) -> String {
+    match language {
+        Language::En => format!("\n**What changed:** most of `{path}`. Take all of it as new.\n"),
+        Language::Zh => format!("\n**改动之处：**`{path}` 大部分已经改写，全文按新写的看待。\n"),
+    }
+}
+
 pub fn salvage(language: Language, path: &str) -> String {
     match language {
         Language::En => {

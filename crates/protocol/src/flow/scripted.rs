@@ -1,7 +1,8 @@
 //! A performer that plays prepared texts: for trying a flow, and for tests of what happens when agents misbehave.
 //!
 //! Its folder holds the outputs under their paths. `PATH.again` is played when the work is asked for a second time in one
-//! run, `PATH.round1` when it was sent back by an objection. A file `PATH.acts` says what else happens, a line each:
+//! run, `PATH.round1` when it was sent back by an objection, and `PATH.2` when the project begins the job for the second
+//! time, whatever the reason: so the recording of a whole run is played. A file `PATH.acts` says what else happens, a line each:
 //! `nothing`, `message` (say the text instead of writing it), `stray PATH`, `fail`, `hang`, `half` (put a line before what
 //! lies there and write no more), each for every attempt, or
 //! with `first` behind it for the first one only.
@@ -96,6 +97,14 @@ fn hang(task: &Task) -> Ended {
     Ended { ending: Ending::Overdue, ..Ended::done() }
 }
 
+/// How often the project has begun this job, by the folders of its runs: `20260102T030405678-write-ch01`.
+fn times_begun(task: &Task) -> usize {
+    let job = |run: &str| run.split_once('-').map(|(_, job)| job.to_owned());
+    let runs = task.record.parent().and_then(|runs| std::fs::read_dir(runs).ok());
+    let names = runs.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| job(name) == job(&task.run)).count()
+}
+
 impl Performer for Scripted {
     fn name(&self) -> &str {
         "script"
@@ -103,7 +112,8 @@ impl Performer for Scripted {
 
     fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended {
         let sent_back = task.outputs.iter().any(|o| task.out.join(o.path.as_str()).exists());
-        let mut ended = if sent_back { self.play(task, &[".round1", ""]) } else { self.play(task, &[""]) };
+        let time = format!(".{}", times_begun(task));
+        let mut ended = if sent_back { self.play(task, &[&time, ".round1", ""]) } else { self.play(task, &[&time, ""]) };
         while (watch.look)(&ended).is_some() {
             ended = self.play(task, &[".again", ""]);
         }

@@ -3,6 +3,7 @@
 //! Hosts name the same things differently. A deed is told from the fields of the tool's input rather than from the
 //! tool's name, so that a tool that nobody has seen yet is understood as well.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -149,12 +150,14 @@ impl Intent {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unread {
     Malformed(String),
-    /// It nests deeper than `DEEPEST`. No tool needs that, so it is not a host's mistake.
-    TooDeep,
+    /// It is about a tool, and what the agent wants of it cannot be read. No tool needs that, so it is not a host's mistake.
+    Tool(String),
 }
 
+/// The fields that hold a tool's input.
+const INPUTS: [&str; 5] = ["tool_input", "toolInput", "args", "input", "arguments"];
 /// So deep are messages read.
-pub const DEEPEST: usize = 120;
+const DEEPEST: usize = 120;
 
 impl Call {
     pub fn parse(text: &str) -> Result<Call, Unread> {
@@ -162,15 +165,18 @@ impl Call {
             return Ok(Call::default());
         }
         if nests_too_deep(text) {
-            return Err(Unread::TooDeep);
+            return Err(too_deep());
         }
-        let malformed = |e: serde_json::Error| Unread::Malformed(format!("the host's JSON, line {}: {e}", e.line()));
-        let value: Value = serde_json::from_str(text).map_err(malformed)?;
+        let malformed = |e: serde_json::Error| {
+            let what = format!("the host's JSON, line {}: {e}", e.line());
+            if INPUTS.iter().any(|name| text.contains(&format!("\"{name}\""))) { Unread::Tool(what) } else { Unread::Malformed(what) }
+        };
+        let value: Value = serde_json::from_str(&with_whole_characters(text)).map_err(malformed)?;
         if !value.is_object() {
             return Err(Unread::Malformed("the host's JSON is no object".into()));
         }
         let text = |names: &[&str]| names.iter().find_map(|n| value.get(*n)?.as_str()).map(str::to_owned);
-        let input = ["tool_input", "toolInput", "args", "input", "arguments"].iter().find_map(|n| value.get(*n));
+        let input = INPUTS.iter().find_map(|n| value.get(*n));
         let root = || value.get("workspace_roots")?.get(0)?.as_str().map(str::to_owned);
         Ok(Call {
             event: text(&["hook_event_name", "hookEventName"]),
@@ -227,18 +233,22 @@ impl Call {
     }
 
     /// The folders that the tool may work in besides the host's own. A relative path is judged in each of them.
-    pub fn folders(&self) -> Vec<PathBuf> {
+    pub fn folders(&self, cwd: &Path) -> Vec<PathBuf> {
         let mut folders = BTreeSet::new();
         let mut inputs = vec![&self.input];
         while let Some(input) = inputs.pop() {
-            folders.extend(FOLDERS.iter().filter_map(|name| input.get(*name)?.as_str()));
+            folders.extend(FOLDERS.iter().filter_map(|name| input.get(*name)?.as_str()).map(PathBuf::from));
+            // A patch is applied where the command that carries it stands.
+            let commands = COMMANDS.iter().filter_map(|name| input.get(*name));
+            let patches = commands.flat_map(|command| texts_in(command, |_| false)).filter_map(|(_, text)| patches(text));
+            folders.extend(patches.flat_map(|command| shell::folders(command, cwd)));
             match input {
                 Value::Object(fields) => inputs.extend(fields.values()),
                 Value::Array(items) => inputs.extend(items),
                 _ => {}
             }
         }
-        folders.into_iter().map(PathBuf::from).collect()
+        folders.into_iter().collect()
     }
 }
 
@@ -321,10 +331,42 @@ fn patches(text: &str) -> Option<&str> {
 /// A tool's input; some hosts send it as JSON within a text.
 fn unwrapped(input: &Value) -> Result<Value, Unread> {
     match input.as_str() {
-        Some(text) if nests_too_deep(text) && text.trim_start().starts_with(['{', '[']) => Err(Unread::TooDeep),
-        Some(text) => Ok(serde_json::from_str(text).unwrap_or_else(|_| input.clone())),
-        None => Ok(input.clone()),
+        Some(text) if text.trim_start().starts_with(['{', '[']) => {
+            if nests_too_deep(text) {
+                return Err(too_deep());
+            }
+            serde_json::from_str(&with_whole_characters(text)).map_err(|e| Unread::Tool(format!("the tool's input is no JSON: {e}")))
+        }
+        _ => Ok(input.clone()),
     }
+}
+
+fn too_deep() -> Unread {
+    Unread::Tool(format!("the tool's input nests deeper than {DEEPEST} levels"))
+}
+
+/// The JSON with a sign in place of each half of a character that stands alone: a text that was cut has them, and they are no reason not
+/// to read the rest.
+fn with_whole_characters(text: &str) -> Cow<'_, str> {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let (mut whole, mut from, mut at) = (String::new(), 0, 0);
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find('\\')) {
+        at += found;
+        at += match (unit(at), unit(at + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                whole.push_str(&text[from..at]);
+                whole.push_str("\\ufffd");
+                from = at + 6;
+                6
+            }
+            _ => 2,
+        };
+    }
+    if from == 0 { Cow::Borrowed(text) } else { Cow::Owned(whole + &text[from..]) }
 }
 
 /// Whether brackets outside of texts nest deeper than messages are read. What is behind a fault in the JSON does not count.
@@ -585,13 +627,32 @@ mod tests {
     fn nesting_is_told_from_a_message_that_is_cut_off() {
         let nested = |levels: usize| format!(r#"{{"tool_input":{{"a":{}{}}}}}"#, "[".repeat(levels), "]".repeat(levels));
         assert!(Call::parse(&nested(DEEPEST - 2)).is_ok());
-        assert_eq!(Call::parse(&nested(DEEPEST - 1)).err(), Some(Unread::TooDeep));
-        assert_eq!(Call::parse(&nested(100_000)).err(), Some(Unread::TooDeep));
+        assert_eq!(Call::parse(&nested(DEEPEST - 1)).err(), Some(too_deep()));
+        assert_eq!(Call::parse(&nested(100_000)).err(), Some(too_deep()));
         let within = serde_json::json!({"tool_input": nested(200)}).to_string();
-        assert_eq!(Call::parse(&within).err(), Some(Unread::TooDeep));
+        assert_eq!(Call::parse(&within).err(), Some(too_deep()));
         let quoted = serde_json::json!({"tool_input": {"content": "[".repeat(1000)}}).to_string();
         assert!(Call::parse(&quoted).is_ok());
-        assert!(matches!(Call::parse("{\"tool_input\": {"), Err(Unread::Malformed(_))));
+        assert!(matches!(Call::parse("{\"cwd\": {"), Err(Unread::Malformed(_))));
+    }
+
+    #[test]
+    fn what_cannot_be_read_of_a_tool_call_is_not_passed_over() {
+        let removes = [Deed::Remove { path: "a.md".into() }];
+        for half in ["\\ud83d", "\\udc00", "\\ud83d\\ud83d\\ude00", "\\\\\\ud800 \\u0041"] {
+            let json = format!(r#"{{"tool_name":"Bash","tool_input":{{"command":"rm a.md","description":"x {half} y"}}}}"#);
+            assert_eq!(deeds(&json), removes, "{half}");
+            let within =
+                serde_json::json!({"tool_name": "Bash", "tool_input": format!(r#"{{"command":"rm a.md","d":"{half}"}}"#)}).to_string();
+            assert_eq!(deeds(&within), removes, "{half}");
+        }
+        for input in [r#"{"command":"rm a.md","timeout":1e999}"#, r#"{"command":"rm a.md","n":NaN}"#, r#"{"command":"rm a.md""#] {
+            assert!(matches!(Call::parse(&format!(r#"{{"tool_input":{input}}}"#)), Err(Unread::Tool(_))), "{input}");
+            let within = serde_json::json!({"tool_input": input}).to_string();
+            assert!(matches!(Call::parse(&within), Err(Unread::Tool(_))), "{input}");
+        }
+        // A paired character stays what it is.
+        assert_eq!(with_whole_characters(r#"{"a":"\ud83d\ude00"}"#), r#"{"a":"\ud83d\ude00"}"#);
     }
 
     #[test]

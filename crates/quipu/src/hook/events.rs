@@ -12,7 +12,7 @@ use quipu_text::Counter;
 use serde_json::json;
 
 use super::UNJUDGED;
-use super::call::{Call, DEEPEST, Unread};
+use super::call::{Call, Unread};
 use super::manner::Manner;
 use super::verdict::Judge;
 use super::{capture, gate};
@@ -51,12 +51,11 @@ pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
     let manner = Manner::of(asked.in_fields, call.as_ref().ok().and_then(|call| call.event.as_deref()));
     // No host sends such a message by itself: whatever hides in it is refused rather than let by.
-    if event == Event::PreTool && matches!(call, Err(Unread::TooDeep)) && Project::find_root(&cwd).is_ok() {
-        return manner.denied(&Failure::new(exit::REFUSED, too_deep(), "call the tool with plain fields"));
+    if let (Event::PreTool, Err(Unread::Tool(what)), Ok(_)) = (event, &call, Project::find_root(&cwd)) {
+        return manner.denied(&Failure::new(exit::REFUSED, what.clone(), "call the tool with plain fields"));
     }
     let unread = |unread| match unread {
-        Unread::Malformed(what) => Failure::usage(what, ""),
-        Unread::TooDeep => Failure::usage(too_deep(), ""),
+        Unread::Malformed(what) | Unread::Tool(what) => Failure::usage(what, ""),
     };
     let heard = call.map_err(unread).and_then(|call| match event {
         Event::SessionStart => session_start(&call, manner, &cwd, asked, session),
@@ -73,10 +72,6 @@ pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &
         answer.exit = UNJUDGED;
         answer.say("quipu could not do its part of this; the host goes on")
     })
-}
-
-fn too_deep() -> String {
-    format!("the tool call nests deeper than {DEEPEST} levels and was not judged")
 }
 
 /// What the contract says about edits that cannot be judged, even if the contract itself is what is faulty.
@@ -198,12 +193,19 @@ fn remember_name(actor: &Actor, session: Option<String>) -> bool {
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     let mut judge = Judge::new(session);
     let deeds = call.deeds(cwd);
-    let others: Vec<PathBuf> = call.folders().iter().map(|folder| cwd.join(folder)).collect();
+    let others: Vec<PathBuf> = call.folders(cwd).iter().map(|folder| cwd.join(folder)).collect();
     let elsewhere = others.iter().flat_map(|folder| call.deeds(folder).into_iter().map(move |deed| (deed, folder.as_path())));
+    let mut unjudged = None;
     for (deed, folder) in deeds.iter().map(|deed| (deed.clone(), cwd)).chain(elsewhere) {
-        if let Some(refusal) = judge.refusal(folder, &deed)? {
-            return Ok(manner.denied(&refusal));
+        match judge.refusal(folder, &deed) {
+            Ok(None) => {}
+            Ok(Some(refusal)) => return Ok(manner.denied(&refusal)),
+            // One deed that cannot be judged takes no other along.
+            Err(failure) => drop(unjudged.get_or_insert(failure)),
         }
+    }
+    if let Some(failure) = unjudged {
+        return Err(failure);
     }
     // An edit that is allowed is never denied because it could not be recorded.
     let _ = capture::changed(call, &deeds, cwd, session);

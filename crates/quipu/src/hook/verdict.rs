@@ -83,8 +83,20 @@ impl<'s> Judge<'s> {
             return Ok(project.clone());
         }
         let project = Project::open(root, Options { offline: true, ..Options::default() })?;
-        project.contract.grant(&self.actor).map_err(|what| Failure::usage(what, "quipu contract show"))?;
+        if let Err(what) = project.contract.grant(&self.actor)
+            && Project::find_root(&self.session.folder).is_ok_and(|own| own == root)
+        {
+            return Err(Failure::usage(what, "quipu contract show"));
+        }
         Ok(self.projects.entry(root.to_owned()).or_insert(Rc::new(project)).clone())
+    }
+
+    /// Who acts in a project. Where another project does not know the role, it is an agent without one.
+    fn actor_in(&self, project: &Project) -> Actor {
+        match (&self.actor, project.contract.grant(&self.actor)) {
+            (Actor::Agent { agent, .. }, Err(_)) => Actor::Agent { role: None, unit: None, agent: agent.clone() },
+            (actor, _) => actor.clone(),
+        }
     }
 
     /// A folder that is removed or moved: what holds for each file in it.
@@ -103,7 +115,7 @@ impl<'s> Judge<'s> {
 
     fn refusal_of(&self, project: &Project, path: &ProjectPath, deed: &Deed) -> Result<Option<Failure>, Failure> {
         let contract = &project.contract;
-        let actor = &self.actor;
+        let actor = &self.actor_in(project);
         let may_write = || contract.grant(actor).is_ok_and(|grant| grant.may_write(path, &contract.actor_binding(actor)).is_ok());
         // What no rule names and no role is kept from is none of the contract's business, unless it would be a contract itself.
         let is_unnamed = contract.rule(path).is_none() && contract.look_alike(path).is_none() && contract.near_name(path).is_none();
@@ -161,7 +173,7 @@ impl<'s> Judge<'s> {
     }
 
     fn ask(&self, project: &Project, op: Op, is_meant: bool) -> Result<Option<Failure>, Failure> {
-        let mut change = Change::by(&self.actor).op(op);
+        let mut change = Change::by(&self.actor_in(project)).op(op);
         change.force = is_meant;
         change.revised = true; // only judged, never written
         change.lease = self.session.lease.clone();

@@ -1,6 +1,7 @@
 //! The commands.
 
-use std::path::Path;
+use std::fs::{DirEntry, FileType};
+use std::path::{Path, PathBuf};
 
 use quipu_contract::{Actor, ProjectPath};
 use quipu_protocol::{Project, ReadError, may_read_whole};
@@ -85,17 +86,37 @@ fn fail<T>(text: String) -> Result<T, ToolError> {
 }
 
 impl Memory<'_> {
-    fn on_disk(&self, place: Option<&ProjectPath>) -> std::path::PathBuf {
+    fn on_disk(&self, place: Option<&ProjectPath>) -> PathBuf {
         self.project.store.root().join(place.unwrap_or(self.folder).as_str())
+    }
+
+    /// What lies at a place. A link is followed nowhere on the way, and is itself neither a file nor a folder.
+    fn kind(&self, place: &ProjectPath) -> Option<FileType> {
+        let mut path = self.project.store.root().to_owned();
+        let mut kind = None;
+        for part in place.as_str().split('/') {
+            if kind.is_some_and(|kind: FileType| !kind.is_dir()) {
+                return None;
+            }
+            path.push(part);
+            kind = Some(std::fs::symlink_metadata(&path).ok()?.file_type());
+        }
+        kind
+    }
+
+    fn is_folder(&self, place: &ProjectPath) -> bool {
+        self.kind(place).is_some_and(|kind| kind.is_dir())
     }
 
     fn view(&self, path: &str, range: Option<&[i64]>) -> Told {
         let place = resolve(self.folder, path)?;
         let disk = self.on_disk(place.as_ref());
         // The folder itself is always there, even before the first memory.
-        if disk.is_dir() || place.is_none() {
+        if self.is_folder(place.as_ref().unwrap_or(self.folder)) || place.is_none() {
             let mut lines = vec![format!("{}\t{path}", size(length(&disk)))];
-            self.list(&disk, path, 1, &mut lines);
+            if self.is_folder(place.as_ref().unwrap_or(self.folder)) {
+                self.list(&disk, path, 1, &mut lines);
+            }
             let head = format!("Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:");
             return Ok(format!("{head}\n{}", lines.join("\n")));
         }
@@ -129,15 +150,25 @@ impl Memory<'_> {
             if name.starts_with('.') {
                 continue;
             }
-            if entry.path().is_dir() {
+            if is_folder(&entry) {
+                if !self.sees_into(&entry.path()) {
+                    continue;
+                }
                 lines.push(format!("{}\t{shown}/", size(length(&entry.path()))));
                 if depth < DEEPEST {
                     self.list(&entry.path(), &shown, depth + 1, lines);
                 }
-            } else if self.may_see(&entry.path()) {
+            } else if entry.file_type().is_ok_and(|kind| kind.is_file()) && self.may_see(&entry.path()) {
                 lines.push(format!("{}\t{shown}", size(length(&entry.path()))));
             }
         }
+    }
+
+    /// Whether a folder is empty, or has a file that the role may read: the names of others say too much.
+    fn sees_into(&self, folder: &Path) -> bool {
+        let entries: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().collect();
+        let sees = |entry: &DirEntry| if is_folder(entry) { self.sees_into(&entry.path()) } else { self.may_see(&entry.path()) };
+        entries.is_empty() || entries.iter().any(sees)
     }
 
     /// What a role may not read it does not see either.
@@ -149,18 +180,22 @@ impl Memory<'_> {
 
     fn read(&self, path: &str) -> Result<(String, Version), ToolError> {
         let missing = || ToolError(format!("The path {path} does not exist. Please provide a valid path."));
-        let Some(place) = resolve(self.folder, path)?.filter(|place| !self.on_disk(Some(place)).is_dir()) else {
+        let Some(place) = resolve(self.folder, path)?.filter(|place| !self.is_folder(place)) else {
             return fail(format!("The path {path} is not a file."));
         };
-        may_read_whole(self.project, self.actor, &place).map_err(|error: ReadError| ToolError(Failure::from(error).render()))?;
+        self.check_reading(&place)?;
         let (bytes, version) = self.project.store.read(&place)?.ok_or_else(missing)?;
         let text = String::from_utf8(bytes).map_err(|_| ToolError(format!("Unsupported file type for {path}")))?;
         Ok((text, version))
     }
 
+    fn check_reading(&self, place: &ProjectPath) -> Result<(), ToolError> {
+        may_read_whole(self.project, self.actor, place).map_err(|error: ReadError| ToolError(Failure::from(error).render()))
+    }
+
     fn create(&self, path: &str, text: &str) -> Told {
         let exists = || ToolError(format!("File {path} already exists"));
-        let place = resolve(self.folder, path)?.filter(|place| !self.on_disk(Some(place)).exists()).ok_or_else(exists)?;
+        let place = resolve(self.folder, path)?.filter(|place| self.kind(place).is_none()).ok_or_else(exists)?;
         self.commit("memory: create", vec![Op::Create { path: place, bytes: text.as_bytes().to_vec() }])?;
         Ok(format!("File created successfully at: {path}"))
     }
@@ -205,12 +240,12 @@ impl Memory<'_> {
         let Some(place) = resolve(self.folder, path)? else {
             return fail("Cannot delete the /memories directory itself".into());
         };
-        if !self.on_disk(Some(&place)).exists() {
+        if !self.is_file_or_folder(&place) {
             return fail(format!("The path {path} does not exist"));
         }
         let remove = |path| Op::Remove { path, expect: Expect::Any };
         self.commit("memory: delete", self.files(&place)?.into_iter().map(remove).collect())?;
-        clear(&self.on_disk(Some(&place)));
+        self.clear(&place);
         Ok(format!("Successfully deleted {path}"))
     }
 
@@ -219,27 +254,39 @@ impl Memory<'_> {
             return fail("Cannot rename the /memories directory itself".into());
         };
         let exists = || ToolError(format!("The destination {new} already exists"));
-        let to = resolve(self.folder, new)?.filter(|to| !self.on_disk(Some(to)).exists()).ok_or_else(exists)?;
-        if !self.on_disk(Some(&from)).exists() {
+        let to = resolve(self.folder, new)?.filter(|to| self.kind(to).is_none()).ok_or_else(exists)?;
+        if !self.is_file_or_folder(&from) {
             return fail(format!("The path {old} does not exist"));
         }
         let mut ops = Vec::new();
         for path in self.files(&from)? {
             let target = format!("{to}{}", path.as_str().strip_prefix(from.as_str()).unwrap_or_default());
             let target = ProjectPath::parse(&target).map_err(|e| ToolError(e.to_string()))?;
+            self.check_reading(&path)?;
             let Some((bytes, version)) = self.project.store.read(&path)? else { continue };
             ops.push(Op::Create { path: target, bytes });
             // What another adds meanwhile is not removed unread.
             ops.push(Op::Remove { path, expect: Expect::Version(version) });
         }
         self.commit("memory: rename", ops)?;
-        clear(&self.on_disk(Some(&from)));
+        self.clear(&from);
         Ok(format!("Successfully renamed {old} to {new}"))
+    }
+
+    fn is_file_or_folder(&self, place: &ProjectPath) -> bool {
+        self.kind(place).is_some_and(|kind| kind.is_file() || kind.is_dir())
+    }
+
+    /// Removes folders that hold nothing any more.
+    fn clear(&self, place: &ProjectPath) {
+        if self.is_folder(place) {
+            remove_empty(&self.on_disk(Some(place)));
+        }
     }
 
     /// The file, or every file of the folder.
     fn files(&self, place: &ProjectPath) -> Result<Vec<ProjectPath>, ToolError> {
-        if !self.on_disk(Some(place)).is_dir() {
+        if !self.is_folder(place) {
             return Ok(vec![place.clone()]);
         }
         let below = format!("{place}/");
@@ -275,10 +322,14 @@ fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |found| found.len())
 }
 
-/// Removes folders that hold nothing any more.
-fn clear(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().filter(|e| e.path().is_dir()) {
-        clear(&entry.path());
+/// Whether an entry is a folder, and no link to one.
+fn is_folder(entry: &DirEntry) -> bool {
+    entry.file_type().is_ok_and(|kind| kind.is_dir())
+}
+
+fn remove_empty(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().filter(is_folder) {
+        remove_empty(&entry.path());
     }
     let _ = std::fs::remove_dir(folder);
 }

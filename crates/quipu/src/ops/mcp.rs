@@ -74,8 +74,7 @@ impl Operate for Mcp {
 
 /// An agent reads and writes a project's files through the contract, not as a plain folder. Only the folders of its own run are served.
 fn refuse_project_folder(folder: &Path, session: &Session) -> Result<(), Failure> {
-    let own = ["QUIPU_VIEW", "QUIPU_OUT"].into_iter().filter_map(std::env::var_os).any(|own| Path::new(&own) == folder);
-    if own || session.actor == Actor::Person {
+    if session.actor == Actor::Person || is_of_a_run(&session.folder.join(folder)) {
         return Ok(());
     }
     // A folder that is not there yet would be made in the nearest one that is.
@@ -92,6 +91,13 @@ fn refuse_project_folder(folder: &Path, session: &Session) -> Result<(), Failure
             "quipu mcp     (serves what the role may read and write)",
         )),
     }
+}
+
+/// Whether a folder is one that `quipu run` makes: `.quipu/runs/RUN/view` or `out`. What a variable says of it is the caller's word.
+fn is_of_a_run(folder: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else { return false };
+    let names: Vec<_> = folder.iter().rev().take(4).filter_map(|name| name.to_str()).collect();
+    matches!(names[..], ["view" | "out", _, "runs", ".quipu"])
 }
 
 impl Mcp {

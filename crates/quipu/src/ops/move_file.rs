@@ -46,6 +46,7 @@ impl From<MoveError> for Failure {
                 Failure::new(exit::REFUSED, what, format!("another name; or, if its class allows it: quipu remove {path}"))
             }
             MoveError::Fixed { .. } => Failure::new(exit::REFUSED, what, "quipu move OLD NEW --leave     (those links will be broken)"),
+            MoveError::Unseen(_) => Failure::new(exit::REFUSED, what, "ask a person: quipu move OLD NEW"),
             MoveError::Read(error) => error.into(),
             MoveError::Store(error) => error.into(),
         }

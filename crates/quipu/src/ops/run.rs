@@ -138,8 +138,10 @@ pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Sta
         json!(flow.standings.iter().filter(|s| !matches!(s.state, State::Done | State::Skipped | State::Pending)).collect::<Vec<_>>());
     let attempts = attempts.into_inner().unwrap_or_else(PoisonError::into_inner);
     let compared = estimate.map(|estimate| estimate.compare(&attempts)).filter(|steps| !steps.is_empty());
-    let mut answer =
-        Answer::new(json!({"event": "ended", "summary": summary, "standing": left}), render_plans(project, &flow)? + &render_flow(&flow));
+    let mut answer = Answer::new(
+        json!({"event": "ended", "summary": summary, "standing": left}),
+        render_plans(project, &flow)? + &render_flow(project, &flow),
+    );
     answer.compact = true;
     answer = answer.say(format!("{} accepted, {}", count(summary.accepted, "turn"), count(summary.failed, "failure")));
     if summary.usage != Usage::default() {

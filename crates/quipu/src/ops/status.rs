@@ -102,7 +102,7 @@ impl Operate for Status {
         if !project.contract.steps.is_empty() && scope.is_everything() {
             let (flow, _) = flow_now(&project, &Memory::default())?;
             text.push_str(&render_plans(&project, &flow)?);
-            text.push_str(&render_flow(&flow));
+            text.push_str(&render_flow(&project, &flow));
             flow_json = json!(flow.standings);
         }
         let mut answer = Answer::new(

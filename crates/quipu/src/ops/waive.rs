@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_protocol::{CheckRequest, Draft, check_draft, revoke_waiver, waive, waivers};
+use quipu_protocol::{CheckRequest, Draft, check_draft, revoke_waiver, waive, waivers_for};
 use serde_json::json;
 
 use super::receipt;
@@ -33,7 +33,7 @@ impl Operate for Waive {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         if self.list {
-            let held = waivers(&project)?;
+            let held = waivers_for(&project, &session.actor)?;
             let mut text = String::new();
             for waiver in &held {
                 text.push_str(&format!("{}  {}  {}\n", waiver.id, waiver.at, waiver.reason));

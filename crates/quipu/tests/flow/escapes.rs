@@ -47,6 +47,7 @@ fn without_the_kernel_s_help_it_is_said_and_what_was_written_is_verified() {
     let desk = Desk::book();
     desk.fine(&["run", "--by", "rehearse"]);
     desk.fine(&["approve", "approve-outline"]);
+    desk.fine(&["run", "--by", "rehearse", "--step", "style"]);
     let root = std::fs::canonicalize(&desk.root).unwrap();
     let agent = reach(root.to_str().unwrap());
     let run = ["run", "--by", &agent, "--step", "research", "--unit", "ch01"];

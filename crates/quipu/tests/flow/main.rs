@@ -11,6 +11,7 @@ mod hired;
 mod hosts;
 mod killed;
 mod order;
+mod recorded;
 mod rehearsed;
 mod review;
 #[path = "../../../agents/tests/agents/server.rs"]

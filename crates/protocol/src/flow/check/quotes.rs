@@ -1,7 +1,9 @@
 //! Code that a text quotes with its place: it stands there, line by line.
 //!
-//! Blank lines and indentation do not count. A cut is marked by a line with an ellipsis, or by a comment that says so; of a line with
-//! an ellipsis the parts around it are compared.
+//! Blank lines and indentation do not count. A cut is marked by a line with an ellipsis, or by a comment that the source does not
+//! have: writers say in one what they left out. Of a line with an ellipsis the parts around it are compared.
+
+use std::collections::BTreeSet;
 
 use quipu_text::{Blocks, CodeBlock, SourcePlace, find_source_places};
 
@@ -12,7 +14,8 @@ use super::places::Sources;
 const LABELS: [&str; 16] =
     ["source", "file", "from", "in", "at", "see", "line", "lines", "excerpt", "code", "出处", "来源", "源码", "见", "摘自", "行"];
 const COMMENTS: [&str; 9] = ["//", "#", "/*", "--", ";", "%", "<!--", "*", "'"];
-const CUTS: [&str; 9] = ["cut", "omitted", "elided", "skipped", "shortened", "snip", "省略", "删节", "略"];
+/// Comments as a writer adds them. `#include` and `*p = 1` are code, and documentation belongs to the source.
+const REMARKS: [&str; 8] = ["// ", "# ", "/* ", "-- ", "; ", "% ", "<!--", "* "];
 /// So many lines that a quotation may begin at are followed.
 const MOST_STARTS: usize = 100;
 /// So much of a line is shown in a message.
@@ -121,19 +124,20 @@ enum Line<'t> {
     Cut,
 }
 
-fn parse_line(line: &str) -> Line<'_> {
+fn parse_line<'t>(line: &'t str, source: &BTreeSet<&str>) -> Line<'t> {
     let line = line.trim();
-    let comment = COMMENTS.iter().any(|sign| line.starts_with(sign));
-    let is_said = |cut: &&str| match cut.is_ascii() {
-        true => line.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|word| word == *cut),
-        false => line.contains(*cut),
-    };
-    let parts = split_at_ellipses(line);
-    let is_cut = |parts: &[&str]| parts.iter().all(|part| part.is_empty()) || parts[0].is_empty() && CUTS.iter().any(is_said);
-    if comment && (parts.len() > 1 || CUTS.iter().any(is_said)) || parts.len() > 1 && is_cut(&parts) {
+    if source.contains(line) {
+        return Line::Text(line, Vec::new());
+    }
+    if REMARKS.iter().any(|sign| line.starts_with(sign)) {
         return Line::Cut;
     }
-    Line::Text(line, if parts.len() > 1 { parts } else { Vec::new() })
+    let parts = split_at_ellipses(line);
+    match parts.len() {
+        1 => Line::Text(line, Vec::new()),
+        _ if parts.iter().all(|part| part.is_empty()) => Line::Cut,
+        _ => Line::Text(line, parts),
+    }
 }
 
 /// The parts of a line around each ellipsis. Brackets around it do not count, nor does a comment behind it.
@@ -209,9 +213,10 @@ impl Off {
 }
 
 fn compare(code: &[String], source: &str, place: &SourcePlace<'_>) -> Result<(), Off> {
-    let lines: Vec<Line<'_>> = code.iter().filter(|line| !line.trim().is_empty()).map(|line| parse_line(line)).collect();
     let source: Vec<(usize, &str)> =
         source.lines().enumerate().map(|(at, line)| (at + 1, line.trim())).filter(|(_, line)| !line.is_empty()).collect();
+    let there: BTreeSet<&str> = source.iter().map(|(_, line)| *line).collect();
+    let lines: Vec<Line<'_>> = code.iter().filter(|line| !line.trim().is_empty()).map(|line| parse_line(line, &there)).collect();
     let Some(first) = lines.iter().find(|line| **line != Line::Cut) else { return Ok(()) };
     let mut starts: Vec<usize> = (0..source.len()).filter(|at| is_same(first, source[*at].1)).collect();
     // A line such as `}` stands in thousands of places: the nearest are enough.
@@ -287,7 +292,7 @@ mod tests {
             // Cuts, and a line that breaks off.
             "来源：`src/a.py:4-11`\n```py\ndef parse(text):\n    # …\n    for line in text.splitlines():\n        ...\n    return out\n```\n",
             "`a.py:4`\n```py\ndef parse(text): ...\n```\n",
-            "`a.py:4-14`\n```py\ndef parse(text):\n    # the body is omitted\n\ndef read(line):\n    return line.strip() …\n```\n",
+            "`a.py:4-14`\n```py\ndef parse(text):\n    # left out: all that it does\n\ndef read(line):\n    return line.strip() …\n```\n",
             "`a.py:14`\n```py\ndef read(line):\n    return line… # once\n```\n",
             "`a.py:14`\n```py\ndef read(…):\n    return [...].strip()  # once\n```\n",
             // The place within the block.
@@ -319,6 +324,7 @@ mod tests {
                 "`a.py:4`\n```py\ndef parse(text):\n    if not text:\n```\n",
                 "it has `if not text:`, and `source/src/a.py:5` has `\"\"\"Reads it.\"\"\"`",
             ),
+            ("`a.py:4`\n```py\n#include <a.h>\ndef parse(text):\n```\n", "no line of `source/src/a.py` is `#include <a.h>`"),
             ("`a.py:4`\n```py\ndef parser(text):\n```\n", "no line of `source/src/a.py` is `def parser(text):`"),
             ("`a.py:4`\n```py\ndef parse(text):\n    # …\n    yield 1\n```\n", "no line of `source/src/a.py` is `yield 1`"),
             // Words behind an ellipsis, and code that is indented or in a quotation.

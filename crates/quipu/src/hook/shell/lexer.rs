@@ -19,6 +19,10 @@ pub enum Token {
     Document(String),
     /// Between two commands.
     End,
+    /// `||`: the second command may not be run.
+    Or,
+    /// `&`: what stands before it is a process of its own.
+    Background,
     /// Between two commands, the second of which reads what the first one prints.
     Pipe,
     /// A subshell begins.
@@ -95,8 +99,13 @@ pub fn tokens(command: &str) -> Vec<Token> {
                 letters.next_if_eq(&'&');
                 read.end(Token::Pipe);
             }
-            ';' | '|' | '&' => {
-                letters.next_if_eq(&c);
+            '|' => {
+                letters.next();
+                read.end(Token::Or);
+            }
+            '&' if letters.next_if_eq(&'&').is_none() => read.end(Token::Background),
+            ';' | '&' => {
+                letters.next_if_eq(&';');
                 read.end(Token::End);
             }
             '(' => read.end(Token::Open),
@@ -108,6 +117,8 @@ pub fn tokens(command: &str) -> Vec<Token> {
             '[' => bracket(&mut letters, &mut read),
             '{' | '}' | ',' => read.push(Piece::Brace(c)),
             '~' if !read.begun => match letters.peek() {
+                Some('+') => letters.next().into_iter().for_each(|_| read.push(Piece::Variable("PWD".to_owned()))),
+                Some('-') => letters.next().into_iter().for_each(|_| read.push(Piece::Variable("OLDPWD".to_owned()))),
                 Some(c) if !c.is_whitespace() && !"/;|&<>()".contains(*c) => read.push(Piece::Any),
                 _ => read.push(Piece::Variable("HOME".to_owned())),
             },
@@ -154,8 +165,15 @@ fn dollar(letters: &mut Peekable<Chars>, read: &mut Read, is_quoted: bool) {
         Some('{') => {
             letters.next();
             let text = enclosed(letters, '{', '}');
-            let is_bare = !text.is_empty() && text.chars().all(|c| is_name(&c));
-            read.push(if is_bare { Piece::Variable(text) } else { Piece::Any });
+            let name: String = text.chars().take_while(|c| is_name(c)).collect();
+            let rest = &text[name.len()..];
+            let default = rest.strip_prefix(':').unwrap_or(rest).strip_prefix(['-', '=', '+']);
+            read.push(match default {
+                _ if name.is_empty() => Piece::Any,
+                Some(word) => Piece::Default(name, word.to_owned()),
+                None if rest.is_empty() => Piece::Variable(name),
+                None => Piece::Any,
+            });
         }
         Some('\'') if !is_quoted => {
             letters.next();

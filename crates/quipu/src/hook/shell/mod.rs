@@ -24,6 +24,8 @@ use super::call::Deed;
 
 /// Commands within commands deeper than this are not read.
 const DEEPEST: usize = 8;
+/// A command that may stand in more folders is not read.
+const MOST_FOLDERS: usize = 32;
 
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +42,13 @@ pub fn deeds(command: &str, cwd: &Path) -> Vec<Deed> {
     shell.deeds
 }
 
+/// Every folder beneath `cwd` that the command may stand in at some time.
+pub fn folders(command: &str, cwd: &Path) -> Vec<PathBuf> {
+    let mut shell = Shell::new(cwd);
+    shell.run(command);
+    shell.left.iter().chain(&shell.folders).filter_map(Word::text).map(PathBuf::from).collect()
+}
+
 /// The same for a command that comes as a list of words.
 pub fn deeds_of_words(words: &[String], cwd: &Path) -> Vec<Deed> {
     let mut shell = Shell::new(cwd);
@@ -53,8 +62,12 @@ struct Printed(Vec<Word>);
 
 struct Shell {
     cwd: PathBuf,
-    /// Where it may stand, beneath `cwd`. More than one after a `cd` into a folder that is not there.
+    /// Where it may stand, beneath `cwd`. More than one after a `cd` that may fail, or not be run, or be run elsewhere.
     folders: Vec<Word>,
+    /// Where it stood before: `cd -` leads back.
+    left: Vec<Word>,
+    /// Whether the command that is being read is run, here, and before any other.
+    leads: bool,
     variables: BTreeMap<String, Vec<Word>>,
     /// Names that this command makes for files: the link, and what it leads to.
     links: Vec<(Word, Word)>,
@@ -67,6 +80,8 @@ impl Shell {
         Shell {
             cwd: cwd.to_owned(),
             folders: vec![Word::default()],
+            left: Vec::new(),
+            leads: false,
             variables: BTreeMap::new(),
             links: Vec::new(),
             deeds: Vec::new(),
@@ -81,11 +96,16 @@ impl Shell {
         }
         self.depth += 1;
         let (mut outer, mut simple, mut printed) = (Vec::new(), Vec::new(), None);
-        for token in tokens(command).into_iter().chain([Token::End]) {
-            if !matches!(token, Token::End | Token::Pipe | Token::Open | Token::Close) {
+        let tokens = tokens(command);
+        let (stood, led) = (self.folders.clone(), self.leads);
+        let mut leads = !tokens.contains(&Token::Background);
+        for token in tokens.into_iter().chain([Token::End]) {
+            if !matches!(token, Token::End | Token::Or | Token::Background | Token::Pipe | Token::Open | Token::Close) {
                 simple.push(token);
                 continue;
             }
+            leads &= token == Token::End && (simple.is_empty() || is_plain_cd(&simple));
+            self.leads = leads;
             let before = self.tokens(std::mem::take(&mut simple), printed.take());
             match token {
                 Token::Pipe => printed = before,
@@ -95,6 +115,11 @@ impl Shell {
             }
         }
         self.depth -= 1;
+        self.leads = led;
+        // A command within another may be a process of its own, or not (`eval`).
+        if self.depth > 0 {
+            self.stand(stood);
+        }
     }
 
     /// One simple command with its redirections.
@@ -136,6 +161,16 @@ impl Shell {
             for piece in word.0 {
                 let values = match piece {
                     Piece::Variable(name) => self.value_of(&name),
+                    Piece::Default(name, default) => {
+                        let defaults = tokens(&default).into_iter().filter_map(|token| match token {
+                            Token::Word(word) => Some(word),
+                            _ => None,
+                        });
+                        let defaults: Vec<Word> = defaults.collect();
+                        let mut values = self.value_of(&name);
+                        values.extend(defaults.iter().flat_map(|word| self.expanded(word)));
+                        values
+                    }
                     Piece::Output(command) => self.output_of(&command),
                     piece => {
                         words.iter_mut().for_each(|word| word.push(piece.clone()));
@@ -170,6 +205,10 @@ impl Shell {
         match (name, std::env::var(name)) {
             ("HOME" | "TMPDIR", Ok(value)) => vec![Word::plain(&value)],
             ("PWD", _) => self.folders.iter().map(|folder| Word::plain(&self.cwd.to_string_lossy()).joined(folder)).collect(),
+            ("OLDPWD", _) => {
+                let folders = self.left.iter().chain(&self.folders);
+                folders.map(|folder| Word::plain(&self.cwd.to_string_lossy()).joined(folder)).collect()
+            }
             _ => vec![Word::any()],
         }
     }
@@ -204,15 +243,25 @@ impl Shell {
 
     /// One command, its words filled in.
     fn simple(&mut self, words: Vec<Word>, documents: &[String], printed: Option<&Printed>) {
+        let folder = programs::folder_of_prefix(&words);
         let Some(arguments) = Arguments::of(words) else { return };
+        let Some(folder) = folder else { return self.program(&arguments, documents, printed) };
+        let stood = self.folders.clone();
+        self.leads = false;
+        self.change_folder(Some(&folder));
         self.program(&arguments, documents, printed);
+        self.folders = stood;
     }
 
     /// Notes what happens to the file that a word names.
     fn write(&mut self, how: How, word: &Word) {
         for folder in self.folders.clone() {
             let path = word.within(&folder);
-            let real: Vec<Word> = self.links.iter().filter(|(link, _)| *link == path).map(|(_, real)| real.clone()).collect();
+            let leads = |(link, real): &(Word, Word)| match *link == path {
+                true => Some(real.clone()),
+                false => path.below(link).map(|rest| rest.within(real)),
+            };
+            let real: Vec<Word> = self.links.iter().filter_map(leads).collect();
             for path in [path].into_iter().chain(real) {
                 self.deeds.push(match path.text() {
                     Some(text) => how.to(text.into()),
@@ -236,14 +285,30 @@ impl Shell {
     }
 
     fn change_folder(&mut self, to: Option<&Word>) {
-        let to = to.cloned().unwrap_or_else(Word::any);
-        let is_there = self.place(&to).is_some_and(|place| place.is_dir());
-        let inside: Vec<Word> = self.folders.iter().map(|folder| to.within(folder)).collect();
-        match is_there {
-            true => self.folders = inside,
-            false => self.folders.extend(inside),
+        if to.and_then(Word::text).is_none_or(|to| to == "-") {
+            self.stand(self.left.clone());
         }
-        self.folders.truncate(DEEPEST);
+        let to = to.cloned().unwrap_or_else(Word::any);
+        // With the dot: whoever may not enter a folder stays where it is.
+        let is_there = self.place(&to).is_some_and(|place| place.join(".").is_dir());
+        let inside: Vec<Word> = self.folders.iter().map(|folder| to.within(folder)).collect();
+        if self.leads && is_there {
+            self.left.append(&mut self.folders);
+        }
+        self.stand(inside);
+    }
+
+    /// It may stand in these folders, too.
+    fn stand(&mut self, folders: Vec<Word>) {
+        for folder in folders {
+            if !self.folders.contains(&folder) {
+                self.folders.push(folder);
+            }
+        }
+        if self.folders.len() > MOST_FOLDERS {
+            self.folders.truncate(MOST_FOLDERS);
+            self.deeds.push(Deed::Unknown { word: "cd".to_owned() });
+        }
     }
 }
 
@@ -261,6 +326,12 @@ impl Word {
     fn joined(self, path: &Word) -> Word {
         path.within(&self)
     }
+}
+
+/// `cd FOLDER`, and nothing else that could make it fail.
+fn is_plain_cd(simple: &[Token]) -> bool {
+    let text = |word: &Word| word.text().unwrap_or_default();
+    matches!(simple, [Token::Word(name), Token::Word(folder)] if text(name) == "cd" && !text(folder).is_empty() && !text(folder).starts_with('-'))
 }
 
 /// `NAME=value`

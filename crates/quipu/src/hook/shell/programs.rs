@@ -31,6 +31,14 @@ pub struct Arguments {
     pub words: Vec<Word>,
 }
 
+/// The folder that a prefix runs its command in: `env -C FOLDER`, `env --chdir=FOLDER`.
+pub fn folder_of_prefix(words: &[Word]) -> Option<Word> {
+    let is_env = |word: &Word| word.text().is_some_and(|text| text.rsplit('/').next() == Some("env"));
+    let behind = words.iter().position(is_env)?;
+    let options = Arguments { name: "env".into(), words: words[behind + 1..].to_vec() };
+    options.values(&["-C", "--chdir"]).into_iter().next()
+}
+
 impl Arguments {
     pub fn of(words: Vec<Word>) -> Option<Arguments> {
         let mut words = std::collections::VecDeque::from(words);
@@ -227,7 +235,12 @@ impl Shell {
         for source in sources {
             for target in [target.clone(), source.file_name().within(target)] {
                 self.write(How::Change, &target);
-                let links = self.folders.iter().map(|folder| (target.within(folder), source.within(folder)));
+                // A hard link is read from where the command stands, a symbolic one from where it lies.
+                let from = |folder: &Word| match target.within(folder) {
+                    _ if is_hard => folder.clone(),
+                    target => target.folder(),
+                };
+                let links = self.folders.iter().map(|folder| (target.within(folder), source.within(&from(folder))));
                 self.links.extend(links);
             }
             if is_hard {
@@ -245,6 +258,9 @@ impl Shell {
             _ => return,
         };
         for source in sources {
+            if arguments.name == "cp" && (arguments.short('l') || arguments.short('s') || arguments.has(&["--link", "--symbolic-link"])) {
+                self.write(How::Change, source);
+            }
             if arguments.name == "mv" {
                 self.write(How::Remove, source);
             }

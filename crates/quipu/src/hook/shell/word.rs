@@ -20,6 +20,8 @@ pub enum Piece {
     /// Something that the text does not tell.
     Any,
     Variable(String),
+    /// `${NAME:-WORD}`: the value, or the word.
+    Default(String, String),
     /// A command whose output stands here.
     Output(String),
     /// An unquoted brace, or a comma between braces.
@@ -78,6 +80,19 @@ impl Word {
     pub fn split_once(&self, at: char) -> Option<(Word, Word)> {
         let place = self.0.iter().position(|piece| *piece == Piece::Char(at))?;
         Some((Word(self.0[..place].to_vec()), Word(self.0[place + 1..].to_vec())))
+    }
+
+    /// What stands before the last part of a path.
+    pub fn folder(&self) -> Word {
+        let end = self.0.iter().rposition(|piece| *piece != Piece::Char('/')).map_or(0, |last| last + 1);
+        let slash = self.0[..end].iter().rposition(|piece| *piece == Piece::Char('/'));
+        Word(slash.map_or(Vec::new(), |slash| self.0[..slash.max(1)].to_vec()))
+    }
+
+    /// The rest of a path below this folder.
+    pub fn below(&self, folder: &Word) -> Option<Word> {
+        let rest = self.0.strip_prefix(&folder.0[..])?;
+        Some(Word(rest.strip_prefix(&[Piece::Char('/')][..])?.to_vec()))
     }
 
     /// The last part of a path.
