@@ -289,7 +289,7 @@ impl Setter<'_> {
         self.opened.push(self.out.len());
         self.out.push_str("<p>");
         let written = self.document.slice(&range).trim();
-        self.place_link = parse_place(written).and_then(|place| self.cite(place.path, place.line, written, range.start));
+        self.place_link = parse_place(written).and_then(|(path, line)| self.cite(path, Some(line), written, range.start));
         if let Some(address) = &self.place_link {
             self.out.push_str(&format!("<a href=\"{}\">", escaped(address)));
         }
@@ -298,7 +298,7 @@ impl Setter<'_> {
     /// Code within a line; a place in the source is a link to it.
     fn code_span(&mut self, text: &str, start: usize) {
         let free = !self.links.contains(&true) && self.place_link.is_none();
-        let link = parse_place(text).filter(|_| free).and_then(|place| self.cite(place.path, place.line, text, start));
+        let link = parse_place(text).filter(|_| free).and_then(|(path, line)| self.cite(path, Some(line), text, start));
         let mut code = "<code>".to_owned();
         escape_into(&mut code, text);
         code.push_str("</code>");
@@ -313,7 +313,7 @@ impl Setter<'_> {
         let source = self.edition.source?;
         self.book.places.sources.as_ref()?;
         let root = format!("{}/", self.book.source_root);
-        match source::find(self.book, path, line) {
+        match source::find(self.book, self.shelf, path, line) {
             Cited::File { path, line: found } => {
                 if line.is_some() && found.is_none() {
                     self.remark(start, format!("`{written}` is past the end of `{path}`; the link goes to the file"));
@@ -433,7 +433,8 @@ impl Setter<'_> {
 
     /// A diagram: its picture with its text folded away, or its text with a caption. Every word of the chapter is there either way.
     fn diagram(&mut self, text: &str) {
-        self.out.push_str("<figure class=\"diagram\">\n");
+        self.out.push_str(diagram::DIAGRAM);
+        self.out.push('\n');
         let (name, source, void) = (self.words.diagram, self.words.diagram_source, self.edition.markup.void());
         if let Some(image) = self.media.drawing(text) {
             let place = escaped(&(self.edition.image)(&self.media.place(image)));

@@ -10,6 +10,9 @@ use crate::Chapter;
 /// The word after a fence that begins a diagram.
 pub(crate) const LANGUAGE: &str = "mermaid";
 
+/// The tag that begins a diagram on a published page.
+pub(crate) const DIAGRAM: &str = "<figure class=\"diagram\">";
+
 /// The word of a fence that says what a block of code is in.
 pub(crate) fn language_of(info: &str) -> String {
     info.split([' ', ',', '{', '\t']).next().unwrap_or_default().to_ascii_lowercase()

@@ -10,6 +10,7 @@ mod body;
 mod code;
 mod diagram;
 mod epub;
+mod html;
 mod ids;
 mod image;
 mod languages;

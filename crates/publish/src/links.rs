@@ -3,6 +3,8 @@
 //! A link may start from the chapter's own folder or from the project's root, or name a chapter by its id.
 //! Marks that are no Markdown (`[→ path#anchor]`, `[[path|alias]]`) are first spelt as Markdown links.
 
+use std::collections::BTreeMap;
+
 use quipu_text::{Document, LinkKind, is_external, parse_target};
 
 use crate::ids::heading_ids;
@@ -28,6 +30,8 @@ pub(crate) struct Heading<'s> {
 /// Every chapter of a book.
 pub(crate) struct Shelf<'b> {
     pub volumes: Vec<Volume<'b>>,
+    /// How many lines each source file has: counted once, however often it is cited.
+    pub source_lines: BTreeMap<&'b str, usize>,
 }
 
 /// Where a link leads.
@@ -49,7 +53,8 @@ impl<'b> Shelf<'b> {
             let before = &chapter.text[..chapter.text.len() - text.len()];
             Volume { ids: heading_ids(&source), lines_before: before.matches('\n').count(), chapter, source }
         });
-        Shelf { volumes: volumes.collect() }
+        let source_lines = book.sources.iter().map(|(path, text)| (path.as_str(), text.lines().count()));
+        Shelf { volumes: volumes.collect(), source_lines: source_lines.collect() }
     }
 
     /// Where an address written in the chapter at `from` leads.

@@ -1,5 +1,8 @@
 //! Whether a page shows a text: by letters and digits alone, for markup, spaces and signs may differ and words may not.
 
+use crate::diagram::DIAGRAM;
+use crate::html::{BREAK, shown_text};
+
 /// The beginning of a passage is shown so long.
 const SHOWN: usize = 80;
 
@@ -11,86 +14,43 @@ pub struct MissingText {
     pub misplaced: Vec<String>,
 }
 
-/// Compares the passages of one page with the text of another.
+/// Compares the passages of a page that `publish` made with what another page shows.
 pub fn find_missing_text(expected: &str, page: &str) -> MissingText {
     let (mut missing, mut at) = (MissingText::default(), 0);
-    let shown = letters(within(page, "body").unwrap_or(page));
-    for passage in passages(within(expected, "article").unwrap_or(expected)) {
-        let wanted = letters(&passage);
+    let shown = letters(&shown_text(page));
+    let expected = shown_text(&without_diagrams(article_of(expected)));
+    for passage in expected.split(BREAK) {
+        let wanted = letters(passage);
         match shown[at..].find(&wanted) {
+            _ if wanted.is_empty() => {}
             Some(found) => at += found + wanted.len(),
-            None if shown.contains(&wanted) => missing.misplaced.push(begin(&passage)),
-            None => missing.absent.push(begin(&passage)),
+            None if shown.contains(&wanted) => missing.misplaced.push(begin(passage)),
+            None => missing.absent.push(begin(passage)),
         }
     }
     missing
 }
 
+/// The chapter on a page that `publish` made.
+fn article_of(published: &str) -> &str {
+    let behind = published.split_once("<article").and_then(|(_, behind)| behind.split_once('>')).map_or(published, |(_, inner)| inner);
+    behind.rsplit_once("</article>").map_or(behind, |(inner, _)| inner)
+}
+
+/// A diagram may be a picture on the page: its source need not be there.
+fn without_diagrams(published: &str) -> String {
+    let mut parts = published.split(DIAGRAM);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |kept, part| kept + part.split_once("</figure>").map_or("", |(_, behind)| behind))
+}
+
 fn begin(passage: &str) -> String {
-    let text = plain(passage);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = passage.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.chars().count() > SHOWN { text.chars().take(SHOWN).chain(['…']).collect() } else { text }
 }
 
-/// What stands in the first element of a kind.
-fn within<'h>(html: &'h str, tag: &str) -> Option<&'h str> {
-    let (_, rest) = html.split_once(&format!("<{tag}"))?.1.split_once('>')?;
-    Some(rest.rsplit_once(&format!("</{tag}>")).map_or(rest, |(inner, _)| inner))
-}
-
-/// The paragraphs, items, headings, cells and blocks of code.
-fn passages(html: &str) -> Vec<String> {
-    let ends = ["</p>", "</li>", "</h1>", "</h2>", "</h3>", "</h4>", "</h5>", "</h6>", "</td>", "</th>", "</pre>"];
-    let mut text = html.to_owned();
-    for end in ends {
-        text = text.replace(end, "\u{1}");
-    }
-    text.split('\u{1}').filter(|passage| !letters(passage).is_empty()).map(str::to_owned).collect()
-}
-
-fn letters(html: &str) -> String {
-    plain(html).chars().filter(|c| c.is_alphanumeric()).collect()
-}
-
-/// Markup as its readers see it: without tags, but for the text that stands for an image, and with entities resolved.
-fn plain(html: &str) -> String {
-    let mut out = String::new();
-    let mut rest = html;
-    while let Some(at) = rest.find(['<', '&']) {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let (end, sign) = if rest.starts_with('<') { (rest.find('>'), '<') } else { (rest.find(';').filter(|end| *end < 12), '&') };
-        let Some(end) = end else {
-            out.push(sign);
-            rest = &rest[1..];
-            continue;
-        };
-        let inner = &rest[1..end];
-        if sign == '&' {
-            out.push(entity(inner));
-        } else if let Some((_, alternative)) = inner.split_once(" alt=\"") {
-            out.push_str(alternative.split('"').next().unwrap_or_default());
-        }
-        rest = &rest[end + 1..];
-    }
-    out.push_str(rest);
-    out
-}
-
-fn entity(name: &str) -> char {
-    let coded = name.strip_prefix('#').and_then(|code| match code.strip_prefix(['x', 'X']) {
-        Some(hex) => u32::from_str_radix(hex, 16).ok(),
-        None => code.parse().ok(),
-    });
-    match (coded.and_then(char::from_u32), name) {
-        (Some(letter), _) => letter,
-        (None, "lt") => '<',
-        (None, "gt") => '>',
-        (None, "amp") => '&',
-        (None, "quot") => '"',
-        // Signs and spaces: no letters, whatever they are.
-        (None, _) => ' ',
-    }
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
 #[cfg(test)]
@@ -114,5 +74,22 @@ mod tests {
     fn an_image_may_stand_for_its_text() {
         let expected = "<article><p>A knot in a rope</p></article>";
         assert_eq!(find_missing_text(expected, "<article><img src=\"k.png\" alt=\"A knot in a rope\"></article>"), MissingText::default());
+    }
+
+    #[test]
+    fn a_diagram_may_be_a_picture() {
+        let expected =
+            format!("<article><p>One.</p>{DIAGRAM}<pre><code>a --&gt; b</code></pre></figure><p>Two.</p></article><p>Next chapter</p>");
+        assert_eq!(find_missing_text(&expected, "<p>One.</p><img src=\"d.png\"><p>Two.</p>"), MissingText::default());
+        assert_eq!(find_missing_text(&expected, "<p>One.</p>").absent, ["Two."]);
+    }
+
+    #[test]
+    fn what_a_page_hides_is_missing() {
+        for page in
+            ["<!-- > {} -->", "<p hidden>{}</p>", "<template>{}</template>", "<script>/* {} */</script>", "<p style='display:none'>{}"]
+        {
+            assert_eq!(find_missing_text("<article><p>A knot</p></article>", &page.replace("{}", "A knot")).absent, ["A knot"], "{page}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Book;
 use crate::code::colour;
+use crate::links::Shelf;
 use crate::markup::{encoded, escaped, relative};
 use crate::page::{Sheet, sheet};
 use crate::place::below_root;
@@ -26,10 +27,11 @@ pub(crate) enum Cited<'b> {
 }
 
 /// Finds the file that a path means.
-pub(crate) fn find<'b>(book: &'b Book, path: &str, line: Option<usize>) -> Cited<'b> {
+pub(crate) fn find<'b>(book: &'b Book, shelf: &Shelf<'_>, path: &str, line: Option<usize>) -> Cited<'b> {
     let paths = below_root(&book.source_root, path);
-    if let Some((path, text)) = paths.iter().find_map(|path| book.sources.get_key_value(path)) {
-        return Cited::File { path, line: line.filter(|line| *line <= text.lines().count()) };
+    if let Some((path, _)) = paths.iter().find_map(|path| book.sources.get_key_value(path)) {
+        let lines = shelf.source_lines.get(path.as_str()).copied().unwrap_or_default();
+        return Cited::File { path, line: line.filter(|line| *line <= lines) };
     }
     match paths.iter().find_map(|path| book.withheld.get(path)) {
         Some(why) => Cited::Withheld(why.clone()),

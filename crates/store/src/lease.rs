@@ -3,7 +3,7 @@
 //! A lease is journalled, so its fencing number only ever grows. Within one boot it ends by a clock
 //! that cannot jump; after a reboot by the wall clock. It is checked inside every commit.
 
-use quipu_contract::{Actor, Pattern, ProjectPath};
+use quipu_contract::{Actor, HOST_FILES, Pattern, ProjectPath};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{AHEAD_US, Instant, parse_time, render_time};
@@ -177,10 +177,11 @@ impl Store {
         let contract = self.contract.files.iter().find(|rule| rule.people_only && rule.path.overlaps(pattern));
         let literal = pattern.as_literal().and_then(|literal| ProjectPath::parse(literal).ok());
         let of_people = literal.is_some_and(|path| path.begins_a_project() || path.sets_up_hosts());
-        if contract.is_none() && !of_people {
+        let settings = HOST_FILES.into_iter().find(|file| pattern.matches(file).is_some());
+        if contract.is_none() && settings.is_none() && !of_people {
             return Ok(());
         }
-        let held = contract.map(|rule| rule.path.to_string()).filter(|held| held != path);
+        let held = contract.map(|rule| rule.path.to_string()).or(settings.map(str::to_owned)).filter(|held| held != path);
         let what = match held {
             Some(held) => format!("`{path}` would lease `{held}` too, which only a person may change"),
             None => format!("`{path}` is changed by people only: an agent cannot lease it"),

@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod anchor;
+mod blocks;
 mod document;
 mod entry;
 mod front;
@@ -17,6 +18,7 @@ mod lines;
 mod link;
 mod marker;
 mod passage;
+mod place;
 mod plain;
 pub mod recall;
 mod scan;
@@ -29,6 +31,7 @@ mod words;
 mod yaml;
 
 pub use anchor::{Miss, Slugger, slug};
+pub use blocks::{Blocks, CodeBlock, split_blocks};
 pub use document::Document;
 pub use entry::{Cell, Item, Placed, Row, Strike, Table, Task};
 pub use front::{FrontError, FrontMatter, Syntax};
@@ -37,6 +40,7 @@ pub use lines::LineIndex;
 pub use link::{Level, LevelTag, Link, LinkKind, is_external, parse_target};
 pub use marker::{Marker, marker, render_marker};
 pub use passage::{find_stray_sign, passages_with};
+pub use place::{SourcePlace, find_source_places, parse_source_place};
 pub use plain::{Comments, blank_comments, link_labels, rendered_text, visible};
 pub use section::{Section, SectionId};
 pub use sentence::first_sentence;

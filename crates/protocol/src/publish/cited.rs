@@ -1,17 +1,17 @@
 //! The source files that chapters cite: which of them may be published, and their text.
 //!
 //! Agents write the citations, so a citation opens nothing by itself: a file is published only if it is one of the
-//! project's files below the folder of the source, is not reached through a link, is text, is not too large, and holds nothing
-//! that looks like a credential.
+//! project's files below the folder of the source, is not kept from every role, is not reached through a link, is text, is not too
+//! large, and holds nothing that looks like a credential.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quipu_contract::{Actor, Class, ProjectPath, find_credentials};
+use quipu_contract::{Actor, ActorName, Class, ProjectPath, Role, find_credentials};
 use quipu_publish::{Chapter, sources_of};
 
 use super::PublishError;
 use crate::project::Project;
-use crate::reading::may_read_whole;
+use crate::reading::{may_read, may_read_whole};
 
 /// A source file that people read is smaller; larger ones are data.
 const MOST_BYTES: u64 = 1 << 20;
@@ -61,6 +61,9 @@ fn read_source(project: &Project, actor: &Actor, place: &ProjectPath, page: &str
     if may_read_whole(project, actor, place).is_err() {
         return Ok(Err(format!("`{place}` may not be read by {actor}")));
     }
+    if is_kept_from_all(project, place) {
+        return Ok(Err(format!("`{place}` is denied to a role, and no role reads it")));
+    }
     if ProjectPath::parse(page).map_or(true, |page| project.contract.class(&page) != Class::Derived) {
         return Ok(Err(format!("`{page}` cannot be the name of a page")));
     }
@@ -78,4 +81,18 @@ fn read_source(project: &Project, actor: &Actor, place: &ProjectPath, page: &str
         Some(found) => Ok(Err(format!("line {} of `{place}` looks like a credential", found.line))),
         None => Ok(Ok(text)),
     }
+}
+
+/// Whether a role is denied a file and no role reads it, for any unit: then the project keeps it from everyone, readers included. A role
+/// alone that is denied a file says nothing of readers: a writer may be kept from the source that the book is about.
+fn is_kept_from_all(project: &Project, place: &ProjectPath) -> bool {
+    let contract = &project.contract;
+    let binding = contract.binding();
+    let is_denied = |role: &Role| role.denies.iter().any(|deny| deny.path.fill(&binding).matches(place.as_str()).is_some());
+    let is_read = |name: &String| {
+        let role = ActorName::parse(name).ok();
+        let mut units = contract.units.iter().map(|unit| Some(unit.id.clone())).chain([None]);
+        units.any(|unit| may_read(project, &Actor::Agent { role: role.clone(), unit, agent: None }, place).is_ok())
+    };
+    contract.roles.values().any(is_denied) && !contract.roles.keys().any(is_read)
 }

@@ -10,11 +10,29 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::edit::Replacement;
+use super::intent::{Intent, files_in, intent_of, without_scheme};
 use super::{patch, shell};
 use crate::mcp::is_tool;
 
 /// Fields with the path of a file.
-const PATHS: [&str; 8] = ["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file", "source", "old_path"];
+const PATHS: [&str; 16] = [
+    "file_path",
+    "filePath",
+    "path",
+    "notebook_path",
+    "absolute_path",
+    "target_file",
+    "targetFile",
+    "TargetFile",
+    "relative_path",
+    "relativePath",
+    "file",
+    "filename",
+    "file_name",
+    "uri",
+    "source",
+    "old_path",
+];
 
 /// Fields with the folder that a tool works in.
 const FOLDERS: [&str; 8] = ["workdir", "work_dir", "cwd", "directory", "dir", "dir_path", "working_directory", "workingDirectory"];
@@ -27,9 +45,11 @@ const REPLACEMENTS: [(&str, &str); 5] =
 const COMMANDS: [&str; 3] = ["command", "cmd", "script"];
 
 /// Fields with text of a file.
-const TEXTS: [&str; 16] = [
+const TEXTS: [&str; 18] = [
     "content",
     "contents",
+    "new_content",
+    "newContent",
     "file_text",
     "fileText",
     "old_string",
@@ -116,6 +136,16 @@ pub enum Deed {
     },
 }
 
+impl Intent {
+    fn deed(self, path: PathBuf) -> Deed {
+        match self {
+            Intent::Change => Deed::Change { path },
+            Intent::Grow => Deed::Grow { path },
+            Intent::Remove => Deed::Remove { path },
+        }
+    }
+}
+
 /// Why a host's message cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unread {
@@ -169,22 +199,36 @@ impl Call {
         if is_own_tool(&self.tool) {
             return Vec::new();
         }
-        let input = &self.input;
-        // Where a file is named, its text may well quote a patch.
-        let is_quoted = |name: &str| !paths_in(input).is_empty() && TEXTS.contains(&name);
-        let fields = input.as_object().into_iter().flatten().filter(|(name, _)| !is_quoted(name));
-        let mut deeds: Vec<Deed> = fields.flat_map(|(_, value)| patches(value)).flat_map(patch::deeds).collect();
+        let mut deeds: Vec<Deed> = Vec::new();
+        let mut files: Vec<(&str, Intent)> = Vec::new();
         // A tool may take several files or commands at once, in a list of such inputs.
-        let mut inputs = vec![input];
-        while let Some(input) = inputs.pop() {
-            deeds.extend(paths_in(input).into_iter().flat_map(|path| self.file_deeds(Path::new(path), input)));
+        let mut inputs: Vec<(&Value, Option<Intent>, bool)> = vec![(&self.input, None, false)];
+        while let Some((input, outer, is_in_named)) = inputs.pop() {
+            let intent = intent_of(&self.tool, input).or(outer);
+            let paths = paths_in(input);
+            // Where a file is named, its text may well quote a patch.
+            let is_named = is_in_named || !paths.is_empty();
+            let is_quoted = |name: &str| is_named && TEXTS.contains(&name);
+            deeds.extend(texts_in(input, is_quoted).into_iter().flat_map(|(_, text)| patches(text)).flat_map(patch::deeds));
+            let is_diff = |name: &str| !is_named && (intent.is_some() || matches!(name, "patch" | "diff"));
+            deeds.extend(
+                texts_in(input, is_quoted).iter().filter(|(name, _)| is_diff(name)).flat_map(|(_, text)| patch::deeds_of_diff(text)),
+            );
+            deeds.extend(paths.iter().flat_map(|path| file_deeds(Path::new(path), input, intent, cwd)));
             deeds.extend(commands_in(input, cwd));
-            match input {
-                Value::Object(fields) => inputs.extend(fields.values().rev().filter(|value| value.is_object() || value.is_array())),
-                Value::Array(items) => inputs.extend(items.iter().rev().filter(|value| value.is_object() || value.is_array())),
-                _ => {}
-            }
+            let is_known = |name: &str| TEXTS.contains(&name) || COMMANDS.contains(&name) || FOLDERS.contains(&name);
+            files.extend(intent.into_iter().flat_map(|intent| files_in(input, cwd, is_known).into_iter().map(move |file| (file, intent))));
+            let nested: Vec<&Value> = match input {
+                Value::Object(fields) => fields.values().collect(),
+                Value::Array(items) => items.iter().collect(),
+                _ => Vec::new(),
+            };
+            inputs.extend(
+                nested.into_iter().rev().filter(|value| value.is_object() || value.is_array()).map(|value| (value, intent, is_named)),
+            );
         }
+        files.retain(|(file, _)| !deeds.iter().any(|deed| deed.path().is_some_and(|path| cwd.join(path) == cwd.join(file))));
+        deeds.extend(files.into_iter().map(|(file, intent)| intent.deed(file.into())));
         deeds
     }
 
@@ -196,7 +240,8 @@ impl Call {
             folders.extend(FOLDERS.iter().filter_map(|name| input.get(*name)?.as_str()).map(PathBuf::from));
             // A patch is applied where the command that carries it stands.
             let commands = COMMANDS.iter().filter_map(|name| input.get(*name));
-            folders.extend(commands.flat_map(patches).flat_map(|command| shell::folders(command, cwd)));
+            let patches = commands.flat_map(|command| texts_in(command, |_| false)).filter_map(|(_, text)| patches(text));
+            folders.extend(patches.flat_map(|command| shell::folders(command, cwd)));
             match input {
                 Value::Object(fields) => inputs.extend(fields.values()),
                 Value::Array(items) => inputs.extend(items),
@@ -205,41 +250,63 @@ impl Call {
         }
         folders.into_iter().collect()
     }
+}
 
-    /// What the fields would do to this file. A host reads some of them and ignores the others, and nobody here knows which: an agent
-    /// may add fields that look harmless. So each way to read them is a deed, and each is judged.
-    fn file_deeds(&self, path: &Path, input: &Value) -> Vec<Deed> {
-        let texts = |names: &[&str]| names.iter().filter_map(|n| input.get(*n)?.as_str()).map(str::to_owned).collect::<Vec<_>>();
-        let path = || path.to_owned();
-        let mut deeds = Vec::new();
-        for target in texts(&["destination", "new_path", "target"]) {
-            deeds.extend([Deed::Remove { path: path() }, Deed::Change { path: target.into() }]);
-        }
-        let listed = input.get("edits").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        for edits in [listed, std::slice::from_ref(input)].into_iter().flat_map(replacements) {
-            deeds.push(Deed::Edit { path: path(), edits });
-        }
-        deeds.extend(texts(&["content", "contents", "file_text", "fileText"]).into_iter().map(|text| Deed::Put { path: path(), text }));
-        if ["new_source", "insert_text", "insert_line", "patch", "diff", "code_edit"].iter().any(|n| input.get(*n).is_some()) {
-            deeds.push(Deed::Change { path: path() });
-        }
-        let tool = self.tool.to_lowercase();
-        if deeds.is_empty() && ["delete", "remove"].iter().any(|word| tool.contains(word)) {
-            deeds.push(Deed::Remove { path: path() });
-        }
-        deeds
+/// What the fields would do to this file. A host reads some of them and ignores the others, and nobody here knows which: an agent
+/// may add fields that look harmless. So each way to read them is a deed, and each is judged.
+fn file_deeds(path: &Path, input: &Value, intent: Option<Intent>, cwd: &Path) -> Vec<Deed> {
+    let texts = |names: &[&str]| names.iter().filter_map(|n| input.get(*n)?.as_str()).map(str::to_owned).collect::<Vec<_>>();
+    let path = || path.to_owned();
+    let mut deeds = Vec::new();
+    for target in texts(&["destination", "new_path", "target"]) {
+        deeds.extend([Deed::Remove { path: path() }, Deed::Change { path: target.into() }]);
     }
+    let edits = input.get("edits").map(|edits| unwrapped(edits).unwrap_or_default()).unwrap_or_default();
+    let listed = edits.as_array().map_or(&[][..], Vec::as_slice);
+    for edits in [listed, std::slice::from_ref(input)].into_iter().flat_map(replacements) {
+        deeds.push(Deed::Edit { path: path(), edits });
+    }
+    let put = texts(&["content", "contents", "new_content", "newContent", "file_text", "fileText"]);
+    deeds.extend(put.into_iter().map(|text| Deed::Put { path: path(), text }));
+    if ["new_source", "insert_text", "insert_line", "patch", "diff", "code_edit"].iter().any(|n| input.get(*n).is_some()) {
+        deeds.push(Deed::Change { path: path() });
+    }
+    // The fields may as well be about something else: a file that is there is meant.
+    if deeds.is_empty() && (intent == Some(Intent::Remove) || cwd.join(path()).exists()) {
+        deeds.extend(intent.map(|intent| intent.deed(path())));
+    }
+    deeds
 }
 
 /// The files that the fields of a value name.
 fn paths_in(input: &Value) -> BTreeSet<&str> {
-    PATHS.iter().filter_map(|name| input.get(*name)?.as_str()).collect()
+    PATHS.iter().filter_map(|name| input.get(*name)?.as_str()).map(without_scheme).collect()
+}
+
+/// The texts directly in a value, with their fields: words of a list are such texts, too.
+fn texts_in(input: &Value, is_left_out: impl Fn(&str) -> bool) -> Vec<(&str, &str)> {
+    match input {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(name, _)| !is_left_out(name));
+            kept.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))).collect()
+        }
+        Value::Array(words) => words.iter().filter_map(Value::as_str).map(|text| ("", text)).collect(),
+        Value::String(text) => vec![("", text)],
+        _ => Vec::new(),
+    }
 }
 
 /// What the commands in the fields of a value would do.
 fn commands_in(input: &Value, cwd: &Path) -> Vec<Deed> {
+    // A program with its words beside it.
+    let words = input.get("args").and_then(Value::as_array).map(|words| words.iter().filter_map(Value::as_str));
     let deeds = |command: &Value| match command {
-        Value::String(command) => shell::deeds(command, cwd),
+        Value::String(command) => {
+            let words = words.clone().map(|words| std::iter::once(command.as_str()).chain(words).map(str::to_owned).collect::<Vec<_>>());
+            let mut deeds = shell::deeds(command, cwd);
+            deeds.extend(words.into_iter().flat_map(|words| shell::deeds_of_words(&words, cwd)));
+            deeds
+        }
         Value::Array(words) => {
             let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
             shell::deeds_of_words(&words, cwd)
@@ -256,14 +323,9 @@ fn is_own_tool(tool: &str) -> bool {
     (host.is_empty() || host.ends_with(JOINTS)) && name.starts_with(JOINTS) && is_tool(name.trim_start_matches(JOINTS))
 }
 
-/// Every patch in a value: a text that has the first line of one, or words that hold it.
-fn patches(value: &Value) -> Vec<&str> {
-    let begins = |text: &&str| text.lines().any(|line| line.trim_start().starts_with("*** Begin Patch"));
-    match value {
-        Value::String(text) => Some(text.as_str()).filter(begins).into_iter().collect(),
-        Value::Array(words) => words.iter().filter_map(Value::as_str).filter(begins).collect(),
-        _ => Vec::new(),
-    }
+/// The text, if it has the first line of a patch.
+fn patches(text: &str) -> Option<&str> {
+    text.lines().any(|line| line.trim_start().starts_with("*** Begin Patch")).then_some(text)
 }
 
 /// A tool's input; some hosts send it as JSON within a text.
@@ -425,6 +487,107 @@ mod tests {
         }
     }
 
+    fn deeds_at(cwd: &Path, tool: &str, input: &str) -> Vec<Deed> {
+        Call::parse(&format!(r#"{{"tool_name":"{tool}","tool_input":{input}}}"#)).unwrap().deeds(cwd)
+    }
+
+    /// Fields that no known host sends, of tools that say what they do.
+    #[test]
+    fn a_tool_that_says_it_writes_is_judged_by_the_files_it_names() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.md"), "one\n").unwrap();
+        for (tool, input) in [
+            ("memory", r#"{"command":"delete","path":"a.md"}"#),
+            ("str_replace_editor", r#"{"command":"undo_edit","path":"a.md"}"#),
+            ("batch", r#"{"operations":[{"type":"delete_file","path":"a.md"}]}"#),
+            ("apply_patch", r#""*** Begin Patch\n*** Delete File: a.md\n*** End Patch""#),
+            ("x", r#"{"args":{"input":"*** Begin Patch\n*** Delete File: a.md\n*** End Patch"}}"#),
+            ("x", r#"{"diff":"--- a/a.md\n+++ b/a.md\n@@ -1 +1 @@\n-one\n+two\n"}"#),
+            ("apply", r#"{"text":"--- a/a.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"}"#),
+            ("NotebookEdit", r#"{"notebook_path":"a.md","edit_mode":"delete","cell_id":"1"}"#),
+            ("x", r#"{"path":"a.md","edits":"[{\"oldText\":\"one\",\"newText\":\"two\"}]"}"#),
+            ("x", r#"{"uri":"file://a.md","new_content":"two"}"#),
+            ("mcp__serena__replace_symbol_body", r#"{"relative_path":"a.md","name_path":"x","body":"two"}"#),
+            ("mcp__serena__create_text_file", r#"{"relative_path":"a.md","content":"two"}"#),
+            ("write_to_file", r#"{"TargetFile":"a.md","CodeContent":"two"}"#),
+            ("delete_files", r#"{"paths":["b.md","a.md"]}"#),
+            ("saveFile", r#"{"where":"./a.md","data":"two"}"#),
+            ("move", r#"{"from":"a.md","to":"b.md"}"#),
+            ("rename_file", r#"{"src":"a.md","dst":"b.md"}"#),
+            ("terminal", r#"{"command":"rm","args":["a.md"]}"#),
+        ] {
+            let deeds = deeds_at(folder.path(), tool, input);
+            let is_seen = deeds.iter().any(|deed| deed.path().is_some_and(|path| path.ends_with("a.md")));
+            assert!(is_seen, "{tool} {input}: {deeds:?}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_says_it_appends_lets_a_file_grow() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.md"), "one\n").unwrap();
+        assert_eq!(deeds_at(folder.path(), "append_to_file", r#"{"name":"a.md","line":"two"}"#), [Deed::Grow { path: "a.md".into() }]);
+    }
+
+    /// The tools of known hosts that change no file of the project, though they may speak of one.
+    #[test]
+    fn tools_of_hosts_that_write_no_file_are_not_judged() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.md"), "one\n").unwrap();
+        for (tool, input) in [
+            // Claude Code
+            ("Read", r#"{"file_path":"a.md","offset":1,"limit":5}"#),
+            ("Glob", r#"{"pattern":"**/*.md","path":"."}"#),
+            ("Grep", r#"{"pattern":"replace","path":"a.md","glob":"a.md","output_mode":"content"}"#),
+            ("LS", r#"{"path":"."}"#),
+            ("NotebookRead", r#"{"notebook_path":"a.md"}"#),
+            ("WebFetch", r#"{"url":"https://x.org/a.md","prompt":"What does a.md say?"}"#),
+            ("WebSearch", r#"{"query":"a.md"}"#),
+            ("TodoWrite", r#"{"todos":[{"content":"Update a.md","status":"pending","activeForm":"Updating a.md"}]}"#),
+            ("Task", r#"{"description":"Review","prompt":"Read a.md","subagent_type":"general-purpose"}"#),
+            ("ExitPlanMode", r#"{"plan":"Edit a.md"}"#),
+            ("Skill", r#"{"skill":"a.md"}"#),
+            ("BashOutput", r#"{"bash_id":"a.md"}"#),
+            // Codex
+            ("update_plan", r#"{"explanation":"a.md first","plan":[{"step":"Delete a.md","status":"in_progress"}]}"#),
+            ("view_image", r#"{"path":"a.md"}"#),
+            ("read_file", r#"{"file_path":"a.md","mode":"slice"}"#),
+            ("list_dir", r#"{"dir_path":"."}"#),
+            ("grep_files", r#"{"pattern":"one","include":"a.md","path":"."}"#),
+            // Gemini CLI
+            ("read_many_files", r#"{"include":["a.md"],"paths":["a.md"]}"#),
+            ("search_file_content", r#"{"pattern":"one","include":"a.md"}"#),
+            ("glob", r#"{"pattern":"a.md"}"#),
+            ("google_web_search", r#"{"query":"a.md"}"#),
+            ("web_fetch", r#"{"prompt":"Summarize a.md"}"#),
+            ("save_memory", r#"{"fact":"The notes are in a.md"}"#),
+            ("write_todos", r#"{"todos":[{"description":"Remove a.md","status":"pending"}]}"#),
+            // opencode
+            ("read", r#"{"filePath":"a.md"}"#),
+            ("list", r#"{"path":"."}"#),
+            ("todowrite", r#"{"todos":[{"content":"a.md: edit","status":"pending","priority":"high","id":"1"}]}"#),
+            ("webfetch", r#"{"url":"https://x.org","format":"markdown"}"#),
+            ("lsp", r#"{"operation":"hover","filePath":"a.md","line":1}"#),
+            // Cursor
+            ("codebase_search", r#"{"query":"a.md","target_directories":["."]}"#),
+            ("read_lints", r#"{"paths":["a.md"]}"#),
+            ("file_search", r#"{"query":"a.md"}"#),
+            ("fetch_rules", r#"{"rule_names":["a.md"]}"#),
+            // Editors with several commands, and servers of others
+            ("str_replace_based_edit_tool", r#"{"command":"view","path":"a.md"}"#),
+            ("str_replace_editor", r#"{"command":"view","path":"a.md"}"#),
+            ("memory", r#"{"command":"view","path":"a.md"}"#),
+            ("mcp__fs__read_text_file", r#"{"path":"a.md"}"#),
+            ("mcp__fs__get_file_info", r#"{"path":"a.md"}"#),
+            ("mcp__serena__find_symbol", r#"{"relative_path":"a.md","name_path":"x"}"#),
+            ("mcp__memory__create_entities", r#"{"entities":[{"name":"a.md","entityType":"file"}]}"#),
+            ("MCP:append", r#"{"path":"a.md","text":"x"}"#),
+            ("mcp__git__git_status", r#"{"repo_path":"."}"#),
+        ] {
+            assert_eq!(deeds_at(folder.path(), tool, input), [], "{tool} {input}");
+        }
+    }
+
     #[test]
     fn a_patch_that_is_quoted_hides_nothing() {
         let put = |text: &str| Deed::Put { path: "a.md".into(), text: text.into() };
@@ -432,12 +595,17 @@ mod tests {
             deeds(r#"{"tool_name":"Write","tool_input":{"file_path":"a.md","content":"*** Begin Patch\n"}}"#),
             [put("*** Begin Patch\n")]
         );
+        let edits = deeds(
+            r#"{"tool_name":"MultiEdit","tool_input":{"file_path":"a.md","edits":[{"old_string":"x","new_string":"*** Begin Patch\n*** Delete File: b.md"}]}}"#,
+        );
+        assert!(matches!(edits[..], [Deed::Edit { .. }]), "{edits:?}");
         for json in [
             r#"{"tool_name":"Bash","tool_input":{"command":"rm a.md; echo '*** Begin Patch'"}}"#,
             r#"{"tool_name":"Bash","tool_input":{"command":"rm a.md","path":"."}}"#,
             r#"{"tool_name":"Bash","tool_input":{"command":"rm a.md","description":"*** Begin Patch"}}"#,
             r#"{"tool_name":"run_quipu_tests","tool_input":{"command":"rm a.md"}}"#,
             r#"{"tool_name":"apply_patch","tool_input":{"input":"*** Begin Patch\n*** Delete File: a.md\n*** End Patch"}}"#,
+            r#"{"tool_name":"MultiEdit","tool_input":{"edits":[],"x":[{"input":"*** Begin Patch\n*** Delete File: a.md\n*** End Patch"}]}}"#,
             r#"{"tool_name":"shell","tool_input":{"command":["apply_patch","*** Begin Patch\n*** Delete File: a.md\n*** End Patch"]}}"#,
             r#"{"tool_name":"shell","tool_input":{"command":"apply_patch <<'E'\n*** Begin Patch\n*** Delete File: a.md\n*** End Patch\nE\n"}}"#,
         ] {

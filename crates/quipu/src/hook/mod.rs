@@ -9,6 +9,7 @@ mod capture;
 mod edit;
 mod events;
 mod gate;
+mod intent;
 mod manner;
 mod names;
 mod patch;

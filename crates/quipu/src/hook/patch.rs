@@ -43,6 +43,24 @@ pub fn deeds(patch: &str) -> Vec<Deed> {
     deeds
 }
 
+/// What a unified diff would do, file by file. What its lines are afterwards is not told: git and `patch` look for them in ways of their own.
+pub fn deeds_of_diff(diff: &str) -> Vec<Deed> {
+    let name = |line: &str, mark: &str, prefix: &str| {
+        let name = line.strip_prefix(mark)?.split('\t').next()?.trim();
+        (name != "/dev/null").then(|| name.strip_prefix(prefix).unwrap_or(name).into())
+    };
+    let lines: Vec<&str> = diff.lines().collect();
+    let heads = lines.windows(3).filter(|lines| lines[0].starts_with("--- ") && lines[1].starts_with("+++ ") && lines[2].starts_with("@@"));
+    heads
+        .flat_map(|lines| match (name(lines[0], "--- ", "a/"), name(lines[1], "+++ ", "b/")) {
+            (Some(old), None) => vec![Deed::Remove { path: old }],
+            (Some(old), Some(new)) if old != new => vec![Deed::Remove { path: old }, Deed::Change { path: new }],
+            (_, Some(new)) => vec![Deed::Change { path: new }],
+            (None, None) => Vec::new(),
+        })
+        .collect()
+}
+
 fn take(hunks: &mut Vec<Hunk>, line: &str) {
     if line.starts_with("@@") {
         hunks.push(Hunk::default());

@@ -1,7 +1,6 @@
 //! Whether what an agent wrote can be accepted: marker, length, form, schema, and what the contract's `shape` asks. Each fault says
 //! what and where, so that it can be sent back as it is. What is only suspicious is a warning, and stays with the job.
 
-mod blocks;
 mod collect;
 mod places;
 mod quotes;

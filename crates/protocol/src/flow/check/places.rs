@@ -1,7 +1,7 @@
 //! Places in a source tree, as `path:line`: whether they are there.
 //!
 //! A path may start at the project or at the source root, or be the end of one: agents write all three. Places in quotation marks
-//! are another text's words, and places in blocks of code are output of programs: neither is checked.
+//! are another text's words, and places in blocks of code and in comments are output of programs or not shown: none is checked.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,111 +9,11 @@ use std::rc::Rc;
 
 use quipu_contract::{Actor, ProjectPath};
 use quipu_store::StoreError;
+use quipu_text::{Blocks, find_source_places, split_blocks};
 
 use super::Findings;
-use super::blocks::{Taken, take_apart};
 use crate::project::Project;
 use crate::read_scope::ReadScope;
-
-/// `path:12`, `path:12-20`, `path:12,15`, `path#L12`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place<'t> {
-    pub path: &'t str,
-    /// Every line that it names, in its order.
-    pub lines: Vec<usize>,
-    /// Where it stands in its line, and where it ends.
-    pub at: usize,
-    pub end: usize,
-}
-
-impl Place<'_> {
-    pub fn first(&self) -> usize {
-        self.lines.iter().copied().min().unwrap_or_default()
-    }
-
-    pub fn last(&self) -> usize {
-        self.lines.iter().copied().max().unwrap_or_default()
-    }
-}
-
-fn is_path_letter(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+')
-}
-
-/// The places in a line, those in quotation marks left out.
-pub fn find_places(line: &str) -> Vec<Place<'_>> {
-    let mut places: Vec<Place<'_>> = Vec::new();
-    let (mut quotation, mut read) = (Quotation::default(), 0);
-    for (at, _) in line.match_indices([':', '#']) {
-        if places.last().is_some_and(|place| at < place.end) {
-            continue;
-        }
-        let behind = &line[at + 1..];
-        let lettered = behind.strip_prefix('L').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        let digits = match (lettered, line.as_bytes()[at]) {
-            (Some(rest), _) => rest,
-            (None, b':') if behind.starts_with(|c: char| c.is_ascii_digit()) => behind,
-            _ => continue,
-        };
-        let start = line[..at].rfind(|c: char| !is_path_letter(c)).map_or(0, |p| p + line[p..].chars().next().map_or(1, char::len_utf8));
-        // A path begins behind the place before it.
-        let start = start.max(places.last().map_or(0, |place| place.end));
-        let path = &line[start..at];
-        quotation.go_on(&line[read.min(start)..start]);
-        read = read.max(start);
-        if path.is_empty() || path.starts_with("//") || !path.contains(|c: char| c.is_ascii_alphabetic()) || quotation.is_open() {
-            continue;
-        }
-        let (lines, length) = take_lines(digits);
-        places.push(Place { path, lines, at: start, end: line.len() - digits.len() + length });
-    }
-    places
-}
-
-/// The numbers at the beginning of a text, and where they end: `12-20,31`. A column (`12:5`) belongs to the place and is no line.
-fn take_lines(digits: &str) -> (Vec<usize>, usize) {
-    let (mut lines, mut at) = (Vec::new(), 0);
-    loop {
-        let rest = &digits[at..];
-        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        lines.push(rest[..end].parse().unwrap_or(usize::MAX));
-        at += end;
-        let joined = ["-", "–", ",", "-L", "–L"].iter().rev().find_map(|sign| digits[at..].strip_prefix(sign));
-        match joined.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
-            Some(rest) => at = digits.len() - rest.len(),
-            None => break,
-        }
-    }
-    let column = digits[at..].strip_prefix(':').map_or(0, |rest| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len());
-    (lines, if column > 0 { at + 1 + column } else { at })
-}
-
-/// The quotation marks of a line, as far as it was read.
-#[derive(Default)]
-struct Quotation {
-    straight: usize,
-    curved: isize,
-    cornered: isize,
-}
-
-impl Quotation {
-    fn go_on(&mut self, text: &str) {
-        for sign in text.chars() {
-            match sign {
-                '"' => self.straight += 1,
-                '“' => self.curved += 1,
-                '”' => self.curved -= 1,
-                '「' => self.cornered += 1,
-                '」' => self.cornered -= 1,
-                _ => {}
-            }
-        }
-    }
-
-    fn is_open(&self) -> bool {
-        self.straight % 2 == 1 || self.curved > 0 || self.cornered > 0
-    }
-}
 
 /// Reads the text of a file of the project.
 type ReadFile<'s> = Box<dyn Fn(&str) -> Option<String> + 's>;
@@ -212,8 +112,8 @@ impl<'s> Sources<'s> {
 const MOST_PLACES: usize = 2_000;
 
 /// Every place in the prose of a text is there.
-pub fn check_places(path: &str, taken: &Taken<'_>, sources: &Sources<'_>, findings: &mut Findings) {
-    let all = taken.prose.iter().flat_map(|(number, line)| find_places(line).into_iter().map(move |place| (number, line, place)));
+pub fn check_places(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings: &mut Findings) {
+    let all = blocks.prose.iter().flat_map(|(number, line)| find_source_places(line).into_iter().map(move |place| (number, line, place)));
     for (count, (number, line, place)) in all.enumerate() {
         if count == MOST_PLACES {
             findings.warnings.push(format!("`{path}` names more than {MOST_PLACES} places: those from line {number} on were not checked"));
@@ -248,9 +148,9 @@ fn check_absent(path: &str, number: usize, named: &str, absent: &str, sources: &
 
 /// Checks places and quotations alike.
 pub fn check(path: &str, text: &str, sources: &Sources<'_>, findings: &mut Findings) {
-    let taken = take_apart(text);
-    check_places(path, &taken, sources, findings);
-    super::quotes::check_quotes(path, &taken, sources, findings);
+    let blocks = split_blocks(text);
+    check_places(path, &blocks, sources, findings);
+    super::quotes::check_quotes(path, &blocks, sources, findings);
 }
 
 #[cfg(test)]
@@ -264,14 +164,6 @@ mod tests {
         let mut findings = Findings::default();
         check("r.md", text, &Sources::sample(&FILES), &mut findings);
         findings
-    }
-
-    #[test]
-    fn places_are_read_as_agents_write_them() {
-        let read = |line: &str| find_places(line).iter().map(|p| (p.path.to_owned(), p.lines.clone())).collect::<Vec<_>>();
-        assert_eq!(read("see `src/a.py:12-20,31` and a.py#L3-L4."), [("src/a.py".into(), vec![12, 20, 31]), ("a.py".into(), vec![3, 4])]);
-        assert_eq!(read("见source/a.py:3–5，（b.py:7:2）"), [("source/a.py".into(), vec![3, 5]), ("b.py".into(), vec![7])]);
-        assert_eq!(read("at 12:30, http://x.org:80/ and 127.0.0.1:80, \"a.py:3\", “a.py:3”"), []);
     }
 
     #[test]
@@ -305,11 +197,20 @@ mod tests {
         assert_eq!(found("Given `example.toml:3` and example.com:80").warnings, [""; 0]);
     }
 
+    /// Markdown ends these blocks, comments and quotations before the place, or in its line.
     #[test]
-    fn places_do_not_overlap() {
-        let line = "a.rs:1-2b:1 and c.rs:3";
-        let places: Vec<(&str, usize)> = find_places(line).iter().map(|place| (place.path, place.first())).collect();
-        assert_eq!(places, [("a.rs", 1), ("b", 1), ("c.rs", 3)]);
-        check("d.md", &format!("{line}\n\n```\nx\n```\n"), &Sources::sample(&[]), &mut Findings::default());
+    fn nothing_that_readers_see_as_prose_hides_a_place() {
+        for text in [
+            "> ~~~\nsource/src/a.py:999 is wrong",
+            "    ~~~\nsource/src/a.py:999 is wrong",
+            "- ~~~\n\nsource/src/a.py:999 is wrong",
+            "<!-- --> source/src/a.py:999 is wrong",
+            "<!-- a\nb --> source/src/a.py:999 is wrong",
+            "\" source/src/a.py:999 is wrong",
+            "“ source/src/a.py:999 is wrong",
+        ] {
+            assert_eq!(found(text).faults.len(), 1, "{text}");
+        }
+        check("d.md", "a.rs:1-2b:1 and c.rs:3\n\n```\nx\n```\n", &Sources::sample(&[]), &mut Findings::default());
     }
 }

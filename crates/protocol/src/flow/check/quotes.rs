@@ -1,13 +1,14 @@
 //! Code that a text quotes with its place: it stands there, line by line.
 //!
 //! Blank lines and indentation do not count. A cut is marked by a line with an ellipsis, or by a comment that the source does not
-//! have: writers say in one what they left out. A line that breaks off with an ellipsis is compared as far as it goes.
+//! have: writers say in one what they left out. Of a line with an ellipsis the parts around it are compared.
 
 use std::collections::BTreeSet;
 
+use quipu_text::{Blocks, CodeBlock, SourcePlace, find_source_places};
+
 use super::Findings;
-use super::blocks::{Block, Taken};
-use super::places::{Place, Sources, find_places};
+use super::places::Sources;
 
 /// Words that may stand beside the place above a block without making it a sentence about something else.
 const LABELS: [&str; 16] =
@@ -20,14 +21,14 @@ const MOST_STARTS: usize = 100;
 /// So much of a line is shown in a message.
 const SHOWN: usize = 80;
 
-pub fn check_quotes(path: &str, taken: &Taken<'_>, sources: &Sources<'_>, findings: &mut Findings) {
-    for block in &taken.blocks {
+pub fn check_quotes(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings: &mut Findings) {
+    for block in &blocks.code {
         let Some((places, code, plain)) = places_of(block) else { continue };
         let mut fault = None;
         for place in &places {
             for file in sources.resolve(place.path) {
                 let Some(text) = sources.text(file) else { continue };
-                match compare(&code, &text.text, place) {
+                match compare(code, &text.text, place) {
                     Ok(()) => fault = Some(None),
                     Err(what) => drop(fault.get_or_insert_with(|| {
                         Some(format!("the code under `{}:{}` {}", place.path, shown(place), what.render(file, sources.may_tell(file))))
@@ -45,31 +46,31 @@ pub fn check_quotes(path: &str, taken: &Taken<'_>, sources: &Sources<'_>, findin
     }
 }
 
-fn shown(place: &Place<'_>) -> String {
+fn shown(place: &SourcePlace<'_>) -> String {
     if place.first() == place.last() { place.first().to_string() } else { format!("{}-{}", place.first(), place.last()) }
 }
 
 /// The places that a block gives for its code, the code, and whether it plainly says that this is the code there.
-fn places_of<'b>(block: &'b Block<'_>) -> Option<(Vec<Place<'b>>, Vec<&'b str>, bool)> {
-    let code = || block.code.clone();
+fn places_of(block: &CodeBlock) -> Option<(Vec<SourcePlace<'_>>, &[String], bool)> {
+    let code = || block.code.as_slice();
     // The first line may be a comment with the place alone.
     if let Some(first) = block.code.first()
         && COMMENTS.iter().any(|sign| first.trim_start().starts_with(sign))
     {
-        let places = find_places(first);
+        let places = find_source_places(first);
         if !places.is_empty() && is_label(first, &places) {
-            return Some((places, block.code[1..].to_vec(), true));
+            return Some((places, &block.code[1..], true));
         }
     }
-    let inside = find_places(block.info);
+    let inside = find_source_places(&block.info);
     if !inside.is_empty() {
         return Some((inside, code(), true));
     }
-    let places = find_places(block.above);
+    let places = find_source_places(&block.above);
     if places.is_empty() {
         return None;
     }
-    if is_label(block.above, &places) {
+    if is_label(&block.above, &places) {
         return Some((places, code(), true));
     }
     // A sentence that ends with the place: most likely the code there, perhaps what is done with it.
@@ -79,7 +80,7 @@ fn places_of<'b>(block: &'b Block<'_>) -> Option<(Vec<Place<'b>>, Vec<&'b str>, 
 }
 
 /// Whether a line has nothing but places and labels.
-fn is_label(line: &str, places: &[Place<'_>]) -> bool {
+fn is_label(line: &str, places: &[SourcePlace<'_>]) -> bool {
     let mut rest = String::new();
     let mut at = 0;
     for place in places {
@@ -94,7 +95,7 @@ fn is_label(line: &str, places: &[Place<'_>]) -> bool {
 }
 
 /// Whether a block is plainly not of the file: TOML under a place in Python.
-fn is_other_language(block: &Block<'_>, places: &[Place<'_>]) -> bool {
+fn is_other_language(block: &CodeBlock, places: &[SourcePlace<'_>]) -> bool {
     let kinds: [&[&str]; 12] = [
         &["py", "python", "pyi"],
         &["rs", "rust"],
@@ -111,37 +112,73 @@ fn is_other_language(block: &Block<'_>, places: &[Place<'_>]) -> bool {
     ];
     let kind = |name: &str| kinds.iter().position(|names| names.contains(&name.to_lowercase().as_str()));
     let own = kind(block.language());
-    let of = |place: &Place<'_>| place.path.rsplit_once('.').and_then(|(_, ending)| kind(ending));
+    let of = |place: &SourcePlace<'_>| place.path.rsplit_once('.').and_then(|(_, ending)| kind(ending));
     own.is_none() || places.iter().all(|place| of(place) != own)
 }
 
 /// A line of a quotation.
 #[derive(Debug, PartialEq)]
 enum Line<'t> {
-    /// The line as it stands, or, where it breaks off, as far as it goes.
-    Text(&'t str, Option<&'t str>),
+    /// The line as it stands, and, where it has an ellipsis, the parts around each.
+    Text(&'t str, Vec<&'t str>),
     Cut,
 }
 
 fn parse_line<'t>(line: &'t str, source: &BTreeSet<&str>) -> Line<'t> {
     let line = line.trim();
     if source.contains(line) {
-        return Line::Text(line, None);
+        return Line::Text(line, Vec::new());
     }
     if REMARKS.iter().any(|sign| line.starts_with(sign)) {
         return Line::Cut;
     }
-    let ellipsis = line.find("...").into_iter().chain(line.find('…')).chain(line.find('⋮')).min();
-    let Some(at) = ellipsis else { return Line::Text(line, None) };
-    let begun = line[..at].trim_end_matches(|c: char| c.is_whitespace() || "/#*-[({<".contains(c));
-    if begun.is_empty() { Line::Cut } else { Line::Text(line, Some(begun)) }
+    let parts = split_at_ellipses(line);
+    match parts.len() {
+        1 => Line::Text(line, Vec::new()),
+        _ if parts.iter().all(|part| part.is_empty()) => Line::Cut,
+        _ => Line::Text(line, parts),
+    }
+}
+
+/// The parts of a line around each ellipsis. Brackets around it do not count, nor does a comment behind it.
+fn split_at_ellipses(line: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = line;
+    while let Some((at, sign)) = ["...", "…", "⋮"].iter().filter_map(|sign| Some((rest.find(sign)?, sign))).min() {
+        parts.push(&rest[..at]);
+        rest = &rest[at + sign.len()..];
+    }
+    parts.push(rest);
+    let last = parts.len() - 1;
+    let opens = |c: char| c.is_whitespace() || "/#*-[({<".contains(c);
+    let closes = |c: char| c.is_whitespace() || "])}>".contains(c);
+    let bare = |(at, part): (usize, &'_ str)| -> std::ops::Range<usize> {
+        let start = if at == 0 { 0 } else { part.len() - part.trim_start_matches(closes).len() };
+        let end = if at == last { part.trim_end().len() } else { part.trim_end_matches(opens).len() };
+        let inner = start..end.max(start);
+        let is_comment = ["//", "#", "/*", "--", "<!--", "*/", "-->"].iter().any(|sign| part[start..].starts_with(sign));
+        let says_nothing = !part[inner.clone()].contains(char::is_alphanumeric) || is_comment;
+        if at > 0 && says_nothing { start..start } else { inner }
+    };
+    parts.into_iter().enumerate().map(|(at, part)| &part[bare((at, part))]).collect()
 }
 
 fn is_same(quoted: &Line<'_>, source: &str) -> bool {
     match quoted {
-        Line::Text(line, begun) => *line == source || begun.is_some_and(|begun| source.starts_with(begun)),
+        Line::Text(line, parts) => *line == source || has_parts(source, parts),
         Line::Cut => false,
     }
+}
+
+/// Whether a line begins with the first part, ends with the last and has the others between them, in their order.
+fn has_parts(source: &str, parts: &[&str]) -> bool {
+    let [first, between @ .., last] = parts else { return false };
+    let Some(mut rest) = source.strip_prefix(first) else { return false };
+    for part in between {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
 }
 
 /// How a quotation is not what stands at its place.
@@ -175,7 +212,7 @@ impl Off {
     }
 }
 
-fn compare(code: &[&str], source: &str, place: &Place<'_>) -> Result<(), Off> {
+fn compare(code: &[String], source: &str, place: &SourcePlace<'_>) -> Result<(), Off> {
     let source: Vec<(usize, &str)> =
         source.lines().enumerate().map(|(at, line)| (at + 1, line.trim())).filter(|(_, line)| !line.is_empty()).collect();
     let there: BTreeSet<&str> = source.iter().map(|(_, line)| *line).collect();
@@ -216,7 +253,7 @@ fn follow(lines: &[Line<'_>], source: &[(usize, &str)], start: usize) -> Result<
     let (mut at, mut last) = (start, start);
     let (mut begun, mut cut) = (false, false);
     for (index, line) in lines.iter().enumerate() {
-        let Line::Text(_, broken_off) = line else {
+        let Line::Text(_, parts) = line else {
             cut = begun;
             continue;
         };
@@ -225,7 +262,7 @@ fn follow(lines: &[Line<'_>], source: &[(usize, &str)], start: usize) -> Result<
         } else if source.get(at).is_none_or(|(_, there)| !is_same(line, there)) {
             return Err((index, Some(at)));
         }
-        (last, begun, cut) = (at, true, broken_off.is_some());
+        (last, begun, cut) = (at, true, !parts.is_empty());
         at += 1;
     }
     Ok(last)
@@ -233,15 +270,16 @@ fn follow(lines: &[Line<'_>], source: &[(usize, &str)], start: usize) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use quipu_text::split_blocks;
+
     use super::*;
-    use crate::flow::check::blocks::take_apart;
 
     const SOURCE: &str = "import re\n\n\ndef parse(text):\n    \"\"\"Reads it.\"\"\"\n    if not text:\n        return {}\n\n    for line in text.splitlines():\n        read(line)\n    return out\n\n\ndef read(line):\n    return line.strip()  # once\n";
 
     fn found(text: &str) -> Findings {
         let files = [("source/src/a.py", SOURCE)];
         let mut findings = Findings::default();
-        check_quotes("d.md", &take_apart(text), &Sources::sample(&files), &mut findings);
+        check_quotes("d.md", &split_blocks(text), &Sources::sample(&files), &mut findings);
         findings
     }
 
@@ -255,6 +293,8 @@ mod tests {
             "来源：`src/a.py:4-11`\n```py\ndef parse(text):\n    # …\n    for line in text.splitlines():\n        ...\n    return out\n```\n",
             "`a.py:4`\n```py\ndef parse(text): ...\n```\n",
             "`a.py:4-14`\n```py\ndef parse(text):\n    # left out: all that it does\n\ndef read(line):\n    return line.strip() …\n```\n",
+            "`a.py:14`\n```py\ndef read(line):\n    return line… # once\n```\n",
+            "`a.py:14`\n```py\ndef read(…):\n    return [...].strip()  # once\n```\n",
             // The place within the block.
             "As follows.\n\n```python\n# src/a.py:14\ndef read(line):\n```\n",
             "```python src/a.py:14\ndef read(line):\n```\n",
@@ -287,6 +327,12 @@ mod tests {
             ("`a.py:4`\n```py\n#include <a.h>\ndef parse(text):\n```\n", "no line of `source/src/a.py` is `#include <a.h>`"),
             ("`a.py:4`\n```py\ndef parser(text):\n```\n", "no line of `source/src/a.py` is `def parser(text):`"),
             ("`a.py:4`\n```py\ndef parse(text):\n    # …\n    yield 1\n```\n", "no line of `source/src/a.py` is `yield 1`"),
+            // Words behind an ellipsis, and code that is indented or in a quotation.
+            ("`a.py:4`\n```py\nd… all of this is made up\n```\n", "no line of `source/src/a.py` is `d… all of this is made up`"),
+            ("`a.py:4`\n```py\nd… made up …\n```\n", "no line of `source/src/a.py` is `d… made up …`"),
+            ("`a.py:4`\n```py\ndef parse(text):\n… made up\n```\n", "it has `… made up`"),
+            ("`a.py:4`\n\n    def parser(text):\n", "no line of `source/src/a.py` is `def parser(text):`"),
+            ("> `a.py:4`\n>\n> ```py\n> def parser(text):\n> ```\n", "no line of `source/src/a.py` is `def parser(text):`"),
         ] {
             let found = found(text);
             assert!(found.faults.len() == 1 && found.faults[0].contains(said), "{text} {found:?}");

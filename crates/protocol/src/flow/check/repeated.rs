@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use quipu_contract::{FileRule, ProjectPath};
 use quipu_store::StoreError;
+use quipu_text::split_blocks;
 
 use super::Findings;
-use super::blocks::take_apart;
 use crate::project::Project;
 
 /// Words in a row that are compared.
@@ -22,7 +22,7 @@ const RATHER_MANY_SHARED: f64 = 0.4;
 /// The words of the prose without its headings, in small letters. A Chinese, Japanese or Korean character is one.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
-    for (_, line) in take_apart(text).prose.into_iter().filter(|(_, line)| !line.starts_with('#')) {
+    for (_, line) in split_blocks(text).prose.into_iter().filter(|(_, line)| !line.starts_with('#')) {
         let mut word = String::new();
         for c in line.chars() {
             let wide = c >= '\u{2e80}' && c.is_alphanumeric();
@@ -120,6 +120,7 @@ mod tests {
             ["`d.md` repeats itself: 1 in a hundred of its words are new. Write each thing once"]
         );
         assert_eq!(alone(&"字".repeat(100)).faults.len(), 1);
+        assert_eq!(alone(&format!("> ~~~\n\n{}", "word ".repeat(100))).faults.len(), 1, "the quotation ends, and its block with it");
         assert!(alone(&"word ".repeat(20)).faults.is_empty(), "too short to tell");
     }
 

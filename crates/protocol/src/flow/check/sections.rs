@@ -1,10 +1,9 @@
 //! The sections that a report must have, and the scores that it must give.
 
 use quipu_contract::Language;
-use quipu_text::{Document, Section, count_words};
+use quipu_text::{Document, Section, count_words, split_blocks};
 
 use super::Findings;
-use super::blocks::take_apart;
 
 /// Fewer words than this in a section, on the average of a report, say next to nothing.
 const TELLING_WORDS: usize = 2;
@@ -65,13 +64,13 @@ pub fn check_sections(path: &str, text: &str, wanted: &[Vec<String>], language: 
 
 /// Each metric has its whole number from 1 to 5, in a line that names it.
 pub fn check_scores(path: &str, text: &str, metrics: &[&str], findings: &mut Findings) {
-    let prose = take_apart(text).prose;
+    let prose = split_blocks(text).prose;
     for metric in metrics {
         let asked = format!("write `- **{metric}:** 4: the reason`, a whole number from 1 to 5");
-        let named: Vec<&(usize, &str)> = prose.iter().filter(|(_, line)| after(line, metric).is_some()).collect();
-        let scored = |(number, line): &(usize, &str)| {
+        let named: Vec<&(usize, String)> = prose.iter().filter(|(_, line)| after(line, metric).is_some()).collect();
+        let scored = |(number, line): &(usize, String)| {
             // A heading may have its score on the line below.
-            let below = prose.iter().find(|(at, line)| at > number && !line.trim().is_empty()).map_or("", |(_, line)| *line);
+            let below = prose.iter().find(|(at, line)| at > number && !line.trim().is_empty()).map_or("", |(_, line)| line.as_str());
             let below = if line.trim_start().starts_with('#') { first_number(below) } else { None };
             after(line, metric).and_then(first_number).or(below)
         };

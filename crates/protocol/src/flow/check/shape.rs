@@ -92,7 +92,7 @@ fn check_page(project: &Project, shown: &str, chapter: &str, path: &str, page: &
             id: "chapter".into(),
             title: String::new(),
             path: shown.to_owned(),
-            text: without_diagrams(chapter),
+            text: chapter.to_owned(),
             page: path.to_owned(),
         }],
         images: BTreeMap::new(),
@@ -115,18 +115,4 @@ fn check_page(project: &Project, shown: &str, chapter: &str, path: &str, page: &
     if let Some(passage) = missing.misplaced.first() {
         findings.warnings.push(format!("`{path}` has this out of the order of `{shown}`: \"{passage}\""));
     }
-}
-
-/// A diagram may be a picture on the page: its source need not be there.
-fn without_diagrams(text: &str) -> String {
-    let mut inside = false;
-    let kept = text.lines().filter(|line| {
-        let fence = line.trim_start().starts_with("```");
-        let begins = fence && !inside && line.trim_start().trim_start_matches('`').trim().starts_with("mermaid");
-        let ends = fence && inside;
-        let drop = inside || begins;
-        inside = (inside || begins) && !ends;
-        !drop
-    });
-    kept.collect::<Vec<_>>().join("\n")
 }

@@ -1,2 +1,0 @@
-def read(cord):
-    return list(cord)

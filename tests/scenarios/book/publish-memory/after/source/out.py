@@ -1,1 +1,0 @@
-../quipu.toml
