@@ -163,11 +163,15 @@ fn find_hint(lowered: &[u8]) -> Option<(Hint, usize)> {
 
 /// A key of a known service that begins at a place of a text.
 fn shaped(text: &str, at: usize, end: usize) -> Option<(&'static str, &str)> {
-    // Chinese has no spaces: a key may follow a word directly.
-    if text[..at].bytes().next_back().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
-        return None;
-    }
+    // Chinese has no spaces: a key may follow a word directly. A long prefix that ends with a sign is a key behind any other sign, too.
+    let before = text[..at].bytes().next_back();
+    let continues = before.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let is_word = before.is_some_and(|b| b.is_ascii_alphabetic());
     SHAPES.iter().find_map(|shape| {
+        let is_plain = shape.prefix.len() >= 4 && shape.prefix.ends_with(['_', '-']);
+        if if is_plain { is_word } else { continues } {
+            return None;
+        }
         let tail = text[at..end].strip_prefix(shape.prefix)?;
         let length = tail.bytes().take_while(|b| b.is_ascii_alphanumeric() || shape.also.as_bytes().contains(b)).count();
         let body = &tail[..length];
@@ -399,6 +403,8 @@ mod tests {
             "ok\n-----BEGIN RSA PRIVATE KEY-----".to_owned(),
             ["ok\nAKI", "AQ7XN2PLW3M5RT8VB"].concat(),
             ["ok\nexport GH=gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat(),
+            ["ok\nname-gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u.txt"].concat(),
+            format!("ok\nx =0{key}"),
             ["ok\napi_key = \"q8Zk2LmQ8x", "Wv5Rt7YpB3nHc\""].concat(),
             // Chinese has no spaces, and colons of its own.
             format!("好\n密钥{key}"),

@@ -210,7 +210,7 @@ mod tests {
             "<\"s\">r#&quot;a&quot;b&quot;#> <\"s\">'x'> <\"s\">'\\n'> <\"n\">0x1f_u8> <\"n\">1.5e-3> <\"t\">Vec>::<\"f\">new>()"
         );
         assert_eq!(coloured("py", "def f(a): # é\n  '''x\ny'''"), "<\"k\">def> <\"f\">f>(a): <\"c\"># é>\n  <\"s\">'''x\ny'''>");
-        assert_eq!(coloured("py", "RE.match(a) in b"), "RE.<\"f\">match>(a) <\"k\">in> b");
+        assert_eq!(coloured("py", "RE.match(a) in b"), "<\"t\">RE>.<\"f\">match>(a) <\"k\">in> b");
         assert_eq!(coloured("rust", "a.await..self"), "a.<\"k\">await>..<\"k\">self>");
         assert_eq!(coloured("sh", "echo $# 'a b'"), "<\"k\">echo> $# <\"s\">'a b'>");
         assert_eq!(coloured("sql", "SELECT a FROM b -- c"), "<\"k\">SELECT> a <\"k\">FROM> b <\"c\">-- c>");

@@ -161,7 +161,7 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
 /// Whether checkers whose reports are merged may send a step's work back, or it is one of those checkers who always look.
 fn is_done_twice(contract: &Contract, step: &Step) -> bool {
     let sends_back = |check: &&Step| check.builtin == Some(Builtin::Merge) && check.rounds.is_some();
-    let concerns = |check: &Step| check.back.contains(&step.name) || check.after.contains(&step.name) && step.when.is_none();
+    let concerns = |check: &Step| check.back.contains(&step.name) || check.after.contains(&step.name) && step.when.files.is_none();
     step.role.is_some() && contract.steps.iter().filter(sends_back).any(concerns)
 }
 

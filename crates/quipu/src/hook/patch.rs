@@ -13,7 +13,13 @@ pub struct Hunk {
 pub fn deeds(patch: &str) -> Vec<Deed> {
     let mut deeds = Vec::new();
     for line in patch.lines() {
-        // Codex takes a mark with blanks before it, too.
+        // Codex takes a mark with blanks before it, too, but not within the hunks of a file, where it is a line that stays. Which it is,
+        // only the file tells: then it is both, and what happens to the file before it is not known any more.
+        let is_mark = line.trim_start().starts_with("*** ");
+        if is_mark && line.starts_with(char::is_whitespace) && let Some(Deed::Patch { path, .. }) = deeds.last() {
+            let path = path.clone();
+            deeds.push(Deed::Change { path });
+        }
         let named = |mark: &str| line.trim_start().strip_prefix(mark).map(|path| path.trim().into());
         if let Some(path) = named("*** Add File: ") {
             deeds.push(Deed::Put { path, text: String::new() });
@@ -22,11 +28,13 @@ pub fn deeds(patch: &str) -> Vec<Deed> {
         } else if let Some(path) = named("*** Update File: ") {
             deeds.push(Deed::Patch { path, hunks: vec![Hunk::default()] });
         } else if let Some(path) = named("*** Move to: ") {
-            let from = match deeds.pop() {
-                Some(Deed::Patch { path, .. }) => path,
-                _ => continue,
-            };
-            deeds.extend([Deed::Remove { path: from }, Deed::Change { path }]);
+            // Without a file before it, it moves nothing that is known, and still makes a file.
+            let from = deeds.iter().rev().find_map(|deed| match deed {
+                Deed::Patch { path, .. } => Some(path.clone()),
+                _ => None,
+            });
+            deeds.extend(from.map(|path| Deed::Remove { path }));
+            deeds.push(Deed::Change { path });
         } else {
             match deeds.last_mut() {
                 Some(Deed::Put { text, .. }) => {
@@ -109,5 +117,16 @@ mod tests {
         assert_eq!((path.to_str(), patched("zero\none\n", hunks)), (Some("a.md"), Some("zero\none\ntwo\n".into())));
         assert_eq!(patched("nothing\n", hunks), None);
         assert_eq!(deeds[1..], [Deed::Remove { path: "b.md".into() }, Deed::Put { path: "c.md".into(), text: "new\n".into() }]);
+    }
+
+    #[test]
+    fn a_line_that_looks_like_a_mark_hides_nothing() {
+        let change = |path: &str| Deed::Change { path: path.into() };
+        let hidden = deeds("*** Begin Patch\n*** Update File: a.md\n@@\n *** Add File: z\n-old\n+new\n*** End Patch\n");
+        assert!(hidden.contains(&change("a.md")), "{hidden:?}");
+        let moved = deeds("*** Begin Patch\n*** Update File: a.md\n*** Move to: b.md\n@@\n-old\n+new\n *** Move to: z\n*** End Patch\n");
+        assert!(moved.contains(&Deed::Remove { path: "a.md".into() }) && moved.contains(&change("b.md")), "{moved:?}");
+        let deleted = deeds("*** Begin Patch\n*** Delete File: a.md\n*** Move to: z\n*** End Patch\n");
+        assert!(deleted.contains(&Deed::Remove { path: "a.md".into() }), "{deleted:?}");
     }
 }

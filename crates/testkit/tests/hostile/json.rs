@@ -37,7 +37,11 @@ proptest! {
     fn a_merge_into_mutated_json_refuses_it_or_sets_the_keys(text in mutated(STATES)) {
         let patch = json!({"phase": "testing", "progress": {"in_progress": "x"}});
         if let Ok(merged) = merge_object(text.as_bytes(), patch.as_object().unwrap()) {
-            let read: Value = serde_json::from_slice(&merged).unwrap();
+            let Ok(read) = serde_json::from_slice::<Value>(&merged) else {
+                // A number that is too large for `Value` stays as it was written.
+                prop_assert!(serde_json::from_str::<Value>(&text).is_err(), "{text:?}");
+                return Ok(());
+            };
             prop_assert_eq!(&read["phase"], "testing");
             prop_assert_eq!(&read["progress"]["in_progress"], "x");
         }

@@ -124,7 +124,8 @@ pub fn check_places(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings
         let texts = files.iter().filter_map(|file| Some((*file, sources.text(file)?.lines)));
         match texts.max_by_key(|(_, lines)| *lines) {
             Some((file, lines)) if place.last() > lines || place.first() == 0 => {
-                findings.faults.push(format!("`{path}` line {number}: `{named}` is not there: `{file}` has {lines} lines"));
+                let known = if sources.may_tell(file) { format!(": `{file}` has {lines} lines") } else { String::new() };
+                findings.faults.push(format!("`{path}` line {number}: `{named}` is not there{known}"));
             }
             Some(_) => {}
             // A file of the project, or what is no text.

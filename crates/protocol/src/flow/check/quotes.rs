@@ -194,8 +194,9 @@ impl Off {
     fn render(&self, file: &str, may_tell: bool) -> String {
         let clip = |line: &str| line.chars().take(SHOWN).collect::<String>();
         match self {
+            Off::Elsewhere(..) if !may_tell => "is not what stands there. Give the place as your material has it".to_owned(),
             Off::Elsewhere(first, last) => format!("stands at `{file}:{first}-{last}`: write that place"),
-            Off::Differs(line, Some(_)) if !may_tell => format!(
+            Off::Differs(line, _) if !may_tell => format!(
                 "differs: `{}` is not what stands there. Quote the lines as your material has them, and mark a cut by a comment with `…`",
                 clip(line)
             ),
@@ -350,5 +351,7 @@ mod tests {
         let off = Off::Differs("x".into(), Some((3, "KEY = 1".into())));
         assert!(off.render("source/a.py", true).contains("KEY = 1"));
         assert!(!off.render("source/a.py", false).contains("KEY"));
+        let off = Off::Elsewhere(3, 4).render("source/hidden.py", false);
+        assert!(!off.contains("hidden") && !off.contains('3'), "{off}");
     }
 }
