@@ -94,7 +94,7 @@ pub use record::{FORMAT, Kind, LeaseEvent, OpKind, Record, RecordOp, Sum, Who};
 pub use recover::Mended;
 pub use regular::{open_regular, read_regular, read_regular_text};
 pub use replica::{Conflict, Synced, conflict_names};
-pub use restore::{Kept, Restored};
+pub use restore::{Kept, Restored, take_set_aside};
 pub use rulebook::{Changed, RuleBook};
 pub use seat::{Claim, Seat, Seated, Worker};
 pub use session::{OpenSession, session_id};

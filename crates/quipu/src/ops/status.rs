@@ -8,7 +8,7 @@ use quipu_store::{Flag, Patience, Store, mend_losses};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, count, exit};
-use crate::aside::told_in_status;
+use crate::aside::{kept_at, told_in_status};
 use crate::flow_text::{render_flow, render_plans};
 use crate::session::Session;
 use crate::table::Operate;
@@ -32,6 +32,11 @@ impl Operate for Status {
         let scope = ReadScope::of(&project, &session.actor);
         let mut survey = project.store.survey()?;
         project.store.flag_invalid(&mut survey)?;
+        // A command of someone else's may have set an edit aside. In a working copy the conflict copies tell, and can be deleted.
+        if project.store.order().is_none() && !project.store.is_read_only() {
+            let listed = project.store.set_aside_since_written()?;
+            survey.kept.extend(listed.into_iter().filter(|kept| !survey.kept.contains(kept)).collect::<Vec<_>>());
+        }
         scope.narrow(&mut survey);
         let mut leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
         leases.retain(|lease| scope.names_all(&lease.paths));
@@ -68,7 +73,7 @@ impl Operate for Status {
         for kept in &survey.kept {
             let (path, seq) = (&kept.path, kept.seq);
             text.push_str(&format!("  aside    {path}: an edit by hand had to give way, and is kept in @{seq}\n"));
-            text.push_str(&format!("           help  quipu show {path} --at @{seq} --aside\n"));
+            text.push_str(&format!("           help  quipu show {}\n", kept_at(kept)));
         }
         let mut conflicts = if project.store.order().is_some() { project.store.conflicts()? } else { Vec::new() };
         conflicts.retain(|conflict| scope.names_all(conflict.path.as_slice()));
