@@ -4,7 +4,7 @@ use clap::Args;
 use quipu_contract::in_one_line;
 use quipu_protocol::ReadScope;
 use quipu_protocol::flow::{Memory, flow_now};
-use quipu_store::{Flag, Patience, Store, mend_losses};
+use quipu_store::{Flag, Patience, Store, held_notice, mend_losses};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, count, exit};
@@ -78,6 +78,8 @@ impl Operate for Status {
         let mut conflicts = if project.store.order().is_some() { project.store.conflicts()? } else { Vec::new() };
         conflicts.retain(|conflict| scope.names_all(conflict.path.as_slice()));
         conflicts.iter().for_each(|conflict| text.push_str(&told_in_status(conflict)));
+        let held = if project.store.order().is_some() && scope.is_everything() { project.store.held_back()? } else { Vec::new() };
+        held.iter().for_each(|(seq, why)| text.push_str(&format!("  held     {}\n", held_notice(*seq, why))));
         for (path, why) in &survey.strange {
             text.push_str(&format!("  strange  {}: {}\n", in_one_line(path), in_one_line(why)));
         }
@@ -118,6 +120,9 @@ impl Operate for Status {
             answer.json["shared"] = state;
             if !conflicts.is_empty() {
                 answer.json["conflicts"] = json!(conflicts);
+            }
+            if !held.is_empty() {
+                answer.json["held_back"] = json!(held.iter().map(|(seq, why)| json!({"seq": seq, "why": why})).collect::<Vec<_>>());
             }
         }
         if let Some(notice) = project.store.clock_notice()? {
