@@ -262,6 +262,11 @@ impl Store {
             return Ok(problems);
         }
         let before = match self.content_from_journal(&path, head) {
+            // The records are whole and do not make the text: no line of the journal is reported for that.
+            Err(damage @ StoreError::Damaged { segment: 0, .. }) => {
+                off(damage.to_string(), "quipu doctor     (journals the file as it stands)".into());
+                return Ok(problems);
+            }
             // The damage itself is reported above; the file on disk is the only copy.
             Err(StoreError::Damaged { .. }) => return Ok(problems),
             other => other?,

@@ -182,6 +182,25 @@ fn a_record_that_no_copy_can_take_over_stops_none() {
     assert_eq!(third.text("meta/a.md").unwrap(), "goes on\n");
 }
 
+/// A difference that does not give its version: every line of the journal is whole, and the text cannot be made.
+#[test]
+fn a_text_that_cannot_be_made_is_reported() {
+    let (cluster, play) = (cluster(), Playground::shared());
+    let writer = play.open();
+    write(&writer, "drafts/ch01.md", "one\n", None).unwrap();
+    for bytes in ["[[999999999999,1,\"x\"]]", "no JSON"] {
+        let other = play.another();
+        let at = write(&writer, "drafts/ch01.md", &format!("with {bytes}\n"), None).unwrap().seq;
+        let of = format!("project = {} AND rev = {at}", id_of(&play));
+        cluster.sql(&format!("UPDATE quipu.log SET body = replace(body, '\"len\"', '\"splice\":true,\"len\"') WHERE {of}"));
+        cluster.sql(&format!("UPDATE quipu.op SET bytes = '{bytes}' WHERE {of}"));
+        let reader = other.open();
+        reader.sync().unwrap();
+        let problems = reader.verify().unwrap().problems;
+        assert!(problems.iter().any(|problem| problem.place == "drafts/ch01.md"), "{bytes}: {problems:?}");
+    }
+}
+
 #[test]
 fn a_gate_is_passed_by_a_keeper_and_by_no_worker() {
     cluster();
