@@ -24,6 +24,9 @@ const MOST_BYTES: usize = 32 << 20;
 /// The parser compares the attributes of one element with each other.
 const MOST_ATTRIBUTES: usize = 5_000;
 
+/// The parser copies the namespaces of an element to its children and compares each with each. Drawing programs declare a dozen.
+const MOST_NAMESPACES: usize = 500;
+
 /// Why there is no drawing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Undrawn {
@@ -60,6 +63,9 @@ pub(crate) fn redraw(bytes: &[u8]) -> Result<Drawing, Undrawn> {
 fn excess_of(text: &str) -> Option<&'static str> {
     if text.len() > MOST_BYTES {
         return Some("it is larger than 32 MB");
+    }
+    if text.matches("xmlns").count() > MOST_NAMESPACES {
+        return Some("it declares too many namespaces");
     }
     let mut longest = 0;
     // No attribute holds a `<`, so each piece holds at most the attributes of one element.
@@ -499,6 +505,10 @@ mod tests {
         assert_eq!(excess(format!("<svg xmlns=\"{SVG}\"><g{}/></svg>", attributes(100))), None);
         let many = format!("<svg xmlns=\"{SVG}\"><g{}/></svg>", attributes(40_000));
         assert_eq!(excess(many), Some(Undrawn::Excessive("an element has too many attributes")));
+        let namespaces = |count: usize| (0..count).map(|n| format!(" xmlns:a{n}=\"u\"")).collect::<String>();
+        assert_eq!(excess(format!("<svg xmlns=\"{SVG}\"{}/>", namespaces(100))), None);
+        let many = format!("<svg xmlns=\"{SVG}\"{}>{}</svg>", namespaces(4_000), "<g xmlns:b=\"v\"/>".repeat(400));
+        assert_eq!(excess(many), Some(Undrawn::Excessive("it declares too many namespaces")));
         assert_eq!(excess(" ".repeat(MOST_BYTES + 1)), Some(Undrawn::Excessive("it is larger than 32 MB")));
     }
 

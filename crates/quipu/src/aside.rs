@@ -1,9 +1,10 @@
-//! Edits of a working copy that met newer commits: what is said of them, by whichever command put them aside.
+//! Edits that met newer commits: what is said of them, by whichever command put them aside.
 
 use std::path::{Path, PathBuf};
 
-use quipu_protocol::Project;
-use quipu_store::{Conflict, Options, Store, conflict_names};
+use quipu_contract::Actor;
+use quipu_protocol::{Project, ReadScope};
+use quipu_store::{Conflict, Kept, Options, Store, conflict_names, take_set_aside};
 
 use crate::answer::{Answer, Failure};
 
@@ -11,23 +12,31 @@ use crate::answer::{Answer, Failure};
 #[derive(Debug, Clone)]
 pub struct Aside {
     root: PathBuf,
+    /// Who is told: a role is told of no file that it may not read.
+    actor: Actor,
     before: Vec<String>,
 }
 
 impl Aside {
-    pub fn of(root: &Path) -> Aside {
-        Aside { root: root.to_owned(), before: conflict_names(&root.join(".quipu")) }
+    pub fn of(root: &Path, actor: &Actor) -> Aside {
+        Aside { root: root.to_owned(), actor: actor.clone(), before: conflict_names(&root.join(".quipu")) }
     }
 
     /// What is to be said of edits that the command put aside, where its answer does not name them.
     pub fn told(&self, result: &Result<Answer, Failure>, json: bool) -> Option<String> {
         let mut names = conflict_names(&self.root.join(".quipu"));
         names.retain(|name| !self.before.contains(name) && !names_it(result, json, name));
-        if names.is_empty() {
+        let mut set_aside = take_set_aside(&self.root);
+        set_aside.retain(|kept| !names_it(result, json, &kept_at(kept)));
+        if names.is_empty() && set_aside.is_empty() {
             return None;
         }
         let project = Project::open(&self.root, Options::default()).ok()?;
-        told_conflicts(&project.store, &names)
+        let scope = ReadScope::of(&project, &self.actor);
+        // In a working copy the conflict copy is told of.
+        set_aside.retain(|kept| project.store.order().is_none() && scope.names_all(std::slice::from_ref(&kept.path)));
+        let told = set_aside.iter().map(told_kept).chain(told_conflicts(&project.store, &names)).collect::<Vec<_>>();
+        (!told.is_empty()).then(|| told.join("\n"))
     }
 }
 
@@ -37,6 +46,15 @@ fn names_it(result: &Result<Answer, Failure>, json: bool, name: &str) -> bool {
         Ok(answer) => answer.text.contains(name) || answer.talk.iter().any(|line| line.contains(name)),
         Err(failure) => failure.what.contains(name),
     }
+}
+
+fn told_kept(kept: &Kept) -> String {
+    format!("an edit of {} by hand met a commit and gave way; it is kept: quipu show {}", kept.path, kept_at(kept))
+}
+
+/// The arguments that show an edit which is kept in the journal.
+pub fn kept_at(kept: &Kept) -> String {
+    format!("{} --at @{} --aside", kept.path, kept.seq)
 }
 
 /// What was put aside, where it lies, and how it is taken back.

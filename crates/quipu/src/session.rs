@@ -120,7 +120,7 @@ impl Session {
 
     fn root(&self) -> Result<PathBuf, Failure> {
         let root = Project::find_root(&self.folder)?;
-        let _ = self.aside.set(Aside::of(&root));
+        let _ = self.aside.set(Aside::of(&root, &self.actor));
         Ok(root)
     }
 
@@ -139,6 +139,7 @@ impl Session {
 
     /// The project, a working copy brought up to date first; and what to tell if its server does not answer.
     pub fn newest_project(&self, root: &Path) -> Result<(Project, Option<String>), Failure> {
+        let _ = self.aside.set(Aside::of(root, &self.actor));
         let project = self.open(root)?;
         if project.store.order().is_none() || project.store.is_read_only() {
             return Ok((project, None));

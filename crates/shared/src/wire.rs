@@ -1,5 +1,6 @@
 //! Records on their way to the log and back: JSON without bytes, and the bytes beside it.
 
+use quipu_contract::{ProjectPath, quotable};
 use quipu_store::{Body, FORMAT, Kind, LeaseEvent, LogHash, Record, RecordOp, Sum, Version, Who, parse_time, render_time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -60,13 +61,56 @@ fn bytes_of(body: &Body) -> Option<Vec<u8>> {
     }
 }
 
-fn body_of(op: &BodyOp, bytes: Option<Vec<u8>>) -> Result<Body, serde_json::Error> {
-    Ok(match bytes {
-        Some(bytes) if op.splice => Body::Splice { cuts: serde_json::from_slice(&bytes)?, whole: None },
+fn body_of(op: &BodyOp, bytes: Option<Vec<u8>>) -> Body {
+    match bytes {
+        // Bytes that are no difference are kept as they are. They do not give the version, and `verify` reports the file.
+        Some(bytes) if op.splice => match serde_json::from_slice(&bytes) {
+            Ok(cuts) => Body::Splice { cuts, whole: None },
+            Err(_) => Body::of(bytes),
+        },
         Some(bytes) if op.op != OpKind::Remove => Body::of(bytes),
         _ if op.dropped.is_some() => Body::Dropped,
         _ => Body::None,
-    })
+    }
+}
+
+/// What the log says in a revision, as a working copy takes it over. The log is append-only: a record that stopped its readers would stop
+/// them for good. So one that cannot be read, or names what no file may be named, becomes a note without operations.
+struct TakenOver {
+    head: Head,
+    is_held_back: bool,
+}
+
+impl TakenOver {
+    fn of(rev: i64, body: &str) -> Result<TakenOver, String> {
+        #[derive(Deserialize)]
+        struct Format {
+            v: u32,
+        }
+        // Format 1 had no differences; what it says is said the same way now.
+        if let Ok(Format { v }) = serde_json::from_str(body)
+            && !(1..=FORMAT).contains(&v)
+        {
+            return Err(format!("revision {rev} has format {v}; this Quipu reads {FORMAT}"));
+        }
+        let why = match serde_json::from_str::<Head>(body) {
+            Ok(head) => match head.ops.iter().find(|op| op.op != OpKind::Keep && !is_name(&op.path)) {
+                None => return Ok(TakenOver { head, is_held_back: false }),
+                Some(op) => format!("`{}` is no name of a file", quotable(&op.path)),
+            },
+            Err(_) => "it is no record".to_owned(),
+        };
+        let who = Who { kind: "unknown".into(), ..Who::default() };
+        let hash: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
+        let note = json!({quipu_store::HELD_BACK: why, "sha256": hash});
+        let why = Some(format!("a record of the shared log was held back: {why}"));
+        let head = Head { v: FORMAT, kind: Kind::Note, who, why, key: None, asked: None, note: Some(note), ops: Vec::new() };
+        Ok(TakenOver { head, is_held_back: true })
+    }
+}
+
+fn is_name(path: &str) -> bool {
+    ProjectPath::parse(path).is_ok_and(|parsed| parsed.as_str() == path)
 }
 
 /// The body of a record, and the bytes of its operations.
@@ -105,16 +149,12 @@ pub(crate) fn put_together(
     lease: Option<&str>,
     bytes: Vec<Option<Vec<u8>>>,
 ) -> Result<Record, String> {
-    let body: Head = serde_json::from_str(body).map_err(|e| format!("revision {rev}: {e}"))?;
-    // Format 1 had no differences; what it says is said the same way now.
-    if !(1..=FORMAT).contains(&body.v) {
-        return Err(format!("revision {rev} has format {}; this Quipu reads {FORMAT}", body.v));
-    }
+    let body = TakenOver::of(rev, body)?.head;
     let lease = happened_in(rev, lease)?;
     let mut bytes = bytes.into_iter();
     let ops = body.ops.into_iter().map(|o| {
-        let body = body_of(&o, bytes.next().flatten())?;
-        Ok(RecordOp {
+        let body = body_of(&o, bytes.next().flatten());
+        RecordOp {
             op: o.op,
             path: o.path,
             class: o.class.into(),
@@ -125,9 +165,9 @@ pub(crate) fn put_together(
             deltas: o.deltas,
             hash: o.dropped,
             body,
-        })
+        }
     });
-    let ops: Result<Vec<RecordOp>, serde_json::Error> = ops.collect();
+    let ops = ops.collect();
     Ok(Record {
         v: FORMAT,
         seq: rev.unsigned_abs(),
@@ -139,7 +179,7 @@ pub(crate) fn put_together(
         key: body.key,
         asked: body.asked,
         note: body.note,
-        ops: ops.map_err(|e| format!("the bytes of revision {rev}: {e}"))?,
+        ops,
         lease,
         synced: None,
         elsewhere: true,
@@ -222,9 +262,10 @@ pub(crate) fn entry_of(record: &Record) -> LogHash {
 
 /// An entry as the log holds it: parsed and written again, so that the spelling of its JSON does not count.
 pub(crate) fn entry(rev: i64, id: &str, at_us: i64, body: &str, lease: Option<&str>, texts: &[Option<Vec<u8>>]) -> Result<LogHash, String> {
-    let mut body: Head = serde_json::from_str(body).map_err(|e| format!("revision {rev}: {e}"))?;
-    body.v = FORMAT;
-    let body = serde_json::to_string(&body).expect("a record has only strings and numbers");
+    let TakenOver { mut head, is_held_back } = TakenOver::of(rev, body)?;
+    head.v = FORMAT;
+    let texts = if is_held_back { &[] } else { texts };
+    let body = serde_json::to_string(&head).expect("a record has only strings and numbers");
     let lease = happened_in(rev, lease)?.as_ref().map(happened);
     Ok(LogHash { rev: rev.unsigned_abs(), hash: entry_hash(id, at_us, &body, lease.as_deref(), texts) })
 }

@@ -384,7 +384,10 @@ impl Store {
                     Appended::Done(None) => begun = true,
                     Appended::Other | Appended::Linked => {}
                 }
-                self.content_from_journal(path, before).map_err(std::io::Error::other)?
+                match self.text_before(path, before)? {
+                    Some(text) => text,
+                    None => return self.append_to_unknown(path, pending),
+                }
             }
         };
         let (on_disk, text) = pending.tail.split_at(pending.tail_on_disk);
@@ -407,6 +410,27 @@ impl Store {
             base.extend_from_slice(piece);
         }
         if done { Ok(stamp) } else { self.replace(path, &base, &pending.versions, before, asides) }
+    }
+
+    /// The text that a file had before what is pending; none if the journal is damaged there. Damage is a matter of this file: it must
+    /// not keep any other from being written.
+    fn text_before(&self, path: &ProjectPath, head: &Head) -> std::io::Result<Option<Vec<u8>>> {
+        match self.content_from_journal(path, head) {
+            Err(StoreError::Damaged { .. }) => Ok(None),
+            other => other.map(Some).map_err(std::io::Error::other),
+        }
+    }
+
+    /// Appends to a file whose text before cannot be read from the journal: whatever is in the file stays, and each entry that is not in
+    /// it yet goes behind it. Without a file stat the next status scan compares the file and reports the damage.
+    fn append_to_unknown(&self, path: &ProjectPath, pending: &Pending<'_>) -> std::io::Result<Option<Stamp>> {
+        for piece in pending.pieces() {
+            let Some((found, _)) = self.tree.read(path)? else { break };
+            if pending.fresh || memchr::memmem::find(&found, piece).is_none() {
+                self.append_beside(path, &found, piece, Standing::Nowhere)?;
+            }
+        }
+        Ok(None)
     }
 
     fn is_whole(&self, pending: &Pending<'_>, bytes: &[u8]) -> bool {
@@ -445,10 +469,8 @@ impl Store {
         let found = &taken.bytes;
         let known = whole.starts_with(found) || is_zeros_behind(found, whole) || versions.contains(&&Version::of(found)) || {
             match before {
-                Some(head) => {
-                    let old = self.content_from_journal(path, head).map_err(std::io::Error::other)?;
-                    old.starts_with(found) || is_zeros_behind(found, &old)
-                }
+                // Of a text that cannot be read, nothing is known to be Quipu's own.
+                Some(head) => self.text_before(path, head)?.is_some_and(|old| old.starts_with(found) || is_zeros_behind(found, &old)),
                 None => false,
             }
         };

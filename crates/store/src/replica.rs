@@ -21,7 +21,7 @@ use crate::live::Tail;
 use crate::lock::Held;
 use crate::order::{Bid, Mark, Order, Patience, Ruling, SHARED, Verdict};
 use crate::publish::{Judged, Look, Receipt};
-use crate::record::{OpKind, Record};
+use crate::record::{Kind, OpKind, Record};
 use crate::store::Store;
 use crate::version::Version;
 
@@ -34,6 +34,9 @@ const TRIES: usize = 8;
 const MARK: usize = 256;
 
 const CONTRACT: &str = "quipu.toml";
+
+/// The key of a note that stands for a record of the shared log which this working copy cannot take over.
+pub const HELD_BACK: &str = "held_back";
 
 const CONFLICTS: &str = ".quipu/conflicts/";
 
@@ -54,6 +57,12 @@ pub fn conflict_names(quipu: &std::path::Path) -> Vec<String> {
     let mut names: Vec<String> = entries.flatten().map(|e| format!("{CONFLICTS}{}", e.file_name().to_string_lossy())).collect();
     names.sort_unstable();
     names
+}
+
+/// Why a record is only a note of one that could not be taken over from the shared log.
+pub(crate) fn held_back(record: &Record) -> Option<&str> {
+    let note = record.note.as_ref().filter(|_| record.kind == Kind::Note && record.ops.is_empty())?;
+    note.get(HELD_BACK)?.as_str()
 }
 
 /// What a sync did.
@@ -515,6 +524,21 @@ impl Store {
         std::io::Write::write_all(&mut &file, bytes)?;
         file.sync_all()?;
         Ok(place)
+    }
+
+    /// Records of the shared log that could not be taken over, as far as the newest records tell: number and reason.
+    pub fn held_back(&self) -> Result<Vec<(u64, String)>> {
+        let mut found = Vec::new();
+        self.each_last_line(crate::history::RECENT_BYTES, &mut |line| {
+            if memchr::memmem::find(line, HELD_BACK.as_bytes()).is_some()
+                && let Ok(record) = Record::decode(line.strip_suffix(b"\n").unwrap_or(line))
+            {
+                found.extend(held_back(&record).map(|why| (record.seq, why.to_owned())));
+            }
+            true
+        })?;
+        found.reverse();
+        Ok(found)
     }
 
     /// The edits that lie in `.quipu/conflicts`.

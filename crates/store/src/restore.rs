@@ -1,7 +1,7 @@
 //! Bringing a version back, and keeping what had to give way.
 
-use std::path::PathBuf;
-use std::sync::PoisonError;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use quipu_contract::{Actor, ProjectPath};
 use serde::Serialize;
@@ -10,9 +10,9 @@ use crate::body::Body;
 use crate::change::{Change, Op};
 use crate::error::{Result, StoreError};
 use crate::heads::Head;
-use crate::history::At;
+use crate::history::{At, RECENT_BYTES};
 use crate::publish::{Published, Receipt};
-use crate::record::{Kind, OpKind, RecordOp, Who};
+use crate::record::{Kind, OpKind, Record, RecordOp, Who};
 use crate::store::Store;
 use crate::version::Version;
 
@@ -28,6 +28,16 @@ pub struct Restored {
 pub struct Kept {
     pub path: String,
     pub seq: u64,
+}
+
+/// What the stores of this process have set aside, by the root of the project. A command may open its project several times, and
+/// whoever ran the command has to be told.
+static SET_ASIDE: Mutex<Vec<(PathBuf, Kept)>> = Mutex::new(Vec::new());
+
+/// The edits that this process has set aside in a project since it was last asked.
+pub fn take_set_aside(root: &Path) -> Vec<Kept> {
+    let mut all = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
+    all.extract_if(.., |(of, _)| of == root).map(|(_, kept)| kept).collect()
 }
 
 impl Store {
@@ -172,11 +182,34 @@ impl Store {
             if self.order.is_some() {
                 seq = self.pulse()?;
             }
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.extend(paths.into_iter().map(|path| Kept { path, seq }));
+            let told: Vec<Kept> = paths.into_iter().map(|path| Kept { path, seq }).collect();
+            let mut all = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
+            all.extend(told.iter().map(|kept| (self.root().to_owned(), kept.clone())));
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
         }
         let removed = taken.iter().filter(|name| std::fs::remove_file(name).is_ok()).count();
         Ok(count + if later && removed > 0 { self.journal_asides()? } else { 0 })
+    }
+
+    /// The edits that were set aside and whose files nobody has written since, as far as the newest records tell.
+    pub fn set_aside_since_written(&self) -> Result<Vec<Kept>> {
+        let mut found = Vec::new();
+        self.each_last_line(RECENT_BYTES, &mut |line| {
+            if memchr::memmem::find(line, b"\"aside\"").is_some()
+                && let Ok(record) = Record::decode(line.strip_suffix(b"\n").unwrap_or(line))
+                && record.kind == Kind::Aside
+            {
+                found.extend(record.ops.iter().map(|op| Kept { path: op.path.clone(), seq: record.seq }));
+            }
+            true
+        })?;
+        let mut listed = Vec::new();
+        for kept in found.into_iter().rev() {
+            if self.heads()?.head(&kept.path)?.is_none_or(|head| head.seq < kept.seq) {
+                listed.push(kept);
+            }
+        }
+        Ok(listed)
     }
 
     /// Bytes that were set aside, by the number of their record.

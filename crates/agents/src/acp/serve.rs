@@ -16,6 +16,11 @@ const INVALID_PARAMS: i64 = -32602;
 const UNKNOWN_METHOD: i64 = -32601;
 const NOT_FOUND: i64 = -32002;
 
+/// So many different attempts are listed; the rest is counted.
+const MOST_DENIED: usize = 100;
+/// The longest path that Linux takes. A longer one is no file's.
+const LONGEST_PATH: usize = 4096;
+
 /// Where the host's questions are answered.
 pub struct Desk<'d> {
     assignment: &'d Assignment,
@@ -104,6 +109,12 @@ impl<'d> Desk<'d> {
     }
 
     fn deny(&mut self, act: &str, path: &str) {
+        if let Some(more) = self.heard.denied.get_mut(MOST_DENIED) {
+            more.times += 1;
+            return;
+        }
+        let is_listed = self.heard.denied.len() < MOST_DENIED;
+        let (act, path) = if is_listed { (cut(act, 100), cut(path, LONGEST_PATH)) } else { ("more", "attempts beyond those listed") };
         let attempt = Attempt {
             act: act.to_string(),
             path: path.to_string(),

@@ -7,6 +7,8 @@ use crate::sandbox::Report;
 use crate::transcript::{Transcript, cut};
 use serde_json::{Value, json};
 use std::process::ChildStdin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -14,6 +16,9 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(50);
 /// Lines that are no messages before the host is given up: some print a banner, garbage never ends.
 const MOST_GARBAGE: u32 = 200;
+
+/// So many bytes of answers wait for a host that does not read them. The memory of this process is not the host's to fill.
+const MOST_WAITING: usize = 64 << 20;
 
 /// Why a conversation ended without an answer.
 pub enum Fault {
@@ -29,6 +34,8 @@ pub enum Fault {
 pub struct Wire {
     running: Running,
     sender: Sender<String>,
+    /// The bytes that were sent and that the host has not read yet.
+    waiting: Arc<AtomicUsize>,
     limit: Limit,
     stop: Stop,
     lies: Vec<String>,
@@ -40,8 +47,9 @@ pub struct Wire {
 impl Wire {
     pub fn new(mut running: Running, limit: Limit, stop: Stop, lies: Vec<String>) -> Result<Self, String> {
         let input = running.take_input().ok_or("no standard input")?;
-        let sender = write_on_a_thread(input);
-        Ok(Wire { running, sender, limit, stop, lies, last: 0, garbage: 0, last_error: String::new() })
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let sender = write_on_a_thread(input, Arc::clone(&waiting));
+        Ok(Wire { running, sender, waiting, limit, stop, lies, last: 0, garbage: 0, last_error: String::new() })
     }
 
     /// Sends a request and serves the host until its answer is there.
@@ -54,6 +62,9 @@ impl Wire {
             let asked = message.get("method").and_then(Value::as_str);
             match (asked, message.get("id")) {
                 (Some(method), Some(ask)) => {
+                    if self.waiting.load(Ordering::Relaxed) > MOST_WAITING {
+                        return Err(Fault::Broken("the host asks and does not read the answers".to_string()));
+                    }
                     let params = message.get("params").cloned().unwrap_or_default();
                     let answer = match desk.serve(method, &params) {
                         Ok(result) => json!({ "jsonrpc": "2.0", "id": ask, "result": result }),
@@ -91,6 +102,7 @@ impl Wire {
         if let Some(transcript) = transcript {
             transcript.say("sent", &line);
         }
+        self.waiting.fetch_add(line.len(), Ordering::Relaxed);
         // A host that is gone is noticed by its closed streams.
         let _ = self.sender.send(line);
     }
@@ -166,7 +178,7 @@ fn answer_of(method: &str, mut message: Value) -> Result<Value, Fault> {
 }
 
 /// A host that does not read must not hold its client up: messages are written by a thread of their own.
-fn write_on_a_thread(mut input: ChildStdin) -> Sender<String> {
+fn write_on_a_thread(mut input: ChildStdin, waiting: Arc<AtomicUsize>) -> Sender<String> {
     use std::io::Write;
     let (sender, messages) = channel::<String>();
     std::thread::spawn(move || {
@@ -174,6 +186,7 @@ fn write_on_a_thread(mut input: ChildStdin) -> Sender<String> {
             if input.write_all(format!("{message}\n").as_bytes()).and_then(|()| input.flush()).is_err() {
                 return;
             }
+            waiting.fetch_sub(message.len(), Ordering::Relaxed);
         }
     });
     sender

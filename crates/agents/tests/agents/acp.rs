@@ -90,6 +90,23 @@ fn a_host_that_hangs_is_ended_and_can_be_stopped() {
 }
 
 #[test]
+fn a_host_that_reads_no_answers_is_ended() {
+    let mut desk = desk_with(&["flood"]);
+    desk.assignment.deadline = Duration::from_secs(120);
+    let ending = desk.run().ending;
+    assert!(matches!(&ending, Ending::Broken { why } if why.contains("does not read")), "{ending:?}");
+}
+
+#[test]
+fn refused_attempts_are_listed_and_then_counted() {
+    let outcome = desk_with(&["probe"]).run();
+    let denied: Vec<_> = outcome.denied.iter().filter(|one| one.by == "adapter").collect();
+    let (more, longest) = (denied.last().unwrap(), denied.iter().map(|one| one.path.len()).max().unwrap());
+    assert_eq!((denied.len(), more.act.as_str(), more.times), (101, "more", 200), "{:?}", outcome.ending);
+    assert!(longest <= 4096, "{longest}");
+}
+
+#[test]
 fn a_host_that_is_not_there_could_not_start() {
     let mut desk = Desk::new();
     desk.host("via = \"acp\"\nprogram = \"no-such-host\"");

@@ -158,6 +158,20 @@ impl Host {
                 (0..100).for_each(|_| self.chunk(&piece));
                 self.answer(id, end("end_turn"));
             }
+            // Asks for a large file again and again, and reads no answer.
+            "flood" => {
+                let path = format!("{out}/drafts/ch01.md");
+                std::fs::create_dir_all(format!("{out}/drafts")).unwrap();
+                std::fs::write(&path, "x".repeat(1 << 20)).unwrap();
+                (0..1000).for_each(|ask| {
+                    self.send(json!({ "jsonrpc": "2.0", "id": ask, "method": "fs/read_text_file", "params": read(&path) }))
+                });
+                std::thread::sleep(std::time::Duration::from_secs(300));
+            }
+            "probe" => {
+                (0..300).for_each(|n| drop(self.ask("fs/read_text_file", read(&format!("/nowhere/{n}/{}", "x".repeat(10_000))))));
+                self.answer(id, end("end_turn"));
+            }
             "hang" => std::thread::sleep(std::time::Duration::from_secs(300)),
             "die" => {
                 eprintln!("the model cannot be reached: connection refused");

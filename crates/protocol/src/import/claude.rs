@@ -13,14 +13,17 @@ use crate::source_file::Sources;
 /// Claude Code follows imports of imports so far.
 const DEEPEST: usize = 5;
 
+/// A folder of files that Claude Code reads with CLAUDE.md.
+const RULES: &str = ".claude/rules";
+
 /// Files beside a CLAUDE.md that Claude Code reads as well.
 const BESIDE: [&str; 4] = ["CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/CLAUDE.local.md"];
 
 /// The folder with MEMORY.md: the one that is named, `memory/` in it, or the one around a file that is named.
 pub(super) fn memory_folder(place: &Path) -> Result<PathBuf, ImportError> {
     let here = if place.is_file() { place.parent().unwrap_or(place).to_owned() } else { place.to_owned() };
-    let there = [here.clone(), here.join("memory")];
-    there.into_iter().find(|folder| folder.join("MEMORY.md").is_file()).ok_or_else(|| ImportError::Other {
+    let there = [Some(here.clone()), place_below(&here, "memory").ok()];
+    there.into_iter().flatten().find(|folder| folder.join("MEMORY.md").is_file()).ok_or_else(|| ImportError::Other {
         path: place.to_owned(),
         what: "there is no MEMORY.md in it".into(),
         mend: "name the folder that holds it; for Claude Code: ~/.claude/projects/PROJECT/memory".into(),
@@ -33,24 +36,25 @@ pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportEr
     let root = if place.is_file() { place.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")) } else { place };
     let mut found = Follower { root, sources, seen: BTreeSet::new(), taken: &mut taken };
     if place.is_file() {
+        // The person named this very file, so a link is followed.
         let name = place.file_name().and_then(|n| n.to_str()).unwrap_or("CLAUDE.md");
-        found.file(name, 0)?;
+        found.take(name, place, 0)?;
     } else {
-        for name in BESIDE {
-            if root.join(name).is_file() {
-                found.file(name, 0)?;
-            }
+        for name in BESIDE.into_iter().filter(|name| root.join(name).is_file()) {
+            found.file(name, 0, String::new)?;
         }
         let mut rules = Taken::default();
-        if root.join(".claude/rules").is_dir() {
-            folder::below(&root.join(".claude/rules"), ".claude/rules/", Path::new(""), sources, &mut rules)?;
+        match place_below(root, RULES) {
+            Ok(folder) if folder.is_dir() => folder::below(&folder, &format!("{RULES}/"), Path::new(""), sources, &mut rules)?,
+            Err(why) if root.join(RULES).is_dir() => rules.leave_out(RULES.to_owned(), why),
+            _ => {}
         }
         for rule in rules.pieces {
-            found.file(&rule.from, 0)?;
+            found.file(&rule.from, 0, String::new)?;
         }
-        taken.left_out.extend(rules.left_out);
+        found.taken.left_out.extend(rules.left_out);
     }
-    if taken.pieces.is_empty() {
+    if taken.pieces.is_empty() && taken.left_out.is_empty() {
         return Err(ImportError::Other {
             path: place.to_owned(),
             what: "there is no CLAUDE.md in it".into(),
@@ -58,6 +62,18 @@ pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportEr
         });
     }
     Ok(taken)
+}
+
+/// Where a file or folder below a root really is. The author of a repository can put a link anywhere in it: one that leads out of the
+/// root would bring a file of the importing person's machine into the memory under another name.
+fn place_below(root: &Path, name: &str) -> Result<PathBuf, &'static str> {
+    let real = |path: &Path| std::fs::canonicalize(path).map_err(|_| "not there");
+    let (top, found) = (real(root)?, real(&root.join(name))?);
+    match found.strip_prefix(&top) {
+        Err(_) => Err("a link that leads out of the folder"),
+        Ok(inner) if inner.components().any(|part| part.as_os_str() == ".git") => Err("git's own file"),
+        Ok(_) => Ok(found),
+    }
 }
 
 struct Follower<'t> {
@@ -68,12 +84,24 @@ struct Follower<'t> {
 }
 
 impl Follower<'_> {
-    fn file(&mut self, name: &str, depth: usize) -> Result<(), ImportError> {
+    /// Takes a file below the root. One that does not really lie there, or is too large, is left out; `by` says what names it.
+    fn file(&mut self, name: &str, depth: usize, by: impl Fn() -> String) -> Result<(), ImportError> {
+        let why = match place_below(self.root, name) {
+            Ok(place) if place.metadata().is_ok_and(|found| found.len() > folder::LARGEST) => "larger than 8 MiB",
+            Ok(place) => return self.take(name, &place, depth),
+            Err(why) => why,
+        };
+        if self.seen.insert(name.to_owned()) {
+            self.taken.leave_out(name.to_owned(), format!("{}{why}", by()));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, name: &str, place: &Path, depth: usize) -> Result<(), ImportError> {
         if !self.seen.insert(name.to_owned()) {
             return Ok(());
         }
-        let path = self.root.join(name);
-        let bytes = self.sources.read(&path, &path)?;
+        let bytes = self.sources.read(place, &self.root.join(name))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         self.taken.pieces.push(Piece::of_file(name, bytes));
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));
@@ -83,7 +111,7 @@ impl Follower<'_> {
                 None => self.taken.leave_out(target, why(", but it lies elsewhere: import it by itself")),
                 Some(inner) if !self.root.join(&inner).is_file() => {}
                 Some(inner) if depth >= DEEPEST => self.taken.leave_out(inner, why(", deeper than Claude Code follows")),
-                Some(inner) => self.file(&inner, depth + 1)?,
+                Some(inner) => self.file(&inner, depth + 1, || why(": "))?,
             }
         }
         Ok(())
@@ -94,16 +122,23 @@ impl Follower<'_> {
 fn imports(text: &str) -> Vec<(usize, String)> {
     let document = Document::parse(text);
     let mut found = Vec::new();
-    for (at, _) in text.match_indices('@') {
-        let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
-        let starts_word = text[..at].chars().next_back().is_none_or(char::is_whitespace);
-        let in_code = document.in_code_block(at) || text[line..at].matches('`').count() % 2 == 1;
-        let path: String = text[at + 1..].chars().take_while(|c| !c.is_whitespace()).collect();
-        let path = path.trim_end_matches([',', ';', ')', '.']);
-        let is_path = path.contains(['/', '.']) && !path.contains('@');
-        if starts_word && !in_code && is_path {
-            found.push((document.lines().line(at), path.to_owned()));
+    // Each character is looked at once, however many `@` a line holds.
+    let (mut starts_word, mut in_ticks) = (true, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '\n' => in_ticks = false,
+            '`' => in_ticks = !in_ticks,
+            '@' if starts_word && !in_ticks && !document.in_code_block(at) => {
+                let rest = &text[at + 1..];
+                let word = &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())];
+                let path = word.trim_end_matches([',', ';', ')', '.']);
+                if path.contains(['/', '.']) && !path.contains('@') {
+                    found.push((document.lines().line(at), path.to_owned()));
+                }
+            }
+            _ => {}
         }
+        starts_word = c.is_whitespace();
     }
     found
 }
@@ -125,6 +160,13 @@ fn inside(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_at_signs_is_read_in_linear_time() {
+        let began = std::time::Instant::now();
+        assert_eq!(imports(&format!("{}\n@a.md", "@".repeat(200_000))), [(2, "a.md".into())]);
+        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    }
 
     #[test]
     fn an_import_is_a_path_after_an_at_sign() {

@@ -10,7 +10,7 @@ use super::source::{Piece, Taken};
 use crate::source_file::Sources;
 
 /// Larger files are data, not memory.
-const LARGEST: u64 = 8 << 20;
+pub(super) const LARGEST: u64 = 8 << 20;
 
 /// Why a `quipu.toml` is not taken over.
 const CONTRACT: &str = "a contract of its own: its rules would hold instead of this project's";

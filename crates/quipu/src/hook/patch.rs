@@ -16,7 +16,10 @@ pub fn deeds(patch: &str) -> Vec<Deed> {
         // Codex takes a mark with blanks before it, too, but not within the hunks of a file, where it is a line that stays. Which it is,
         // only the file tells: then it is both, and what happens to the file before it is not known any more.
         let is_mark = line.trim_start().starts_with("*** ");
-        if is_mark && line.starts_with(char::is_whitespace) && let Some(Deed::Patch { path, .. }) = deeds.last() {
+        if is_mark
+            && line.starts_with(char::is_whitespace)
+            && let Some(Deed::Patch { path, .. }) = deeds.last()
+        {
             let path = path.clone();
             deeds.push(Deed::Change { path });
         }

@@ -4,11 +4,11 @@ use clap::Args;
 use quipu_contract::in_one_line;
 use quipu_protocol::ReadScope;
 use quipu_protocol::flow::{Memory, flow_now};
-use quipu_store::{Flag, Patience, Store, mend_losses};
+use quipu_store::{Flag, Patience, Store, held_notice, mend_losses};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, count, exit};
-use crate::aside::told_in_status;
+use crate::aside::{kept_at, told_in_status};
 use crate::flow_text::{render_flow, render_plans};
 use crate::session::Session;
 use crate::table::Operate;
@@ -32,6 +32,11 @@ impl Operate for Status {
         let scope = ReadScope::of(&project, &session.actor);
         let mut survey = project.store.survey()?;
         project.store.flag_invalid(&mut survey)?;
+        // A command of someone else's may have set an edit aside. In a working copy the conflict copies tell, and can be deleted.
+        if project.store.order().is_none() && !project.store.is_read_only() {
+            let listed = project.store.set_aside_since_written()?;
+            survey.kept.extend(listed.into_iter().filter(|kept| !survey.kept.contains(kept)).collect::<Vec<_>>());
+        }
         scope.narrow(&mut survey);
         let mut leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
         leases.retain(|lease| scope.names_all(&lease.paths));
@@ -68,11 +73,13 @@ impl Operate for Status {
         for kept in &survey.kept {
             let (path, seq) = (&kept.path, kept.seq);
             text.push_str(&format!("  aside    {path}: an edit by hand had to give way, and is kept in @{seq}\n"));
-            text.push_str(&format!("           help  quipu show {path} --at @{seq} --aside\n"));
+            text.push_str(&format!("           help  quipu show {}\n", kept_at(kept)));
         }
         let mut conflicts = if project.store.order().is_some() { project.store.conflicts()? } else { Vec::new() };
         conflicts.retain(|conflict| scope.names_all(conflict.path.as_slice()));
         conflicts.iter().for_each(|conflict| text.push_str(&told_in_status(conflict)));
+        let held = if project.store.order().is_some() && scope.is_everything() { project.store.held_back()? } else { Vec::new() };
+        held.iter().for_each(|(seq, why)| text.push_str(&format!("  held     {}\n", held_notice(*seq, why))));
         for (path, why) in &survey.strange {
             text.push_str(&format!("  strange  {}: {}\n", in_one_line(path), in_one_line(why)));
         }
@@ -113,6 +120,9 @@ impl Operate for Status {
             answer.json["shared"] = state;
             if !conflicts.is_empty() {
                 answer.json["conflicts"] = json!(conflicts);
+            }
+            if !held.is_empty() {
+                answer.json["held_back"] = json!(held.iter().map(|(seq, why)| json!({"seq": seq, "why": why})).collect::<Vec<_>>());
             }
         }
         if let Some(notice) = project.store.clock_notice()? {

@@ -41,7 +41,8 @@ fn is_shared() -> bool {
 }
 
 /// What is another story on a shared store, and why.
-const OTHERWISE_SHARED: [(&str, &str); 39] = [
+const OTHERWISE_SHARED: [(&str, &str); 41] = [
+const OTHERWISE_SHARED: [(&str, &str); 41] = [
     ("book/damaged-records", "throws the journal away, which comes back from the store"),
     ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
     ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
@@ -49,6 +50,8 @@ const OTHERWISE_SHARED: [(&str, &str); 39] = [
     ("novel/judge-by-agent", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
     ("novel/state", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
     ("own/hooks-judge-every-deed", "hooks contact no shared store, so they journal nothing"),
+    ("own/a-doubled-journal-line", "doubles a line of the journal, which comes back from the store"),
+    ("own/an-edit-after-a-kill", "throws `.quipu` away, and with it the tie to the store"),
     ("own/history-prune", "is refused there: a shared store keeps the whole history"),
     ("own/lines-gone-from-journal", "takes lines out of the journal, which come back from the store"),
     ("own/lines-moved-in-journal", "exchanges lines of the journal, which come back from the store"),

@@ -98,7 +98,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
         let head = Cluster::shared().sql(&format!("SELECT version FROM quipu.head WHERE project = {} AND path = '{path}'", id_of(&play)));
         let base = if head.is_empty() { String::new() } else { format!(",\"base\":\"{head}\"") };
         let body = format!(
-            "{{\"v\":1,\"kind\":\"{sql_kind}\",\"who\":{{\"kind\":\"person\"}},\"ops\":[{{\"op\":\"{op}\",\"path\":\"{path}\",\"class\":\"{class}\",\"version\":\"ff\",\"len\":3{base}}}]}}"
+            "{{\"v\":2,\"kind\":\"{sql_kind}\",\"who\":{{\"kind\":\"person\"}},\"ops\":[{{\"op\":\"{op}\",\"path\":\"{path}\",\"class\":\"{class}\",\"version\":\"ff\",\"len\":3{base}}}]}}"
         );
         let call = format!(
             "SELECT verdict, what FROM quipu.commit({}, 0, '', ARRAY[gen_random_uuid()::text], ARRAY['{body}'], ARRAY[NULL]::text[], ARRAY['abc'::bytea], NULL, NULL, '{{}}') LIMIT 1",
@@ -127,9 +127,12 @@ fn a_worker_works_and_cannot_rewrite_history() {
         ("commit", "drafts/ch01.md", "scribble", "overwrite"),
     ] {
         let answer = refused(kind, path, op, class);
-        assert!(answer.starts_with("refused|"), "{kind} {op} {path} as {class}: {answer}");
+        assert!(
+            answer.starts_with("refused|") && !answer.contains("format that this store knows"),
+            "{kind} {op} {path} as {class}: {answer}"
+        );
     }
-    assert_eq!(play.open().sync().map(|s| s.to).unwrap(), store.pulse().unwrap());
+    assert_eq!(play.open().sync().map(|s| s.to).unwrap(), store.sync().unwrap().to);
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
     assert_eq!(play.text("outline.md").unwrap(), "sealed\n");
     // A keeper is a person and may.
@@ -144,6 +147,58 @@ fn a_worker_works_and_cannot_rewrite_history() {
     store.sync().unwrap();
     let error = store.judge(amend).unwrap().publish().unwrap_err();
     assert!(matches!(&error, StoreError::Refused(r) if r.what.contains("this database role may not amend")), "{error:?}");
+}
+
+/// The log is append-only, so what one copy cannot take over must not keep it from what comes after.
+#[test]
+fn a_record_that_no_copy_can_take_over_stops_none() {
+    let (cluster, play) = (cluster(), Playground::shared());
+    let writer = play.open();
+    write(&writer, "drafts/ch01.md", "one\n", None).unwrap();
+    let other = play.another();
+    let reader = other.open();
+    reader.sync().unwrap();
+    let bad = [
+        r#"replace(body, 'drafts/bad.md', 'x/.git/hooks/h')"#,
+        r#"replace(body, '"len"', '"deltas":"x","len"')"#,
+        r#"replace(body, '"ops"', '"note":' || repeat('[', 200) || repeat(']', 200) || ',"ops"')"#,
+        r#"'no JSON at all'"#,
+    ];
+    for body in bad {
+        let at = write(&writer, "drafts/bad.md", &format!("{body}\n"), None).unwrap().seq;
+        cluster.sql(&format!("UPDATE quipu.log SET body = {body} WHERE project = {} AND rev = {at}", id_of(&play)));
+        write(&writer, "drafts/ch01.md", &format!("after {at}\n"), None).unwrap();
+        assert_eq!(reader.sync().unwrap().to, at + 1, "{body}");
+        assert_eq!(other.text("drafts/ch01.md").unwrap(), format!("after {at}\n"));
+        assert_eq!(reader.held_back().unwrap().last().unwrap().0, at, "{body}");
+        let verified = reader.verify().unwrap();
+        assert!(verified.notices.iter().any(|notice| notice.contains(&format!("@{at} "))), "{:?}", verified.notices);
+    }
+    assert_eq!((other.text("drafts/bad.md"), other.text("x/.git/hooks/h")), (None, None));
+    assert_eq!(reader.compare_log().unwrap().unwrap().differ, 0, "what was held back is what the log holds");
+    append(&reader, "meta/a.md", "goes on\n").unwrap();
+    let third = play.another();
+    third.open().sync().unwrap();
+    assert_eq!(third.text("meta/a.md").unwrap(), "goes on\n");
+}
+
+/// A difference that does not give its version: every line of the journal is whole, and the text cannot be made.
+#[test]
+fn a_text_that_cannot_be_made_is_reported() {
+    let (cluster, play) = (cluster(), Playground::shared());
+    let writer = play.open();
+    write(&writer, "drafts/ch01.md", "one\n", None).unwrap();
+    for bytes in ["[[999999999999,1,\"x\"]]", "no JSON"] {
+        let other = play.another();
+        let at = write(&writer, "drafts/ch01.md", &format!("with {bytes}\n"), None).unwrap().seq;
+        let of = format!("project = {} AND rev = {at}", id_of(&play));
+        cluster.sql(&format!("UPDATE quipu.log SET body = replace(body, '\"len\"', '\"splice\":true,\"len\"') WHERE {of}"));
+        cluster.sql(&format!("UPDATE quipu.op SET bytes = '{bytes}' WHERE {of}"));
+        let reader = other.open();
+        reader.sync().unwrap();
+        let problems = reader.verify().unwrap().problems;
+        assert!(problems.iter().any(|problem| problem.place == "drafts/ch01.md"), "{bytes}: {problems:?}");
+    }
 }
 
 #[test]
