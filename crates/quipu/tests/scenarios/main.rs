@@ -42,7 +42,6 @@ fn is_shared() -> bool {
 
 /// What is another story on a shared store, and why.
 const OTHERWISE_SHARED: [(&str, &str); 41] = [
-const OTHERWISE_SHARED: [(&str, &str); 41] = [
     ("book/damaged-records", "throws the journal away, which comes back from the store"),
     ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
     ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
