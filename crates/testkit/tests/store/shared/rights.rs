@@ -125,12 +125,39 @@ fn a_worker_works_and_cannot_rewrite_history() {
         (".", "/etc/passwd", "write", "free"),
         ("commit", ".quipu/shared", "write", "free"),
         ("commit", "drafts/ch01.md", "scribble", "overwrite"),
+        // Names that no working copy takes.
+        ("commit", "x/.git/hooks/h", "write", "free"),
+        ("commit", "x/.GIT/h", "write", "free"),
+        ("commit", "x/git~1/h", "write", "free"),
+        ("commit", "x/.quipu/live", "write", "free"),
+        ("commit", &"n".repeat(300), "write", "free"),
+        ("commit", &"a/".repeat(600), "write", "free"),
+        ("commit", "right\u{202e}left.md", "write", "free"),
+        ("commit", "two\\nlines.md", "write", "free"),
+        ("commit", "e\u{301}.md", "write", "free"),
+        ("commit", "dot./x.md", "write", "free"),
+        ("commit", " blank.md", "write", "free"),
+        ("commit", "wide\u{3000}/x.md", "write", "free"),
+        ("commit", "none\u{10ffff}.md", "write", "free"),
+        ("commit", "C:/x.md", "write", "free"),
+        // What hosts run, and rules of a folder's own.
+        ("commit", ".claude/settings.json", "write", "free"),
+        ("commit", "sub/.Claude/settings.local.json", "write", "free"),
+        ("commit", ".mcp.json", "write", "free"),
+        ("commit", ".cursor/hooks.json", "write", "free"),
+        ("commit", "sub/quipu.toml", "write", "free"),
+        ("commit", "sub/Quipu.toml/x.md", "write", "free"),
     ] {
         let answer = refused(kind, path, op, class);
         assert!(
             answer.starts_with("refused|") && !answer.contains("format that this store knows"),
             "{kind} {op} {path} as {class}: {answer}"
         );
+    }
+    // Names that are legal, and would be committed.
+    for path in ["drafts/第三章.md", "drafts/a b.md", "drafts/.github/x", "drafts/…é.md"] {
+        let answer = refused("commit", path, "write", "free");
+        assert!(answer.starts_with("accepted|"), "{path}: {answer}");
     }
     assert_eq!(play.open().sync().map(|s| s.to).unwrap(), store.sync().unwrap().to);
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
