@@ -2,7 +2,7 @@
 
 use std::sync::Once;
 
-use quipu_contract::Actor;
+use quipu_contract::{Actor, ProjectPath};
 use quipu_store::{Change, Op, StoreError};
 use quipu_testkit::Playground;
 use quipu_testkit::postgres::Cluster;
@@ -174,6 +174,23 @@ fn a_worker_works_and_cannot_rewrite_history() {
     store.sync().unwrap();
     let error = store.judge(amend).unwrap().publish().unwrap_err();
     assert!(matches!(&error, StoreError::Refused(r) if r.what.contains("this database role may not amend")), "{error:?}");
+}
+
+/// What the program takes for a name, the database does, too, and the other way round: every character inside a part, before and behind one.
+#[test]
+fn names_are_checked_alike_in_sql() {
+    let (cluster, _play) = (cluster(), Playground::shared());
+    let shapes: [(&str, fn(char) -> String); 2] =
+        [("'a' || chr(n) || 'b'", |c| format!("a{c}b")), ("'a/' || chr(n) || '/b'", |c| format!("a/{c}/b"))];
+    for (shape, named) in shapes {
+        let numbers = "generate_series(1, 131071) n WHERE n NOT BETWEEN 55296 AND 57343";
+        let told = cluster.sql(&format!("SELECT string_agg(n::text, ' ' ORDER BY n) FROM {numbers} AND NOT quipu.is_name({shape})"));
+        let refused: Vec<u32> = told.split(' ').map(|number| number.parse().unwrap()).collect();
+        let is_refused = |c: char| !ProjectPath::parse(&named(c)).is_ok_and(|path| path.as_str() == named(c));
+        let expected: Vec<u32> = (1..=131_071).filter_map(char::from_u32).filter(|c| is_refused(*c)).map(u32::from).collect();
+        let only = |these: &[u32], those: &[u32]| these.iter().filter(|n| !those.contains(n)).map(|n| format!("{n:x}")).collect::<Vec<_>>();
+        assert_eq!((only(&refused, &expected), only(&expected, &refused)), (vec![], vec![]), "{shape}: only SQL, only the program");
+    }
 }
 
 /// The log is append-only, so what one copy cannot take over must not keep it from what comes after.
