@@ -180,9 +180,9 @@ fn a_worker_works_and_cannot_rewrite_history() {
 #[test]
 fn names_are_checked_alike_in_sql() {
     let (cluster, _play) = (cluster(), Playground::shared());
-    let shapes: [(&str, fn(char) -> String); 2] =
-        [("'a' || chr(n) || 'b'", |c| format!("a{c}b")), ("'a/' || chr(n) || '/b'", |c| format!("a/{c}/b"))];
-    for (shape, named) in shapes {
+    for (before, behind) in [("a", "b"), ("a/", "/b")] {
+        let named = |c: char| format!("{before}{c}{behind}");
+        let shape = format!("'{before}' || chr(n) || '{behind}'");
         let numbers = "generate_series(1, 131071) n WHERE n NOT BETWEEN 55296 AND 57343";
         let told = cluster.sql(&format!("SELECT string_agg(n::text, ' ' ORDER BY n) FROM {numbers} AND NOT quipu.is_name({shape})"));
         let refused: Vec<u32> = told.split(' ').map(|number| number.parse().unwrap()).collect();
