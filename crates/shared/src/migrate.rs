@@ -6,12 +6,13 @@ use tokio_postgres::error::SqlState;
 use crate::link::{Link, Open};
 
 /// The versions of the schema, in order; each is run once, in a transaction of its own.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
     include_str!("migrations/0004.sql"),
     include_str!("migrations/0005.sql"),
+    include_str!("migrations/0006.sql"),
 ];
 
 /// The newest version that this program knows.

@@ -148,7 +148,7 @@ impl Store {
             !op.edit().is_start()
         })?;
         // Where lines were moved, another record lies at that place.
-        if !ops.first().is_some_and(|newest| (&newest.version, newest.len) == (&head.version, head.len)) {
+        if ops.first().is_none_or(|newest| (&newest.version, newest.len) != (&head.version, head.len)) {
             return Err(Gap::Mismatch.of_newest(path));
         }
         compose(ops.iter().map(RecordOp::edit)).map_err(|gap| gap.of_newest(path))

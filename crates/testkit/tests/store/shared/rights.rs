@@ -2,7 +2,7 @@
 
 use std::sync::Once;
 
-use quipu_contract::Actor;
+use quipu_contract::{Actor, ProjectPath};
 use quipu_store::{Change, Op, StoreError};
 use quipu_testkit::Playground;
 use quipu_testkit::postgres::Cluster;
@@ -125,12 +125,39 @@ fn a_worker_works_and_cannot_rewrite_history() {
         (".", "/etc/passwd", "write", "free"),
         ("commit", ".quipu/shared", "write", "free"),
         ("commit", "drafts/ch01.md", "scribble", "overwrite"),
+        // Names that no working copy takes.
+        ("commit", "x/.git/hooks/h", "write", "free"),
+        ("commit", "x/.GIT/h", "write", "free"),
+        ("commit", "x/git~1/h", "write", "free"),
+        ("commit", "x/.quipu/live", "write", "free"),
+        ("commit", &"n".repeat(300), "write", "free"),
+        ("commit", &"a/".repeat(600), "write", "free"),
+        ("commit", "right\u{202e}left.md", "write", "free"),
+        ("commit", "two\\nlines.md", "write", "free"),
+        ("commit", "e\u{301}.md", "write", "free"),
+        ("commit", "dot./x.md", "write", "free"),
+        ("commit", " blank.md", "write", "free"),
+        ("commit", "wide\u{3000}/x.md", "write", "free"),
+        ("commit", "none\u{10ffff}.md", "write", "free"),
+        ("commit", "C:/x.md", "write", "free"),
+        // What hosts run, and rules of a folder's own.
+        ("commit", ".claude/settings.json", "write", "free"),
+        ("commit", "sub/.Claude/settings.local.json", "write", "free"),
+        ("commit", ".mcp.json", "write", "free"),
+        ("commit", ".cursor/hooks.json", "write", "free"),
+        ("commit", "sub/quipu.toml", "write", "free"),
+        ("commit", "sub/Quipu.toml/x.md", "write", "free"),
     ] {
         let answer = refused(kind, path, op, class);
         assert!(
             answer.starts_with("refused|") && !answer.contains("format that this store knows"),
             "{kind} {op} {path} as {class}: {answer}"
         );
+    }
+    // Names that are legal, and would be committed.
+    for path in ["drafts/第三章.md", "drafts/a b.md", "drafts/.github/x", "drafts/…é.md"] {
+        let answer = refused("commit", path, "write", "free");
+        assert!(answer.starts_with("accepted|"), "{path}: {answer}");
     }
     assert_eq!(play.open().sync().map(|s| s.to).unwrap(), store.sync().unwrap().to);
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
@@ -147,6 +174,23 @@ fn a_worker_works_and_cannot_rewrite_history() {
     store.sync().unwrap();
     let error = store.judge(amend).unwrap().publish().unwrap_err();
     assert!(matches!(&error, StoreError::Refused(r) if r.what.contains("this database role may not amend")), "{error:?}");
+}
+
+/// What the program takes for a name, the database does, too, and the other way round: every character inside a part, before and behind one.
+#[test]
+fn names_are_checked_alike_in_sql() {
+    let (cluster, _play) = (cluster(), Playground::shared());
+    for (before, behind) in [("a", "b"), ("a/", "/b")] {
+        let named = |c: char| format!("{before}{c}{behind}");
+        let shape = format!("'{before}' || chr(n) || '{behind}'");
+        let numbers = "generate_series(1, 131071) n WHERE n NOT BETWEEN 55296 AND 57343";
+        let told = cluster.sql(&format!("SELECT string_agg(n::text, ' ' ORDER BY n) FROM {numbers} AND NOT quipu.is_name({shape})"));
+        let refused: Vec<u32> = told.split(' ').map(|number| number.parse().unwrap()).collect();
+        let is_refused = |c: char| !ProjectPath::parse(&named(c)).is_ok_and(|path| path.as_str() == named(c));
+        let expected: Vec<u32> = (1..=131_071).filter_map(char::from_u32).filter(|c| is_refused(*c)).map(u32::from).collect();
+        let only = |these: &[u32], those: &[u32]| these.iter().filter(|n| !those.contains(n)).map(|n| format!("{n:x}")).collect::<Vec<_>>();
+        assert_eq!((only(&refused, &expected), only(&expected, &refused)), (vec![], vec![]), "{shape}: only SQL, only the program");
+    }
 }
 
 /// The log is append-only, so what one copy cannot take over must not keep it from what comes after.
