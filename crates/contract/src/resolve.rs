@@ -532,6 +532,10 @@ impl Resolver {
             self.fault(source, role.span(), what, mend.into());
         }
         let reads = table.read.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
+        for deny in table.deny.iter().filter(|deny| deny.get_ref().section.is_some()) {
+            let what = format!("role `{name}`: a deny takes whole files, and has no section");
+            self.fault(source, deny.span(), what, "a `read` with the sections that are open".into());
+        }
         let denies = table.deny.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
         let mut asks = Vec::new();
         for ask in table.ask.iter().map(|ask| &ask.get_ref().path) {

@@ -112,7 +112,10 @@ pub fn find_blocking(project: &Project, actor: &Actor, path: &ProjectPath, text:
     let request = CheckRequest { draft: Draft::Claim(text), k: 0, judge: None };
     let conflicts = check_text(project, &Actor::Person, Some(path.as_str().to_owned()), text, &request)?.conflicts;
     let Some(role) = actor.role().filter(|_| !conflicts.is_empty()) else {
-        return Ok(conflicts.into_iter().map(|conflict| Blocking { fault: quoting(&conflict), id: conflict.id }).collect());
+        return Ok(conflicts
+            .into_iter()
+            .map(|conflict| Blocking { fault: quoting(&conflict), id: conflict.id, at: conflict.at })
+            .collect());
     };
     let own = gather(project, actor)?.pages;
     let lines: BTreeMap<&str, Vec<&str>> = own.iter().map(|page| (page.path.as_str(), page.text.lines().collect())).collect();
@@ -122,10 +125,10 @@ pub fn find_blocking(project: &Project, actor: &Actor, path: &ProjectPath, text:
         line.is_some_and(|line| !line.trim().is_empty())
     };
     let told = |conflict: Unwaived| match is_read(&conflict.against) {
-        true => Blocking { fault: quoting(&conflict), id: conflict.id },
+        true => Blocking { fault: quoting(&conflict), id: conflict.id, at: conflict.at },
         false => {
             let Unwaived { id, at, claim, .. } = conflict;
-            Blocking { fault: format!("`{at}` contradicts memory that role `{role}` does not read: “{claim}”"), id }
+            Blocking { fault: format!("`{at}` contradicts memory that role `{role}` does not read: “{claim}”"), id, at }
         }
     };
     Ok(conflicts.into_iter().map(told).collect())
@@ -135,6 +138,7 @@ pub fn find_blocking(project: &Project, actor: &Actor, path: &ProjectPath, text:
 #[derive(Debug, Clone)]
 pub struct Blocking {
     pub id: String,
+    pub at: String,
     pub fault: String,
 }
 
@@ -144,11 +148,16 @@ fn quoting(conflict: &Unwaived) -> String {
 }
 
 impl Project {
-    /// Judges a change: first by what memory says where the contract lets contradictions block, then by the store. Every
-    /// change goes this way, whichever door it came through.
+    /// Judges a change: first by what memory says of what the actor may write, where the contract lets contradictions block, then by
+    /// the store. Every change goes this way, whichever door it came through.
     pub fn judge(&self, mut change: Change) -> Result<JudgedChange<'_>, StoreError> {
         change.with_rules = true;
         for (path, bytes) in self.resulting_texts(&change)? {
+            // Who may not write a file is not told what stands in it: the store refuses it.
+            let binding = self.contract.actor_binding(&change.actor);
+            if self.contract.grant(&change.actor).map_or(true, |grant| grant.may_write(path, &binding).is_err()) {
+                continue;
+            }
             let text = String::from_utf8_lossy(&bytes);
             let found = self.find_brought(&change.actor, path, &text).map_err(|error| match error {
                 CheckError::Store(error) => error,
@@ -157,7 +166,11 @@ impl Project {
             if let Some(first) = found.first() {
                 let rule = self.contract.rule(path).map(|rule| (rule.place.clone(), "conflicts = \"block\"".to_owned()));
                 let mend = format!("mend it; or, if it is meant, quipu waive {} --why \"…\"", first.id);
-                return Err(StoreError::Refused(Refused { what: first.fault.clone(), rule, mend }));
+                let what = match may_read_whole(self, &change.actor, path) {
+                    Ok(()) => first.fault.clone(),
+                    Err(_) => format!("`{}` contradicts memory, and you do not read the file", first.at),
+                };
+                return Err(StoreError::Refused(Refused { what, rule, mend }));
             }
         }
         self.store.judge(change)

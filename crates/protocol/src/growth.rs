@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::gather::gather;
 use crate::project::Project;
-use crate::reading::ReadError;
+use crate::reading::{ReadError, may_read_whole};
 
 /// The variable that bounds a page: `chronicle_tokens` for `chronicle.md`.
 const BOUND: &str = "_tokens";
@@ -19,6 +19,8 @@ pub enum GrowthError {
     NotFound(ProjectPath),
     #[error("`{0}` has fewer than two sections to part")]
     Whole(ProjectPath),
+    #[error("a file that you do not read whole has a link into `{0}`")]
+    Unseen(ProjectPath),
     #[error("files with a link into `{path}` may not be edited: {pages}")]
     Fixed { path: ProjectPath, pages: String },
     #[error(transparent)]
@@ -51,8 +53,10 @@ pub fn split_page(
     now: bool,
     lease: Option<LeaseToken>,
 ) -> Result<Grown, GrowthError> {
-    let gathered = gather(project, actor)?;
+    // Pages that the actor sees in part would be written back in part.
+    let gathered = gather(project, &Actor::Person)?;
     let Some(page) = gathered.pages.iter().find(|page| page.path == path.as_str()) else { return Err(GrowthError::NotFound(path.clone())) };
+    may_read_whole(project, actor, path)?;
     let name = path.as_str().trim_end_matches(".md").rsplit('/').next().unwrap_or_default().to_owned() + BOUND;
     let bound = project.contract.vars.get(&name).and_then(|var| var.value.as_ref()?.parse().ok());
     let tokens = Counter::O200k.count(&page.text).0;
@@ -67,13 +71,14 @@ pub fn split_page(
     for page in split.changed {
         let nth = gathered.pages.iter().position(|p| p.path == page.path).expect("a mended page was gathered");
         let (version, class) = &gathered.versions[nth];
+        let linking = ProjectPath::parse(&page.path).map_err(ReadError::Path)?;
         match class {
             Class::Derived => {}
+            _ if may_read_whole(project, actor, &linking).is_err() => return Err(GrowthError::Unseen(path.clone())),
             Class::Sealed | Class::Append | Class::Record => fixed.push(format!("`{}` ({})", page.path, class.as_str())),
             _ => {
                 mended.extend(page.links.iter().map(ToString::to_string));
-                change =
-                    change.write(&ProjectPath::parse(&page.path).map_err(ReadError::Path)?, page.text, Expect::Version(version.clone()));
+                change = change.write(&linking, page.text, Expect::Version(version.clone()));
             }
         }
     }

@@ -48,7 +48,8 @@ impl<'p> ReadScope<'p> {
         if matches!(entry.kind, Kind::Lease | Kind::Note) {
             return None;
         }
-        let is_file = |path: &&String| !path.starts_with("session ");
+        // As the log tells them: `session ID begins`, `session ID ends`.
+        let is_file = |path: &&String| !(path.starts_with("session ") && [" begins", " ends"].iter().any(|act| path.ends_with(act)));
         let paths: Vec<String> = entry.paths.iter().filter(|path| !is_file(path) || self.names(path)).cloned().collect();
         let is_whole = paths.len() == entry.paths.len();
         let why = entry.why.clone().filter(|_| is_whole);

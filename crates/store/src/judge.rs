@@ -312,7 +312,10 @@ impl Store {
                 Some(_) => flag.mend(path.as_str(), now.class, true),
                 None => "move it away or fix it in an editor: memory is plain files".into(),
             };
-            return Err(refused_by(format!("`{path}` {}{line}", flag.what), rule, mend));
+            let reads = contract.grant(actor).is_ok_and(|grant| grant.may_read(path, &contract.actor_binding(actor)).is_ok());
+            let what =
+                if reads { format!("{}{line}", flag.what) } else { "was changed outside Quipu, and not as the contract allows".into() };
+            return Err(refused_by(format!("`{path}` {what}"), rule, mend));
         }
         let act = match op {
             Op::Append { .. } => Act::Append,

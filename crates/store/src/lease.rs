@@ -176,7 +176,8 @@ impl Store {
         }
         let contract = self.contract.files.iter().find(|rule| rule.people_only && rule.path.overlaps(pattern));
         let literal = pattern.as_literal().and_then(|literal| ProjectPath::parse(literal).ok());
-        let of_people = literal.is_some_and(|path| path.begins_a_project() || path.sets_up_hosts());
+        let is_gates = |path: &ProjectPath| self.contract.gate_that_makes(path).is_some();
+        let of_people = literal.is_some_and(|path| path.begins_a_project() || path.sets_up_hosts() || is_gates(&path));
         let settings = HOST_FILES.into_iter().find(|file| pattern.matches(file).is_some());
         if contract.is_none() && settings.is_none() && !of_people {
             return Ok(());

@@ -112,9 +112,9 @@ pub(crate) fn permit(
             denied(denial, &format!("quipu contract show --role {role}"))
         })?;
     }
-    // What is amended or brought back was there: its class says who may.
+    // Bringing back what the gate made last decides nothing.
     if matches!(actor, Actor::Agent { .. })
-        && !matches!(op, Op::Amend { .. } | Op::Restore { .. })
+        && !matches!(op, Op::Restore { older: false, .. })
         && let Some(gate) = contract.gate_that_makes(path)
     {
         let what = format!("`{path}` is what the gate `{}` makes: only a person passes a gate", gate.name);

@@ -454,12 +454,16 @@ impl Engine<'_> {
         })
     }
 
-    /// What others said of a text that a person rejected at a gate, for whoever does it again.
+    /// What others said of a text that a person rejected at a gate, for whoever does it again: the files that the gate reads, but for those
+    /// that are denied to the role.
     fn reports_at_gate(&self, turn: &Planned<'_>, gate: &str) -> Result<String, AttemptError> {
         let mut text = String::new();
         let Some(step) = self.project.contract.step(gate).filter(|step| step.builtin == Some(Builtin::Gate)) else { return Ok(text) };
         for path in step.reads.iter().filter_map(|read| fill_path(read, &turn.binding)) {
-            if !turn.outputs.iter().any(|o| o.path == path)
+            let denies = turn.role.into_iter().flat_map(|role| &role.denies);
+            let is_denied = denies.into_iter().any(|deny| deny.path.fill(&turn.binding).matches(path.as_str()).is_some());
+            if !is_denied
+                && !turn.outputs.iter().any(|o| o.path == path)
                 && let Some((bytes, _)) = self.project.store.read(&path)?
             {
                 let report = String::from_utf8_lossy(&bytes).into_owned();

@@ -214,7 +214,7 @@ impl Engine<'_> {
         }
         let mut left = String::new();
         if remember.entries {
-            let asked = sort_offers(&self.project.contract, &report);
+            let asked = sort_offers(&self.project.contract, planned.step, &report);
             for (file, offers) in &asked.by_file {
                 let now = self.project.store.read(file)?;
                 let text = now.as_ref().map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned());

@@ -1,7 +1,7 @@
 //! What a brief adds for a job that is done again: the round, the reason, what was written before, and what changed since then in the
 //! texts that it had read. And for a job that checks a revision, the difference between two texts.
 
-use quipu_contract::{Class, ProjectPath};
+use quipu_contract::{Class, ProjectPath, Readable};
 use quipu_store::{At, StoreError};
 
 use super::attempt::{AttemptError, Job};
@@ -9,9 +9,10 @@ use super::engine::{Engine, FlowError};
 use super::note::{ReadNote, Ruling};
 use super::said;
 use super::snapshot::unmarked;
-use super::turn::fill_path;
+use super::turn::{actor_of, fill_path};
 use crate::brief::fence;
 use crate::difference::render_difference;
+use crate::reading::may_read;
 use crate::view::slice_section;
 
 /// An earlier text or a difference that is longer than this is not shown: the brief has to leave room for the work.
@@ -41,7 +42,7 @@ impl Engine<'_> {
             }
         }
         for read in &last.note.reads {
-            if let Some(difference) = self.render_changed(read)? {
+            if let Some(difference) = self.render_changed(job, read)? {
                 text.push_str(&said::difference(language, &fence("difference", &read.path, difference.trim_end())));
             }
         }
@@ -67,9 +68,19 @@ impl Engine<'_> {
         Ok(said::difference(language, &fence("difference", &between, difference.trim_end())))
     }
 
-    /// How a text changed since it was read; none if it did not, if it only grows, or if the old one is not in the journal.
-    fn render_changed(&self, read: &ReadNote) -> Result<Option<String>, AttemptError> {
+    /// How a text changed since it was read; none if it did not, if it only grows, if the old one is not in the journal, or if the role
+    /// does not read it any more.
+    fn render_changed(&self, job: &Job<'_>, read: &ReadNote) -> Result<Option<String>, AttemptError> {
         let Ok(path) = ProjectPath::parse(&read.path) else { return Ok(None) };
+        let actor = actor_of(job.planned.step, job.planned.turn.unit.as_ref(), None);
+        let may_see = match may_read(self.project, &actor, &path) {
+            Ok(Readable::Whole) => true,
+            Ok(Readable::Sections(_)) => read.section.is_some(),
+            Err(_) => false,
+        };
+        if !may_see {
+            return Ok(None);
+        }
         if matches!(self.project.contract.class(&path), Class::Append | Class::Record | Class::Derived) {
             return Ok(None);
         }
@@ -80,9 +91,9 @@ impl Engine<'_> {
         let Ok((then, _)) = self.project.store.text_at(&path, &At::Version(read.version.as_str().to_owned())) else { return Ok(None) };
         let part = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).into_owned();
-            read.section.as_ref().and_then(|section| slice_section(&text, section)).unwrap_or(text)
+            read.section.as_ref().map_or(Some(text.clone()), |section| slice_section(&text, section))
         };
-        let (then, now) = (part(&then), part(&now));
+        let (Some(then), Some(now)) = (part(&then), part(&now)) else { return Ok(None) };
         let difference = render_difference(&read.path, &then, &read.path, &now);
         let longest = now.len().clamp(SHORT_DIFFERENCE, LONGEST_EARLIER);
         Ok(Some(difference).filter(|difference| !difference.is_empty() && difference.len() <= longest))

@@ -5,8 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use quipu_contract::{Actor, BadPath, HOST_FILES, ProjectPath, RESERVED};
-use quipu_protocol::Project;
-use quipu_store::{Change, Expect, Flag, Op, Options, StoreError};
+use quipu_protocol::{Project, may_read_whole};
+use quipu_store::{Change, Expect, Op, Options, StoreError};
 
 use super::call::Deed;
 use super::{edit, patch};
@@ -137,7 +137,10 @@ impl<'s> Judge<'s> {
         let is_invalid = project.store.flagged(path)?.and_then(|file| file.flag).is_some_and(|flag| flag.is_invalid());
         let found = if is_invalid { project.store.on_disk(path)? } else { None };
         let text = || String::from_utf8_lossy(found.as_ref().unwrap_or(&before)).into_owned();
+        // Whether a guess of it fits would tell a text that is not for the actor.
+        let is_unseen = !before.is_empty() && may_read_whole(project, actor, path).is_err();
         let after = match deed {
+            Deed::Put { .. } | Deed::Edit { .. } | Deed::Patch { .. } if is_unseen => None,
             Deed::Put { text, .. } => Some(text.clone()),
             Deed::Edit { edits, .. } => edit::edited(&text(), edits),
             Deed::Patch { hunks, .. } => patch::patched(&text(), hunks),
@@ -167,7 +170,10 @@ impl<'s> Judge<'s> {
         let write = Op::Write { path: path.clone(), bytes: after, expect };
         match flag {
             // The guards ask whether a loss is meant; here it is known what is lost.
-            Some(flag) => Ok(ask(write, true)?.or_else(|| Some(not_adopted(path, &flag)))),
+            Some(flag) => {
+                let what = if may_read_whole(project, actor, path).is_ok() { &flag.what } else { "would lose something that stands there" };
+                Ok(ask(write, true)?.or_else(|| Some(not_adopted(path, what))))
+            }
             None => ask(write, false),
         }
     }
@@ -186,8 +192,8 @@ impl<'s> Judge<'s> {
 }
 
 /// An edit that Quipu itself could make and that would be flagged when an editor has made it.
-fn not_adopted(path: &ProjectPath, flag: &Flag) -> Failure {
-    let what = format!("an editor's change would be flagged and not adopted: `{path}` {}", flag.what);
+fn not_adopted(path: &ProjectPath, what: &str) -> Failure {
+    let what = format!("an editor's change would be flagged and not adopted: `{path}` {what}");
     let mend = format!("quipu read {path} --json     (for its version; then: quipu write {path} --expect VERSION --file FILE)");
     Failure::new(exit::REFUSED, what, mend)
 }

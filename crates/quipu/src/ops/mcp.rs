@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use quipu_contract::Actor;
+use quipu_contract::{Actor, ActorName};
 use quipu_protocol::Project;
 use quipu_web::{ServeError, Token};
+use serde_json::Value;
 
 use crate::answer::{Answer, Failure, exit};
 use crate::mcp::{Opening, RoomDoor, open, serve, serve_room};
@@ -74,7 +75,7 @@ impl Operate for Mcp {
 
 /// An agent reads and writes a project's files through the contract, not as a plain folder. Only the folders of its own run are served.
 fn refuse_project_folder(folder: &Path, session: &Session) -> Result<(), Failure> {
-    if session.actor == Actor::Person || is_of_a_run(&session.folder.join(folder)) {
+    if session.actor == Actor::Person || is_of_own_run(&session.folder.join(folder), &session.actor) {
         return Ok(());
     }
     // A folder that is not there yet would be made in the nearest one that is.
@@ -93,11 +94,21 @@ fn refuse_project_folder(folder: &Path, session: &Session) -> Result<(), Failure
     }
 }
 
-/// Whether a folder is one that `quipu run` makes: `.quipu/runs/RUN/view` or `out`. What a variable says of it is the caller's word.
-fn is_of_a_run(folder: &Path) -> bool {
+/// Whether a folder is one that `quipu run` made for this role and unit: `.quipu/runs/RUN/view` or `out`. What a variable says of it is the
+/// caller's word. Whoever may not read what the run noted is in its sandbox.
+fn is_of_own_run(folder: &Path, actor: &Actor) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };
     let names: Vec<_> = folder.iter().rev().take(4).filter_map(|name| name.to_str()).collect();
-    matches!(names[..], ["view" | "out", _, "runs", ".quipu"])
+    let ["view" | "out", _, "runs", ".quipu"] = names[..] else { return false };
+    let [Some(run), Some(root)] = [1, 4].map(|above| folder.ancestors().nth(above)) else { return false };
+    let begun = match std::fs::read_to_string(run.join("begun.json")) {
+        Ok(text) => serde_json::from_str::<Value>(&text).unwrap_or_default(),
+        Err(error) => return error.kind() == std::io::ErrorKind::PermissionDenied,
+    };
+    let Ok(contract) = Project::load_contract(root) else { return false };
+    let role = begun["step"].as_str().and_then(|step| contract.step(step)?.role.clone());
+    let unit = begun["unit"].as_str();
+    role.is_some() && role.as_deref() == actor.role().map(ActorName::as_str) && unit == actor.unit().map(|unit| unit.as_str())
 }
 
 impl Mcp {

@@ -49,6 +49,7 @@ impl From<GrowthError> for Failure {
             GrowthError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu status --files"),
             GrowthError::Whole(_) => Failure::new(exit::REFUSED, what, "give it `##` sections: one for each arc"),
             GrowthError::Fixed { .. } => Failure::new(exit::REFUSED, what, "a person may amend them first: quipu amend PATH --why \"…\""),
+            GrowthError::Unseen(_) => Failure::new(exit::REFUSED, what, "ask a person: quipu split PATH"),
             GrowthError::Read(error) => error.into(),
             GrowthError::Store(error) => error.into(),
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use quipu_claims::{Proposal, read_offers, with_entry};
-use quipu_contract::{Contract, ProjectPath};
+use quipu_contract::{Contract, Pattern, ProjectPath, Step};
 
 /// What a report asks of memory.
 #[derive(Debug, Default)]
@@ -16,11 +16,13 @@ pub struct Asked {
     pub left: Vec<Proposal>,
 }
 
-/// Sorts the offers of a report by the memory file that they belong to.
-pub fn sort_offers(contract: &Contract, report: &str) -> Asked {
+/// Sorts the offers of a report by the memory file that they belong to: one that the step writes. The rest is left to a person.
+pub fn sort_offers(contract: &Contract, step: &Step, report: &str) -> Asked {
     let mut asked = Asked::default();
     for offer in read_offers(report) {
-        let memory = |path: &ProjectPath| contract.rule(path).is_some_and(|rule| rule.tier.as_deref() == Some("L1"));
+        let is_written =
+            |path: &ProjectPath| step.writes.iter().any(|write| Pattern::parse(write).is_ok_and(|p| p.matches(path.as_str()).is_some()));
+        let memory = |path: &ProjectPath| is_written(path) && contract.rule(path).is_some_and(|rule| rule.tier.as_deref() == Some("L1"));
         match ProjectPath::parse(offer.file()).ok().filter(|path| memory(path) && !offer.supersedes()) {
             Some(path) => asked.by_file.entry(path).or_default().push(offer),
             None => asked.left.push(offer),
