@@ -130,9 +130,9 @@ pub enum Deed {
         folder: PathBuf,
         listing: Vec<String>,
     },
-    /// A file is written that the text does not tell.
-    Unknown {
-        word: String,
+    /// More is done than is judged.
+    TooMuch {
+        what: String,
     },
 }
 
