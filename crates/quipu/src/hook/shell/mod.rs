@@ -5,6 +5,7 @@
 //! only in part is a pattern, and what it may name is judged (`../names.rs`). Scripts in files and
 //! programs that choose their own files are not seen here: `status`, `verify` and `finish` find what they changed.
 
+mod brackets;
 mod code;
 mod git;
 mod lexer;
@@ -346,7 +347,7 @@ impl Shell {
         let stood = self.folders.clone();
         if let Some(folder) = &folder {
             self.leads = false;
-            self.change_folder(&[folder.clone()]);
+            self.change_folder(std::slice::from_ref(folder));
         }
         readings.iter().for_each(|arguments| self.program(arguments, documents, printed));
         if folder.is_some() {
