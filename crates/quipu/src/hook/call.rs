@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::edit::Replacement;
-use super::intent::{Intent, files_in, intent_of, without_scheme};
+use super::intent::{CALL_INPUTS, Intent, files_in, folders_in, intent_of, without_scheme};
 use super::{patch, shell};
 use crate::mcp::is_tool;
 
@@ -41,8 +41,8 @@ const FOLDERS: [&str; 8] = ["workdir", "work_dir", "cwd", "directory", "dir", "d
 const REPLACEMENTS: [(&str, &str); 5] =
     [("old_string", "new_string"), ("oldString", "newString"), ("old_str", "new_str"), ("oldText", "newText"), ("old_text", "new_text")];
 
-/// Fields with a command for a shell.
-const COMMANDS: [&str; 3] = ["command", "cmd", "script"];
+/// Fields with a command for a shell, or with what is typed into one.
+const COMMANDS: [&str; 4] = ["command", "cmd", "script", "chars"];
 
 /// Fields with text of a file.
 const TEXTS: [&str; 18] = [
@@ -130,16 +130,16 @@ pub enum Deed {
         folder: PathBuf,
         listing: Vec<String>,
     },
-    /// A file is written that the text does not tell.
-    Unknown {
-        word: String,
+    /// More is done than is judged.
+    TooMuch {
+        what: String,
     },
 }
 
 impl Intent {
     fn deed(self, path: PathBuf) -> Deed {
         match self {
-            Intent::Change => Deed::Change { path },
+            Intent::Change | Intent::Move => Deed::Change { path },
             Intent::Grow => Deed::Grow { path },
             Intent::Remove => Deed::Remove { path },
         }
@@ -190,7 +190,7 @@ impl Call {
             transcript: text(&["transcript_path", "transcriptPath"]).map(PathBuf::from),
             tool: text(&["tool_name", "toolName", "tool"]).unwrap_or_default(),
             // Some hosts put a shell command beside the event itself.
-            input: input.map_or_else(|| Ok(value.clone()), unwrapped)?,
+            input: input.map_or_else(|| Ok(value.clone()), unwrapped).map(with_inner_json)?,
         })
     }
 
@@ -200,7 +200,7 @@ impl Call {
             return Vec::new();
         }
         let mut deeds: Vec<Deed> = Vec::new();
-        let mut files: Vec<(&str, Intent)> = Vec::new();
+        let mut files: Vec<(String, Intent)> = Vec::new();
         // A tool may take several files or commands at once, in a list of such inputs.
         let mut inputs: Vec<(&Value, Option<Intent>, bool)> = vec![(&self.input, None, false)];
         while let Some((input, outer, is_in_named)) = inputs.pop() {
@@ -210,7 +210,7 @@ impl Call {
             let is_named = is_in_named || !paths.is_empty();
             let is_quoted = |name: &str| is_named && TEXTS.contains(&name);
             deeds.extend(texts_in(input, is_quoted).into_iter().flat_map(|(_, text)| patches(text)).flat_map(patch::deeds));
-            let is_diff = |name: &str| !is_named && (intent.is_some() || matches!(name, "patch" | "diff"));
+            let is_diff = |name: &str| matches!(name, "patch" | "diff") || !is_named && intent.is_some();
             deeds.extend(
                 texts_in(input, is_quoted).iter().filter(|(name, _)| is_diff(name)).flat_map(|(_, text)| patch::deeds_of_diff(text)),
             );
@@ -218,6 +218,10 @@ impl Call {
             deeds.extend(commands_in(input, cwd));
             let is_known = |name: &str| TEXTS.contains(&name) || COMMANDS.contains(&name) || FOLDERS.contains(&name);
             files.extend(intent.into_iter().flat_map(|intent| files_in(input, cwd, is_known).into_iter().map(move |file| (file, intent))));
+            if matches!(intent, Some(Intent::Remove | Intent::Move)) {
+                let is_known = |name: &str| TEXTS.contains(&name) || COMMANDS.contains(&name);
+                deeds.extend(folders_in(input, cwd, is_known).into_iter().map(|folder| Deed::Remove { path: folder.into() }));
+            }
             let nested: Vec<&Value> = match input {
                 Value::Object(fields) => fields.values().collect(),
                 Value::Array(items) => items.iter().collect(),
@@ -279,7 +283,7 @@ fn file_deeds(path: &Path, input: &Value, intent: Option<Intent>, cwd: &Path) ->
 }
 
 /// The files that the fields of a value name.
-fn paths_in(input: &Value) -> BTreeSet<&str> {
+fn paths_in(input: &Value) -> BTreeSet<String> {
     PATHS.iter().filter_map(|name| input.get(*name)?.as_str()).map(without_scheme).collect()
 }
 
@@ -338,6 +342,22 @@ fn unwrapped(input: &Value) -> Result<Value, Unread> {
             serde_json::from_str(&with_whole_characters(text)).map_err(|e| Unread::Tool(format!("the tool's input is no JSON: {e}")))
         }
         _ => Ok(input.clone()),
+    }
+}
+
+/// The input with the inputs in it that are JSON within a text. What cannot be read stays a text.
+fn with_inner_json(input: Value) -> Value {
+    match input {
+        Value::Object(fields) => {
+            let inner = |(name, value): (String, Value)| {
+                let is_input = value.is_string() && CALL_INPUTS.contains(&name.as_str());
+                let value = if is_input { unwrapped(&value).unwrap_or(value) } else { value };
+                (name, with_inner_json(value))
+            };
+            Value::Object(fields.into_iter().map(inner).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(with_inner_json).collect()),
+        other => other,
     }
 }
 
@@ -496,6 +516,7 @@ mod tests {
     fn a_tool_that_says_it_writes_is_judged_by_the_files_it_names() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.md"), "one\n").unwrap();
+        std::fs::create_dir(folder.path().join("a.md.d")).unwrap();
         for (tool, input) in [
             ("memory", r#"{"command":"delete","path":"a.md"}"#),
             ("str_replace_editor", r#"{"command":"undo_edit","path":"a.md"}"#),
@@ -515,9 +536,27 @@ mod tests {
             ("move", r#"{"from":"a.md","to":"b.md"}"#),
             ("rename_file", r#"{"src":"a.md","dst":"b.md"}"#),
             ("terminal", r#"{"command":"rm","args":["a.md"]}"#),
+            ("apply_diff", r#"{"path":"/tmp/x","diff":"--- a/a.md\n+++ b/a.md\n@@ -1 +1 @@\n-one\n+two\n"}"#),
+            ("apply", r#"{"diff":"--- i/a.md\n+++ w/a.md\n@@ -1 +1 @@\n-one\n+two\n"}"#),
+            ("apply", r#"{"diff":"diff --git a/a.md b/b.md\nsimilarity index 100%\nrename from a.md\nrename to b.md\n"}"#),
+            ("apply", r#"{"diff":"diff --git a/a.md b/a.md\ndeleted file mode 100644\nindex e69de29..0000000\n"}"#),
+            ("batch", r#"{"calls":[{"tool":"delete_file","parameters":{"path":"a.md"}}]}"#),
+            ("batch", r#"{"calls":[{"name":"rm","arguments":"{\"where\":\"a.md\"}"}]}"#),
+            ("x", r#"{"arguments":"{\"path\":\"a.md\",\"content\":\"gone\"}"}"#),
+            ("x", r#"{"params":"{\"path\":\"a.md\",\"content\":\"gone\"}"}"#),
+            ("mv", r#"{"from":"a.md","to":"b.md"}"#),
+            ("clear_file", r#"{"where":"a.md"}"#),
+            ("write_stdin", r#"{"session_id":1,"chars":"rm a.md\n"}"#),
+            ("write_file", r#"{"path":"file:a.md","content":"two"}"#),
+            ("write_file", r#"{"path":"file://localhost/x/a.md","content":"two"}"#),
+            ("write_file", r#"{"path":"file:///x/a%2emd","content":"two"}"#),
+            // Folders
+            ("delete", r#"{"folder":"a.md.d"}"#),
+            ("delete_directory", r#"{"dir":"a.md.d"}"#),
+            ("move", r#"{"from":"a.md.d","to":"x"}"#),
         ] {
             let deeds = deeds_at(folder.path(), tool, input);
-            let is_seen = deeds.iter().any(|deed| deed.path().is_some_and(|path| path.ends_with("a.md")));
+            let is_seen = deeds.iter().any(|deed| deed.path().is_some_and(|path| path.ends_with("a.md") || path.ends_with("a.md.d")));
             assert!(is_seen, "{tool} {input}: {deeds:?}");
         }
     }
@@ -583,6 +622,8 @@ mod tests {
             ("mcp__memory__create_entities", r#"{"entities":[{"name":"a.md","entityType":"file"}]}"#),
             ("MCP:append", r#"{"path":"a.md","text":"x"}"#),
             ("mcp__git__git_status", r#"{"repo_path":"."}"#),
+            ("mcp__git__delete_branch", r#"{"repo_path":".","directory":".","branch":"x"}"#),
+            ("mcp__lsp__find", r#"{"name":"delete_file","path":"a.md"}"#),
         ] {
             assert_eq!(deeds_at(folder.path(), tool, input), [], "{tool} {input}");
         }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use quipu_contract::{Actor, Fail, Form, Language, Tokens};
@@ -12,7 +13,7 @@ use quipu_text::Counter;
 use serde_json::json;
 
 use super::UNJUDGED;
-use super::call::{Call, Unread};
+use super::call::{Call, Deed, Unread};
 use super::manner::Manner;
 use super::verdict::Judge;
 use super::{capture, gate};
@@ -190,13 +191,21 @@ fn remember_name(actor: &Actor, session: Option<String>) -> bool {
     opened.is_ok_and(|mut file| file.write_all(new.as_bytes()).is_ok())
 }
 
+/// Judging so many deeds takes no time worth speaking of, unless the disk is slow. That is no fault of the call.
+const QUICK_DEEDS: usize = 500;
+/// Hosts wait longer than this.
+const LONGEST: Duration = Duration::from_secs(20);
+
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     let mut judge = Judge::new(session);
     let deeds = call.deeds(cwd);
     let others: Vec<PathBuf> = call.folders(cwd).iter().map(|folder| cwd.join(folder)).collect();
     let elsewhere = others.iter().flat_map(|folder| call.deeds(folder).into_iter().map(move |deed| (deed, folder.as_path())));
     let mut unjudged = None;
-    for (deed, folder) in deeds.iter().map(|deed| (deed.clone(), cwd)).chain(elsewhere) {
+    let begun = Instant::now();
+    for (at, (deed, folder)) in deeds.iter().map(|deed| (deed.clone(), cwd)).chain(elsewhere).enumerate() {
+        // A host that has waited too long goes on without an answer.
+        let deed = if at >= QUICK_DEEDS && begun.elapsed() > LONGEST { Deed::TooMuch { what: "it takes too long".into() } } else { deed };
         match judge.refusal(folder, &deed) {
             Ok(None) => {}
             Ok(Some(refusal)) => return Ok(manner.denied(&refusal)),

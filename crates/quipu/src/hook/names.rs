@@ -81,6 +81,12 @@ impl Judge<'_> {
         Ok(None)
     }
 
+    /// No ordinary command is like this: whatever hides in it is denied.
+    pub(super) fn refusal_of_too_much(&self, cwd: &Path, what: &str) -> Option<Failure> {
+        Project::find_root(cwd).or_else(|_| Project::find_root(&self.session.folder)).ok()?;
+        Some(Failure::new(exit::REFUSED, format!("the call cannot be judged: {what}"), "say it in smaller commands"))
+    }
+
     /// A target that the text does not tell goes ahead, unless the contract wants to see everything beforehand.
     pub(super) fn refusal_of_unknown(&mut self, cwd: &Path, word: &str) -> Result<Option<Failure>, Failure> {
         let Ok(root) = Project::find_root(cwd) else { return Ok(None) };

@@ -56,20 +56,36 @@ pub fn deeds(patch: &str) -> Vec<Deed> {
 
 /// What a unified diff would do, file by file. What its lines are afterwards is not told: git and `patch` look for them in ways of their own.
 pub fn deeds_of_diff(diff: &str) -> Vec<Deed> {
-    let name = |line: &str, mark: &str, prefix: &str| {
+    // git puts a letter before each side: `a/`, `b/`, or one that says what is compared.
+    let plain = |name: &str| match name.split_once('/') {
+        Some(("a" | "b" | "c" | "i" | "o" | "w", rest)) => rest.into(),
+        _ => name.into(),
+    };
+    let name = |line: &str, mark: &str| {
         let name = line.strip_prefix(mark)?.split('\t').next()?.trim();
-        (name != "/dev/null").then(|| name.strip_prefix(prefix).unwrap_or(name).into())
+        (name != "/dev/null").then(|| plain(name))
     };
     let lines: Vec<&str> = diff.lines().collect();
     let heads = lines.windows(3).filter(|lines| lines[0].starts_with("--- ") && lines[1].starts_with("+++ ") && lines[2].starts_with("@@"));
-    heads
-        .flat_map(|lines| match (name(lines[0], "--- ", "a/"), name(lines[1], "+++ ", "b/")) {
+    let mut deeds: Vec<Deed> = heads
+        .flat_map(|lines| match (name(lines[0], "--- "), name(lines[1], "+++ ")) {
             (Some(old), None) => vec![Deed::Remove { path: old }],
             (Some(old), Some(new)) if old != new => vec![Deed::Remove { path: old }, Deed::Change { path: new }],
             (_, Some(new)) => vec![Deed::Change { path: new }],
             (None, None) => Vec::new(),
         })
-        .collect()
+        .collect();
+    // A file may be removed or renamed without a line of it.
+    for lines in lines.windows(2) {
+        if let (Some(old), Some(new)) = (lines[0].strip_prefix("rename from "), lines[1].strip_prefix("rename to ")) {
+            deeds.extend([Deed::Remove { path: old.into() }, Deed::Change { path: new.into() }]);
+        } else if let Some((_, old)) = lines[0].strip_prefix("diff --git ").and_then(|names| names.rsplit_once(' '))
+            && lines[1].starts_with("deleted file mode")
+        {
+            deeds.push(Deed::Remove { path: plain(old) });
+        }
+    }
+    deeds
 }
 
 fn take(hunks: &mut Vec<Hunk>, line: &str) {

@@ -15,7 +15,7 @@ use crate::session::Session;
 
 /// Who judges, for whom.
 pub struct Judge<'s> {
-    session: &'s Session,
+    pub(super) session: &'s Session,
     actor: Actor,
     projects: BTreeMap<PathBuf, Rc<Project>>,
     /// The files of those that were asked for them.
@@ -37,7 +37,7 @@ impl<'s> Judge<'s> {
         let path = match deed {
             Deed::Matching { how, name } => return self.refusal_of_name(cwd, *how, name),
             Deed::Listed { how, folder, listing } => return self.refusal_of_listed(&cwd.join(folder), *how, listing),
-            Deed::Unknown { word } => return self.refusal_of_unknown(cwd, word),
+            Deed::TooMuch { what } => return Ok(self.refusal_of_too_much(cwd, what)),
             Deed::Put { path, .. }
             | Deed::Edit { path, .. }
             | Deed::Patch { path, .. }
@@ -147,7 +147,7 @@ impl<'s> Judge<'s> {
             Deed::Change { .. } => None,
             Deed::Grow { .. } => return ask(Op::Append { path: path.clone(), bytes: Vec::new(), apart: false }, false),
             Deed::Remove { .. } => return ask(Op::Remove { path: path.clone(), expect: Expect::Any }, false),
-            Deed::Matching { .. } | Deed::Listed { .. } | Deed::Unknown { .. } => return Ok(None),
+            Deed::Matching { .. } | Deed::Listed { .. } | Deed::TooMuch { .. } => return Ok(None),
         };
         let Some(after) = after.map(String::into_bytes) else {
             // A text that cannot be told is asked about as the one that stands. So is an edit that does not fit: several hosts make it
@@ -208,7 +208,7 @@ impl Deed {
             | Deed::Change { path }
             | Deed::Grow { path }
             | Deed::Remove { path } => Some(path),
-            Deed::Matching { .. } | Deed::Listed { .. } | Deed::Unknown { .. } => None,
+            Deed::Matching { .. } | Deed::Listed { .. } | Deed::TooMuch { .. } => None,
         }
     }
 }

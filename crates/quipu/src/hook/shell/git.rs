@@ -12,7 +12,7 @@ impl Shell {
         let mut command = None;
         while let Some(word) = words.next() {
             match word.text().as_deref() {
-                Some("-C" | "--work-tree") => self.change_folder(words.next()),
+                Some("-C" | "--work-tree") => self.change_folder(words.next().map_or(&[], std::slice::from_ref)),
                 Some("-c" | "--git-dir") => drop(words.next()),
                 Some(text) if text.starts_with('-') => {}
                 text => {
@@ -95,6 +95,9 @@ impl Shell {
         let spelled: Option<Vec<String>> = paths.iter().map(Word::text).collect();
         listing.extend(["-z".to_owned(), "--".to_owned()]);
         listing.extend(spelled.unwrap_or_else(|| vec![":/".to_owned()]));
+        if self.is_lost {
+            self.give_up("more changes of the folder than are told apart");
+        }
         for folder in self.folders.clone() {
             if let Some(folder) = folder.text() {
                 self.deeds.push(Deed::Listed { how, folder: folder.into(), listing: listing.clone() });

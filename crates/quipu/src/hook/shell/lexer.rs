@@ -3,10 +3,15 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use super::brackets::{Mark, document, enclosed, enclosed_in, mark};
 use super::word::{Piece, Word};
 
 /// A set of characters is looked for so far: names are not longer.
 const LONGEST_SET: usize = 255;
+/// So many times two brackets are looked at that turn out to be no sum.
+const MOST_TRIES: usize = 64;
+/// What ends a word besides a blank.
+pub const ENDS: &str = ";|&<>()";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
@@ -15,8 +20,16 @@ pub enum Token {
     Out {
         appends: bool,
     },
-    /// What a command reads: the text of a here-document or a here-string.
+    /// `<`: the next word names what a command reads.
+    In,
+    /// `<<<`: the next word is what a command reads.
+    Here,
+    /// What a command reads: the text of a here-document.
     Document(String),
+    /// Commands in a text that is no argument: a here-document, arithmetic.
+    Inner(Word),
+    /// More brackets than are told apart.
+    TooMany,
     /// Between two commands.
     End,
     /// `||`: the second command may not be run.
@@ -31,12 +44,24 @@ pub enum Token {
     Close,
 }
 
+impl Token {
+    pub fn word(self) -> Option<Word> {
+        match self {
+            Token::Word(word) | Token::Inner(word) => Some(word),
+            _ => None,
+        }
+    }
+}
+
 /// Tokens so far, and the word that is being read.
 #[derive(Default)]
 struct Read {
     tokens: Vec<Token>,
     word: Vec<Piece>,
     begun: bool,
+    /// In the elements of an array.
+    is_element: bool,
+    tries: usize,
 }
 
 impl Read {
@@ -57,15 +82,37 @@ impl Read {
         self.word.extend(text.chars().map(Piece::Char));
     }
 
+    /// A number before a redirection says which stream, and is no word.
+    fn close_but_number(&mut self) {
+        if self.word.iter().all(|piece| matches!(piece, Piece::Char(c) if c.is_ascii_digit())) {
+            self.word.clear();
+            self.begun = false;
+        }
+        self.close();
+    }
+
     fn end(&mut self, token: Token) {
         self.close();
         self.tokens.push(token);
     }
 }
 
+/// A shell knows no other blanks: any other character is part of a word, whatever it looks like.
+pub fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n')
+}
+
+/// Names of variables are ASCII: `$x手` is `$x` and a letter.
+pub fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
 pub fn tokens(command: &str) -> Vec<Token> {
-    let mut read = Read::default();
-    let mut documents: Vec<String> = Vec::new();
+    tokens_in(command, Read::default())
+}
+
+fn tokens_in(command: &str, mut read: Read) -> Vec<Token> {
+    let mut documents: Vec<Mark> = Vec::new();
     let mut letters = command.chars().peekable();
     while let Some(c) = letters.next() {
         match c {
@@ -90,7 +137,10 @@ pub fn tokens(command: &str) -> Vec<Token> {
             '\n' => {
                 read.close();
                 for mark in documents.drain(..) {
-                    let text = document(&mut letters, &mark);
+                    let text = document(&mut letters, &mark.text);
+                    if !mark.is_quoted {
+                        read.tokens.extend(inner(&text));
+                    }
                     read.tokens.push(Token::Document(text));
                 }
                 read.tokens.push(Token::End);
@@ -108,9 +158,9 @@ pub fn tokens(command: &str) -> Vec<Token> {
                 letters.next_if_eq(&';');
                 read.end(Token::End);
             }
-            '(' => read.end(Token::Open),
+            '(' => parenthesis(&mut letters, &mut read),
             ')' => read.end(Token::Close),
-            c if c.is_whitespace() => read.close(),
+            c if is_blank(c) => read.close(),
             '*' if read.word.last() == Some(&Piece::Star) => drop(read.word.pop().map(|_| read.word.push(Piece::All))),
             '*' => read.push(Piece::Star),
             '?' => read.push(Piece::One),
@@ -119,7 +169,7 @@ pub fn tokens(command: &str) -> Vec<Token> {
             '~' if !read.begun => match letters.peek() {
                 Some('+') => letters.next().into_iter().for_each(|_| read.push(Piece::Variable("PWD".to_owned()))),
                 Some('-') => letters.next().into_iter().for_each(|_| read.push(Piece::Variable("OLDPWD".to_owned()))),
-                Some(c) if !c.is_whitespace() && !"/;|&<>()".contains(*c) => read.push(Piece::Any),
+                Some(c) if !is_blank(*c) && *c != '/' && !ENDS.contains(*c) => read.push(Piece::Any),
                 _ => read.push(Piece::Variable("HOME".to_owned())),
             },
             c => read.push(Piece::Char(c)),
@@ -153,45 +203,130 @@ fn quoted(letters: &mut Peekable<Chars>, read: &mut Read) {
     }
 }
 
+/// `(` was read: a subshell, arithmetic, the elements of an array, or a pattern.
+fn parenthesis(letters: &mut Peekable<Chars>, read: &mut Read) {
+    match read.word.last() {
+        Some(Piece::Char('=')) if read.begun && !read.is_element => {
+            let name = std::mem::take(&mut read.word);
+            read.begun = false;
+            for token in tokens_in(&enclosed(letters, '(', ')'), Read { is_element: true, ..Read::default() }) {
+                let Token::Word(Word(mut element)) = token else { continue };
+                // `[0]=x`
+                if element.starts_with(&[Piece::One, Piece::Char('=')]) {
+                    element.drain(..2);
+                }
+                read.tokens.push(Token::Word(Word([&name[..], &element[..]].concat())));
+            }
+        }
+        // `!(…)` may be a subshell as well.
+        Some(Piece::Char('@' | '+' | '!') | Piece::One | Piece::Star) => {
+            let text = enclosed(letters, '(', ')');
+            read.tokens.push(Token::Inner(Word(vec![Piece::Output(text)])));
+            read.word.pop();
+            read.push(Piece::Star);
+        }
+        _ => {
+            if letters.peek() != Some(&'(') || read.tries > MOST_TRIES {
+                return read.end(Token::Open);
+            }
+            let mut ahead = letters.clone();
+            let Some(sum) = arithmetic(&enclosed(&mut ahead, '(', ')')) else {
+                read.tries += 1;
+                if read.tries > MOST_TRIES {
+                    read.tokens.push(Token::TooMany);
+                }
+                return read.end(Token::Open);
+            };
+            *letters = ahead;
+            read.close();
+            read.tokens.extend(inner(&sum));
+            // Some shells take it for two subshells. A comparison is no redirection.
+            if !sum.contains(['<', '>']) {
+                read.tokens.push(Token::Inner(Word(vec![Piece::Output(sum)])));
+            }
+        }
+    }
+}
+
+/// What is computed, if a text between brackets is another pair of brackets and nothing else.
+fn arithmetic(text: &str) -> Option<String> {
+    let mut letters = text.strip_prefix('(')?.chars().peekable();
+    let sum = enclosed(&mut letters, '(', ')');
+    (letters.peek().is_none() && text.ends_with(')')).then_some(sum)
+}
+
+/// The commands in a text that is read as if it stood in double quotes.
+pub fn inner(text: &str) -> Vec<Token> {
+    let (mut read, mut letters) = (Read::default(), text.chars().peekable());
+    while let Some(c) = letters.next() {
+        match c {
+            '\\' => drop(letters.next()),
+            '$' => dollar(&mut letters, &mut read, true),
+            '`' => {
+                let text = backticks(&mut letters);
+                read.push(Piece::Output(text));
+            }
+            _ => {}
+        }
+    }
+    let runs = |piece: &Piece| matches!(piece, Piece::Output(_) | Piece::Computed(_) | Piece::Default(..) | Piece::Part(..));
+    read.word.into_iter().filter(runs).map(|piece| Token::Inner(Word(vec![piece]))).collect()
+}
+
 /// What follows a dollar sign.
 fn dollar(letters: &mut Peekable<Chars>, read: &mut Read, is_quoted: bool) {
-    let is_name = |c: &char| c.is_alphanumeric() || *c == '_';
     match letters.peek().copied() {
         Some('(') => {
             letters.next();
             let text = enclosed(letters, '(', ')');
-            read.push(if text.starts_with('(') { Piece::Any } else { Piece::Output(text) });
+            match arithmetic(&text) {
+                Some(sum) => read.push(Piece::Computed(sum)),
+                None => read.push(Piece::Output(text)),
+            }
         }
         Some('{') => {
             letters.next();
-            let text = enclosed(letters, '{', '}');
-            let name: String = text.chars().take_while(|c| is_name(c)).collect();
-            let rest = &text[name.len()..];
-            let default = rest.strip_prefix(':').unwrap_or(rest).strip_prefix(['-', '=', '+']);
-            read.push(match default {
-                _ if name.is_empty() => Piece::Any,
-                Some(word) => Piece::Default(name, word.to_owned()),
-                None if rest.is_empty() => Piece::Variable(name),
-                None => Piece::Any,
-            });
+            let text = enclosed_in(letters, '{', '}', is_quoted);
+            read.push(parameter(&text));
         }
         Some('\'') if !is_quoted => {
             letters.next();
             escaped(letters, read);
         }
         Some('"') if !is_quoted => {}
-        Some(c) if c.is_alphabetic() || c == '_' => {
+        Some(c) if c.is_ascii_alphabetic() || c == '_' => {
             let mut name = String::new();
-            while let Some(c) = letters.next_if(is_name) {
+            while let Some(c) = letters.next_if(|c| is_name(*c)) {
                 name.push(c);
             }
             read.push(Piece::Variable(name));
         }
-        Some(c) if c.is_ascii_digit() || "@*#?$!-".contains(c) => {
+        Some(c) if c.is_ascii_digit() || "@*".contains(c) => {
+            letters.next();
+            read.push(Piece::Variable("@".to_owned()));
+        }
+        Some(c) if "#?$!-".contains(c) => {
             letters.next();
             read.push(Piece::Any);
         }
         _ => read.push(Piece::Char('$')),
+    }
+}
+
+/// The text between the braces of `${…}`.
+fn parameter(text: &str) -> Piece {
+    let (text, is_indirect) = text.strip_prefix('!').map_or((text, false), |text| (text, true));
+    let is_arguments = text.starts_with(|c: char| c.is_ascii_digit() || "@*".contains(c));
+    let name: String = text.chars().take_while(|c| is_name(*c)).collect();
+    let rest = if is_arguments && name.is_empty() { &text[1..] } else { &text[name.len()..] };
+    let name = if is_arguments { "@".to_owned() } else { name };
+    let default = rest.strip_prefix(':').unwrap_or(rest).strip_prefix(['-', '=', '+']);
+    match default {
+        _ if name.is_empty() => Piece::Any,
+        _ if is_indirect => Piece::Part(name, "!".to_owned()),
+        Some(word) => Piece::Default(name, word.to_owned()),
+        None if rest.is_empty() => Piece::Variable(name),
+        None => Piece::Part(name, rest.to_owned()),
     }
 }
 
@@ -225,30 +360,6 @@ fn number(letters: &mut Peekable<Chars>, base: u32, most: usize, first: u32) -> 
     char::from_u32(value)
 }
 
-/// The text up to the bracket that closes one which was read already.
-fn enclosed(letters: &mut Peekable<Chars>, open: char, close: char) -> String {
-    let (mut text, mut depth, mut quote) = (String::new(), 1, None);
-    while let Some(c) = letters.next() {
-        match (c, quote) {
-            ('\\', None | Some('"')) => {
-                text.push(c);
-                text.extend(letters.next());
-                continue;
-            }
-            ('\'' | '"', None) => quote = Some(c),
-            (c, Some(begun)) if c == begun => quote = None,
-            (c, None) if c == open => depth += 1,
-            (c, None) if c == close => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            break;
-        }
-        text.push(c);
-    }
-    text
-}
-
 fn backticks(letters: &mut Peekable<Chars>) -> String {
     let mut text = String::new();
     while let Some(c) = letters.next() {
@@ -263,7 +374,7 @@ fn backticks(letters: &mut Peekable<Chars>) -> String {
 
 /// A set of characters, if it is closed within the word.
 fn bracket(letters: &mut Peekable<Chars>, read: &mut Read) {
-    let ahead = letters.clone().take(LONGEST_SET).take_while(|c| !c.is_whitespace() && !"/;|&<>()".contains(*c)).collect::<String>();
+    let ahead = letters.clone().take(LONGEST_SET).take_while(|c| !is_blank(*c) && *c != '/' && !ENDS.contains(*c)).collect::<String>();
     match ahead.char_indices().skip(1).find(|(_, c)| *c == ']') {
         Some((end, _)) => {
             letters.nth(ahead[..end].chars().count());
@@ -275,19 +386,14 @@ fn bracket(letters: &mut Peekable<Chars>, read: &mut Read) {
 
 /// `>` was read. A number before it says which stream; `>&2` names another stream and no file.
 fn redirection(letters: &mut Peekable<Chars>, read: &mut Read) {
-    if read.word.iter().all(|piece| matches!(piece, Piece::Char(c) if c.is_ascii_digit())) {
-        read.word.clear();
-        read.begun = false;
-    }
-    read.close();
-    // `>(command)` is a command of its own.
-    if letters.peek() == Some(&'(') {
+    if process(letters, read) {
         return;
     }
+    read.close_but_number();
     let appends = letters.next_if_eq(&'>').is_some();
     letters.next_if_eq(&'|');
     let joins = letters.next_if_eq(&'&').is_some();
-    let target: String = letters.clone().skip_while(|c| *c == ' ').take_while(|c| !c.is_whitespace() && !";|&<>()".contains(*c)).collect();
+    let target: String = letters.clone().skip_while(|c| *c == ' ').take_while(|c| !is_blank(*c) && !ENDS.contains(*c)).collect();
     if joins && !target.is_empty() && target.chars().all(|c| c.is_ascii_digit() || c == '-') {
         while letters.next_if(|c| c.is_ascii_digit() || matches!(c, '-' | ' ')).is_some() {}
     } else {
@@ -295,11 +401,23 @@ fn redirection(letters: &mut Peekable<Chars>, read: &mut Read) {
     }
 }
 
+/// `<(command)`, `>(command)`: the command is run, and the word is a name for its output or its input.
+fn process(letters: &mut Peekable<Chars>, read: &mut Read) -> bool {
+    let is_process = letters.next_if_eq(&'(').is_some();
+    if is_process {
+        let text = enclosed(letters, '(', ')');
+        read.push(Piece::Process(text));
+    }
+    is_process
+}
+
 /// `<` was read. What a command reads from a file is no deed; what it reads from the command line may be.
-fn reading(letters: &mut Peekable<Chars>, read: &mut Read, documents: &mut Vec<String>) {
-    read.close();
+fn reading(letters: &mut Peekable<Chars>, read: &mut Read, documents: &mut Vec<Mark>) {
+    if process(letters, read) {
+        return;
+    }
+    read.close_but_number();
     match letters.peek() {
-        Some('(') => {}
         // `<>` opens a file for both.
         Some('>') => {
             letters.next();
@@ -308,42 +426,15 @@ fn reading(letters: &mut Peekable<Chars>, read: &mut Read, documents: &mut Vec<S
         Some('<') => {
             letters.next();
             if letters.next_if_eq(&'<').is_some() {
-                let text = operand(letters);
-                read.tokens.push(Token::Document(text));
+                read.tokens.push(Token::Here);
                 return;
             }
             letters.next_if_eq(&'-');
-            documents.push(operand(letters));
+            documents.push(mark(letters));
         }
-        _ => drop(operand(letters)),
-    }
-}
-
-/// The word behind `<`, `<<` or `<<<`, without its quotes.
-fn operand(letters: &mut Peekable<Chars>) -> String {
-    while letters.next_if(|c| *c == ' ' || *c == '\t').is_some() {}
-    let (mut text, mut quote) = (String::new(), None);
-    while let Some(c) = letters.next_if(|c| quote.is_some() || !c.is_whitespace() && !";|&<>()".contains(*c)) {
-        match (c, quote) {
-            ('\\', None | Some('"')) => text.extend(letters.next()),
-            ('\'' | '"', None) => quote = Some(c),
-            (c, Some(begun)) if c == begun => quote = None,
-            _ => text.push(c),
+        _ => {
+            letters.next_if_eq(&'&');
+            read.tokens.push(Token::In);
         }
     }
-    text
-}
-
-/// The lines of a here-document.
-fn document(letters: &mut Peekable<Chars>, mark: &str) -> String {
-    let mut text = String::new();
-    while letters.peek().is_some() {
-        let line: String = letters.by_ref().take_while(|c| *c != '\n').collect();
-        if line.trim_start_matches('\t') == mark {
-            break;
-        }
-        text.push_str(&line);
-        text.push('\n');
-    }
-    text
 }

@@ -5,15 +5,17 @@
 //! only in part is a pattern, and what it may name is judged (`../names.rs`). Scripts in files and
 //! programs that choose their own files are not seen here: `status`, `verify` and `finish` find what they changed.
 
+mod brackets;
 mod code;
 mod git;
 mod lexer;
+mod parameter;
 mod programs;
 #[cfg(test)]
 mod tests;
 mod word;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use lexer::{Token, tokens};
@@ -22,10 +24,18 @@ pub use word::{Piece, Word};
 
 use super::call::Deed;
 
-/// Commands within commands deeper than this are not read.
+/// Commands within commands deeper than this are denied.
 const DEEPEST: usize = 8;
-/// A command that may stand in more folders is not read.
-const MOST_FOLDERS: usize = 32;
+/// A command that may stand in more folders is denied if it writes there.
+const MOST_FOLDERS: usize = 64;
+/// A command that does more is denied: a host waits for its hooks only so long.
+const MOST_DEEDS: usize = 10_000;
+/// So is one with more words, after braces and variables.
+const MOST_EXPANDED: usize = 200_000;
+/// An element of a value is longer in no ordinary command.
+const LONGEST_VALUE: usize = 8192;
+/// What a process is called that is read or written like a file.
+const PROCESS: &str = "/dev/fd/63";
 
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,9 +66,9 @@ pub fn deeds_of_words(words: &[String], cwd: &Path) -> Vec<Deed> {
     shell.deeds
 }
 
-/// A simple command with its words filled in, whose output the next one may read.
+/// A simple command with its words filled in and what it reads, whose output the next one may read.
 #[derive(Clone)]
-struct Printed(Vec<Word>);
+struct Printed(Vec<Word>, Vec<String>);
 
 struct Shell {
     cwd: PathBuf,
@@ -69,10 +79,19 @@ struct Shell {
     /// Whether the command that is being read is run, here, and before any other.
     leads: bool,
     variables: BTreeMap<String, Vec<Word>>,
-    /// Names that this command makes for files: the link, and what it leads to.
-    links: Vec<(Word, Word)>,
+    /// Names that this command makes for files: the link, and what it may lead to.
+    links: BTreeMap<Word, BTreeSet<Word>>,
+    /// What commands print that are read like files.
+    processes: Vec<Word>,
     deeds: Vec<Deed>,
+    /// Files of folders that are copied.
+    copied: usize,
+    expanded: usize,
     depth: usize,
+    /// It may stand in more folders than are kept.
+    is_lost: bool,
+    /// It is denied, whatever comes.
+    is_given_up: bool,
 }
 
 impl Shell {
@@ -83,16 +102,20 @@ impl Shell {
             left: Vec::new(),
             leads: false,
             variables: BTreeMap::new(),
-            links: Vec::new(),
+            links: BTreeMap::new(),
+            processes: Vec::new(),
             deeds: Vec::new(),
+            copied: 0,
+            expanded: 0,
             depth: 0,
+            is_lost: false,
+            is_given_up: false,
         }
     }
 
     fn run(&mut self, command: &str) {
-        if self.depth == DEEPEST {
-            self.deeds.push(Deed::Unknown { word: command.chars().take(60).collect() });
-            return;
+        if self.depth >= DEEPEST {
+            return self.give_up("commands within commands, too deep");
         }
         self.depth += 1;
         let (mut outer, mut simple, mut printed) = (Vec::new(), Vec::new(), None);
@@ -103,6 +126,9 @@ impl Shell {
             if !matches!(token, Token::End | Token::Or | Token::Background | Token::Pipe | Token::Open | Token::Close) {
                 simple.push(token);
                 continue;
+            }
+            if self.is_given_up {
+                break;
             }
             leads &= token == Token::End && (simple.is_empty() || is_plain_cd(&simple));
             self.leads = leads;
@@ -130,6 +156,15 @@ impl Shell {
             match token {
                 Token::Word(word) => words.push(word),
                 Token::Document(text) => documents.push(text),
+                Token::TooMany => self.give_up("more brackets than are told apart"),
+                Token::Inner(word) => drop(self.expanded(&word)),
+                Token::In | Token::Here => {
+                    let Some(Token::Word(read)) = tokens.next() else { continue };
+                    let read = self.expanded(&read);
+                    if token == Token::Here {
+                        documents.extend(read.iter().map(Word::spelled));
+                    }
+                }
                 Token::Out { appends } => {
                     let Some(Token::Word(target)) = tokens.next() else { continue };
                     let how = if appends { How::Grow } else { How::Change };
@@ -145,11 +180,31 @@ impl Shell {
         for (name, value) in words.iter().filter_map(assignment) {
             let values = self.expanded(&value);
             // What is set before a command holds for that command alone; taking it for longer only adds readings.
-            self.variables.entry(name).or_default().extend(values);
+            self.set(&name, values);
         }
         let expanded: Vec<Word> = rest.iter().flat_map(|word| self.expanded(word)).collect();
         self.simple(expanded.clone(), &documents, printed.as_ref());
-        (!expanded.is_empty()).then_some(Printed(expanded))
+        (!expanded.is_empty()).then_some(Printed(expanded, documents))
+    }
+
+    /// A variable may have these values, too. `NAME+` adds them to those that it has.
+    fn set(&mut self, name: &str, values: Vec<Word>) {
+        let known = self.variables.entry(name.trim_end_matches('+').to_owned()).or_default();
+        let mut all = values.clone();
+        if name.ends_with('+') && known.len() * values.len() <= word::MOST_WORDS {
+            all.extend(known.iter().flat_map(|old| values.iter().map(|new| Word([&old.0[..], &new.0[..]].concat()))));
+        }
+        known.extend(all);
+        if known.len() > word::MOST_WORDS || known.iter().any(|value| value.0.len() > LONGEST_VALUE) {
+            *known = vec![Word::too_many()];
+        }
+    }
+
+    /// It is denied and read no further: no ordinary command is like this.
+    fn give_up(&mut self, what: &str) {
+        if !std::mem::replace(&mut self.is_given_up, true) {
+            self.deeds.push(Deed::TooMuch { what: what.to_owned() });
+        }
     }
 
     /// The words that a word becomes. Commands within it are run.
@@ -159,34 +214,18 @@ impl Shell {
             let mut words = vec![Vec::new()];
             let mut may_split = false;
             for piece in word.0 {
-                let values = match piece {
-                    Piece::Variable(name) => self.value_of(&name),
-                    Piece::Default(name, default) => {
-                        let defaults = tokens(&default).into_iter().filter_map(|token| match token {
-                            Token::Word(word) => Some(word),
-                            _ => None,
-                        });
-                        let defaults: Vec<Word> = defaults.collect();
-                        let mut values = self.value_of(&name);
-                        values.extend(defaults.iter().flat_map(|word| self.expanded(word)));
-                        values
-                    }
-                    Piece::Output(command) => self.output_of(&command),
-                    piece => {
-                        words.iter_mut().for_each(|word| word.push(piece.clone()));
-                        continue;
-                    }
-                };
-                if let [value] = &values[..] {
-                    may_split |= value.0.contains(&Piece::Char(' '));
-                    words.iter_mut().for_each(|word| word.extend_from_slice(&value.0));
+                let Some(values) = self.values_of(&piece) else {
+                    words.iter_mut().for_each(|word| word.push(piece.clone()));
                     continue;
-                }
+                };
                 may_split |= values.iter().any(|value| value.0.contains(&Piece::Char(' ')));
                 if words.len() * values.len() > word::MOST_WORDS {
-                    return vec![Word::any()];
+                    return vec![Word::too_many()];
                 }
-                words = words.iter().flat_map(|word| values.iter().map(|value| [&word[..], &value.0[..]].concat())).collect();
+                words = match &values[..] {
+                    [value] => words.into_iter().map(|word| [&word[..], &value.0[..]].concat()).collect(),
+                    _ => words.iter().flat_map(|word| values.iter().map(|value| [&word[..], &value.0[..]].concat())).collect(),
+                };
             }
             if may_split {
                 let parts: Vec<Vec<Piece>> =
@@ -195,7 +234,61 @@ impl Shell {
             }
             all.extend(words.into_iter().map(Word));
         }
+        self.expanded += all.len();
+        if self.expanded > MOST_EXPANDED {
+            self.give_up("more words than are read");
+        }
         all
+    }
+
+    /// What may stand in the place of a piece; none where it stands for itself.
+    fn values_of(&mut self, piece: &Piece) -> Option<Vec<Word>> {
+        Some(match piece {
+            Piece::Variable(name) => self.value_of(name),
+            Piece::Default(name, default) => {
+                let mut values = self.value_of(name);
+                values.extend(self.deeper(tokens(default)));
+                values
+            }
+            Piece::Part(name, operation) => self.parts_of(name, operation),
+            Piece::Output(command) => self.output_of(command),
+            Piece::Computed(sum) => {
+                self.deeper(lexer::inner(sum));
+                vec![Word::any()]
+            }
+            Piece::Process(command) => {
+                let stood = self.folders.clone();
+                let printed = self.output_of(command);
+                self.processes.extend(printed);
+                self.folders = stood;
+                vec![Word::plain(PROCESS)]
+            }
+            _ => return None,
+        })
+    }
+
+    /// What the words of a text within a word become.
+    fn deeper(&mut self, tokens: Vec<Token>) -> Vec<Word> {
+        if self.depth >= DEEPEST && !tokens.is_empty() {
+            self.give_up("values within values, too deep");
+            return Vec::new();
+        }
+        self.depth += 1;
+        let words = tokens.into_iter().filter_map(Token::word).flat_map(|word| self.expanded(&word)).collect();
+        self.depth -= 1;
+        words
+    }
+
+    /// What `${NAME%…}` and its like may be. Commands in the operation are run.
+    fn parts_of(&mut self, name: &str, operation: &str) -> Vec<Word> {
+        self.deeper(lexer::inner(operation));
+        let Some(known) = self.variables.get(name) else { return vec![Word::any()] };
+        if operation == "!" {
+            let names: Vec<String> = known.iter().filter_map(Word::text).collect();
+            return names.iter().flat_map(|name| self.value_of(name)).chain([Word::any()]).collect();
+        }
+        let part = |value: &Word| parameter::changed(value, operation).map_or_else(|| vec![value.clone(), Word::any()], |part| vec![part]);
+        known.iter().flat_map(part).collect()
     }
 
     fn value_of(&self, name: &str) -> Vec<Word> {
@@ -216,6 +309,9 @@ impl Shell {
     /// What a command prints, where that is plain.
     fn output_of(&mut self, command: &str) -> Vec<Word> {
         self.run(command);
+        if self.is_given_up {
+            return vec![Word::any()];
+        }
         let mut words = Vec::new();
         for token in tokens(command) {
             match token {
@@ -235,7 +331,7 @@ impl Shell {
 
     /// As `expanded`, for a word whose commands were run already.
     fn expanded_value(&mut self, word: &Word) -> Vec<Word> {
-        match word.0.iter().any(|piece| matches!(piece, Piece::Output(_))) {
+        match word.0.iter().any(|piece| matches!(piece, Piece::Output(_) | Piece::Process(_) | Piece::Computed(_))) {
             true => vec![Word::any()],
             false => self.expanded(word),
         }
@@ -243,25 +339,40 @@ impl Shell {
 
     /// One command, its words filled in.
     fn simple(&mut self, words: Vec<Word>, documents: &[String], printed: Option<&Printed>) {
+        if words.first().is_some_and(|word| word.0.contains(&Piece::TooMany)) {
+            return self.give_up("more words than are told apart");
+        }
         let folder = programs::folder_of_prefix(&words);
-        let Some(arguments) = Arguments::of(words) else { return };
-        let Some(folder) = folder else { return self.program(&arguments, documents, printed) };
+        let Some(readings) = Arguments::readings(words) else { return self.give_up("more options before a command than are told apart") };
         let stood = self.folders.clone();
-        self.leads = false;
-        self.change_folder(Some(&folder));
-        self.program(&arguments, documents, printed);
-        self.folders = stood;
+        if let Some(folder) = &folder {
+            self.leads = false;
+            self.change_folder(std::slice::from_ref(folder));
+        }
+        readings.iter().for_each(|arguments| self.program(arguments, documents, printed));
+        if folder.is_some() {
+            self.folders = stood;
+        }
     }
 
     /// Notes what happens to the file that a word names.
     fn write(&mut self, how: How, word: &Word) {
+        if word.0.contains(&Piece::TooMany) {
+            return self.give_up("more words than are told apart");
+        }
+        if self.is_lost && !matches!(word.0.first(), Some(Piece::Char('/') | Piece::Any)) {
+            return self.give_up("more changes of the folder than are told apart");
+        }
         for folder in self.folders.clone() {
             let path = word.within(&folder);
-            let leads = |(link, real): &(Word, Word)| match *link == path {
-                true => Some(real.clone()),
-                false => path.below(link).map(|rest| rest.within(real)),
-            };
-            let real: Vec<Word> = self.links.iter().filter_map(leads).collect();
+            // The link itself, or a folder above that is one.
+            let slashes = path.0.iter().enumerate().filter(|(_, piece)| **piece == Piece::Char('/')).map(|(at, _)| at);
+            let mut real = BTreeSet::new();
+            for end in slashes.chain([path.0.len()]).filter(|_| !self.links.is_empty()) {
+                let rest = Word(path.0[end..].iter().skip(1).cloned().collect());
+                let leads = self.links.get(&Word(path.0[..end].to_vec())).into_iter().flatten();
+                real.extend(leads.map(|real| if end == path.0.len() { real.clone() } else { rest.within(real) }));
+            }
             for path in [path].into_iter().chain(real) {
                 self.deeds.push(match path.text() {
                     Some(text) => how.to(text.into()),
@@ -269,10 +380,16 @@ impl Shell {
                 });
             }
         }
+        if self.deeds.len() - self.copied.min(self.deeds.len()) > MOST_DEEDS {
+            self.give_up("more writes than are judged");
+        }
     }
 
     /// Notes what happens to a file if it is one that the project knows.
     fn mention(&mut self, how: How, text: &str) {
+        if self.is_lost {
+            return self.give_up("more changes of the folder than are told apart");
+        }
         for folder in self.folders.clone() {
             self.deeds.push(Deed::Matching { how, name: Word::plain(text).within(&folder) });
         }
@@ -284,14 +401,16 @@ impl Shell {
         Some(self.cwd.join(word.within(folder).text()?))
     }
 
-    fn change_folder(&mut self, to: Option<&Word>) {
-        if to.and_then(Word::text).is_none_or(|to| to == "-") {
+    /// It goes to one of these folders, or back if there are none.
+    fn change_folder(&mut self, to: &[Word]) {
+        if to.is_empty() || to.iter().any(|to| to.text().is_none_or(|to| to == "-")) {
             self.stand(self.left.clone());
         }
-        let to = to.cloned().unwrap_or_else(Word::any);
         // With the dot: whoever may not enter a folder stays where it is.
-        let is_there = self.place(&to).is_some_and(|place| place.join(".").is_dir());
-        let inside: Vec<Word> = self.folders.iter().map(|folder| to.within(folder)).collect();
+        let is_there = matches!(to, [to] if self.place(to).is_some_and(|place| place.join(".").is_dir()));
+        let any = [Word::any()];
+        let to = if to.is_empty() { &any } else { to };
+        let inside: Vec<Word> = self.folders.iter().flat_map(|folder| to.iter().map(|to| without_ups(to.within(folder)))).collect();
         if self.leads && is_there {
             self.left.append(&mut self.folders);
         }
@@ -301,15 +420,29 @@ impl Shell {
     /// It may stand in these folders, too.
     fn stand(&mut self, folders: Vec<Word>) {
         for folder in folders {
-            if !self.folders.contains(&folder) {
-                self.folders.push(folder);
+            if self.folders.contains(&folder) {
+                continue;
             }
-        }
-        if self.folders.len() > MOST_FOLDERS {
-            self.folders.truncate(MOST_FOLDERS);
-            self.deeds.push(Deed::Unknown { word: "cd".to_owned() });
+            if self.folders.len() == MOST_FOLDERS {
+                self.is_lost = true;
+                break;
+            }
+            self.folders.push(folder);
         }
     }
+}
+
+/// A folder without `a/..`: a shell goes up in the text, not through links.
+fn without_ups(folder: Word) -> Word {
+    let Some(text) = folder.text() else { return folder };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in text.split('/').filter(|part| *part != ".") {
+        match parts.last() {
+            Some(&last) if part == ".." && !last.is_empty() && last != ".." => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    Word::plain(&parts.join("/"))
 }
 
 impl How {
@@ -334,11 +467,13 @@ fn is_plain_cd(simple: &[Token]) -> bool {
     matches!(simple, [Token::Word(name), Token::Word(folder)] if text(name) == "cd" && !text(folder).is_empty() && !text(folder).starts_with('-'))
 }
 
-/// `NAME=value`
+/// `NAME=value`, and `NAME+` for `NAME+=value`.
 fn assignment(word: &Word) -> Option<(String, Word)> {
     let (name, value) = word.split_once('=')?;
-    let name = name.text()?;
-    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    // Which element of an array it is, does not matter.
+    let name = Word(name.0.into_iter().filter(|piece| *piece != Piece::One).collect()).text()?;
+    let plain = name.strip_suffix('+').unwrap_or(&name);
+    let is_name = plain.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && plain.chars().all(lexer::is_name);
     is_name.then_some((name, value))
 }
 

@@ -1,17 +1,20 @@
 //! The programs that write what their arguments name.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::word::{Piece, Word};
-use super::{How, Printed, Shell, assignment, echoed};
+use super::{How, PROCESS, Printed, Shell, assignment, echoed};
 
 /// Words before a command that do not change what it does to files.
 const PREFIXES: &[&str] = &[
     "sudo", "doas", "env", "command", "builtin", "nohup", "time", "timeout", "nice", "ionice", "stdbuf", "setsid", "exec", "busybox", "if",
-    "then", "elif", "else", "while", "until", "do", "!", "{", "}", "coproc",
+    "then", "elif", "else", "while", "until", "do", "!", "{", "}", "coproc", "function",
 ];
-/// Options of prefixes that take a value.
-const PREFIX_VALUES: &[&str] = &["-u", "-g", "-h", "-n", "-c", "-k", "-s", "-o", "-e", "-i", "-C", "--user", "--signal"];
+/// Those with a name before the command, and those that may have one.
+const NAMING: &[&str] = &["coproc", "function"];
+/// A command with more ways to read the options before it is denied.
+const MOST_READINGS: usize = 64;
 /// Programs that read commands for a shell.
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "ksh", "ash"];
 /// Programs that change a file in its place with `-i`, `--in-place` or `--write`.
@@ -40,25 +43,46 @@ pub fn folder_of_prefix(words: &[Word]) -> Option<Word> {
 }
 
 impl Arguments {
-    pub fn of(words: Vec<Word>) -> Option<Arguments> {
-        let mut words = std::collections::VecDeque::from(words);
-        let mut is_prefixed = false;
-        loop {
-            let word = words.pop_front()?;
+    /// The command behind its prefixes, each way to read them: which of their options take a value, only they know. None where there
+    /// are too many ways.
+    pub fn readings(words: Vec<Word>) -> Option<Vec<Arguments>> {
+        let (mut readings, mut places) = (Vec::new(), BTreeSet::from([(0, false)]));
+        while let Some((at, is_prefixed)) = places.pop_first() {
+            let Some(word) = words.get(at) else { continue };
             let text = word.text();
-            let name = text.as_deref().map(|text| text.rsplit('/').next().unwrap_or_default());
-            match (name, text.as_deref()) {
-                (Some(name), _) if PREFIXES.contains(&name) => is_prefixed = true,
-                (_, Some("-S" | "--split-string")) if is_prefixed => {
-                    let script = words.pop_front()?;
-                    return Some(Arguments { name: "eval".into(), words: vec![script] });
+            let name = text.as_deref().map(|text| text.rsplit('/').next().unwrap_or_default()).unwrap_or_default();
+            let beginning = word.beginning();
+            let is_flag = is_prefixed && beginning.starts_with('-');
+            if PREFIXES.contains(&name) {
+                places.insert((at + 1, true));
+                if NAMING.contains(&name) {
+                    places.insert((at + 2, true));
                 }
-                (_, Some(text)) if is_prefixed && PREFIX_VALUES.contains(&text) => drop(words.pop_front()),
-                (_, Some(text)) if is_prefixed && (text.starts_with('-') || is_time(text) || assignment(&word).is_some()) => {}
-                (Some(name), _) => return Some(Arguments { name: name.to_owned(), words: words.into() }),
-                (None, _) => return Some(Arguments { name: String::new(), words: words.into() }),
+            } else if is_flag {
+                // `env -S` puts its words together.
+                let split = match beginning.strip_prefix("--split-string") {
+                    Some(rest) => Some(if rest.is_empty() { 14 } else { 15 }),
+                    None => beginning.find('S').filter(|_| !beginning.starts_with("--")).map(|at| at + 1),
+                };
+                if let Some(from) = split {
+                    let glued = Word(word.0[from..].to_vec());
+                    let joined = Some(glued).filter(|glued| !glued.0.is_empty()).into_iter().chain(words[at + 1..].iter().cloned());
+                    readings.push(Arguments { name: "eval".into(), words: joined.collect() });
+                }
+                places.insert((at + 1, true));
+                if !beginning.contains('=') && beginning != "--" {
+                    places.insert((at + 2, true));
+                }
+            } else if is_prefixed && (is_time(&beginning) || assignment(word).is_some()) {
+                places.insert((at + 1, true));
+            } else {
+                readings.push(Arguments { name: name.to_owned(), words: words[at + 1..].to_vec() });
+            }
+            if readings.len() > MOST_READINGS {
+                return None;
             }
         }
+        Some(readings)
     }
 
     pub fn has(&self, flags: &[&str]) -> bool {
@@ -92,6 +116,37 @@ impl Arguments {
     }
 }
 
+/// The folder that `cp`, `mv`, `install` and `ln` write in: `-t DIR`, `-vtDIR`, `--target-directory=DIR` or the beginning of that.
+fn target_folder(arguments: &Arguments) -> Option<Word> {
+    if arguments.name == "rsync" {
+        return None;
+    }
+    let is_long = |name: &str| name.len() > 3 && "--target-directory".starts_with(name);
+    for (at, word) in arguments.words.iter().enumerate() {
+        let text = word.beginning();
+        let (name, has_value) = text.split_once('=').map_or((text.as_str(), false), |(name, _)| (name, true));
+        match text.find('t').filter(|end| is_cluster(&text[..*end])) {
+            _ if is_long(name) && has_value => return Some(Word(word.0[name.len() + 1..].to_vec())),
+            _ if is_long(name) => return arguments.words.get(at + 1).cloned(),
+            Some(end) if end + 1 < word.0.len() => return Some(Word(word.0[end + 1..].to_vec())),
+            Some(_) => return arguments.words.get(at + 1).cloned(),
+            None => {}
+        }
+    }
+    None
+}
+
+/// Short options one after the other.
+fn is_cluster(text: &str) -> bool {
+    text.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
+}
+
+/// The files behind `-fsSLo`, `-qO` and their like.
+fn clustered_outputs(words: &[Word]) -> Vec<Word> {
+    let ends = |word: &Word| word.text().is_some_and(|text| text.len() > 2 && is_cluster(&text) && text.ends_with(['o', 'O']));
+    words.windows(2).filter(|two| ends(&two[0])).map(|two| two[1].clone()).collect()
+}
+
 fn is_time(text: &str) -> bool {
     text.trim_end_matches(['s', 'm', 'h', 'd']).parse::<f64>().is_ok()
 }
@@ -106,8 +161,8 @@ impl Shell {
         let name = arguments.name.as_str();
         self.settings(arguments, &named);
         match name {
-            "cd" | "pushd" => self.change_folder(named.first()),
-            "popd" => self.change_folder(None),
+            "cd" | "pushd" => self.change_folder(&named),
+            "popd" => self.change_folder(&[]),
             "git" => self.git(arguments),
             "eval" | "trap" => self.run_words(if name == "trap" { &named[..named.len().min(1)] } else { &arguments.words }),
             "xargs" | "parallel" => self.for_each(arguments, printed),
@@ -130,6 +185,7 @@ impl Shell {
             "ln" | "link" => self.link(arguments, &named),
             "mv" | "cp" | "install" | "rsync" => self.copy(arguments, &named),
             "patch" => self.patch(arguments, documents),
+            "." | "source" => self.script(&named, documents, printed),
             _ if SHELLS.contains(&name) => self.shell(arguments, &named, documents, printed),
             _ if IN_PLACE.contains(&name) && is_in_place(arguments) => {
                 edited_files(&arguments.words).iter().for_each(|word| self.write(How::Change, word));
@@ -137,8 +193,11 @@ impl Shell {
             _ => self.code(arguments, documents),
         }
         if WITH_OUTPUT.contains(&name) {
-            let files = arguments.values(&["-o", "-O", "--output", "--output-document", "-out"]);
-            files.iter().for_each(|word| self.write(How::Change, word));
+            let mut files = arguments.values(&["-o", "-O", "--output", "--output-document", "-out"]);
+            files.extend(clustered_outputs(&arguments.words));
+            // `curl -O URL` writes a file with the last name of the address.
+            let file = |word: &Word| if word.beginning().contains("://") { word.file_name() } else { word.clone() };
+            files.iter().for_each(|word| self.write(How::Change, &file(word)));
         }
     }
 
@@ -147,13 +206,15 @@ impl Shell {
         match (arguments.name.as_str(), named) {
             ("export" | "local" | "declare" | "typeset" | "readonly", _) => {
                 for (name, value) in named.iter().filter_map(assignment) {
-                    self.variables.entry(name).or_default().push(value);
+                    self.set(&name, vec![value]);
                 }
             }
             ("for" | "select", [variable, rest @ ..]) => {
                 let values = if rest.is_empty() { vec![Word::any()] } else { rest[1..].to_vec() };
                 self.variables.extend(variable.text().map(|name| (name, values)));
             }
+            // What `$1` and `$@` may be.
+            ("set", _) if arguments.has(&["--"]) => self.set("@", named.iter().cloned().chain([Word::any()]).collect()),
             ("read" | "mapfile" | "readarray", _) => {
                 self.variables.extend(named.iter().filter_map(Word::text).map(|name| (name, vec![Word::any()])));
             }
@@ -164,30 +225,45 @@ impl Shell {
     /// Words that are read as a command.
     fn run_words(&mut self, words: &[Word]) {
         let joined = Word(words.iter().map(|word| word.0.clone()).collect::<Vec<_>>().join(&Piece::Char(' ')));
-        match joined.text() {
-            Some(text) => self.run(&text),
-            None => self.write(How::Change, &Word::any()),
+        if joined.text().is_none() {
+            let is_too_much = joined.0.contains(&Piece::TooMany);
+            self.write(How::Change, &if is_too_much { Word::too_many() } else { Word::any() });
         }
+        self.run(&joined.spelled());
     }
 
     fn shell(&mut self, arguments: &Arguments, named: &[Word], documents: &[String], printed: Option<&Printed>) {
         if arguments.short('c') {
-            return self.run_words(&named[..named.len().min(1)]);
+            self.set("@", named.iter().skip(1).cloned().chain([Word::any()]).collect());
+            // An option before it may have a value: `-o pipefail -c COMMAND`.
+            let (first, rest) = named.split_at(named.len().min(1));
+            self.run_words(first);
+            rest.iter().filter(|word| word.text().is_some()).for_each(|word| self.run_words(std::slice::from_ref(word)));
+            return;
         }
-        // A script in a file is not read.
-        if named.is_empty() {
-            documents.iter().for_each(|text| self.run(text));
-            if let Some(words) = printed.and_then(printed_words) {
-                self.run_words(&words);
-            }
+        self.script(named, documents, printed);
+    }
+
+    /// Commands that are read from the command line. A script in a file is not read.
+    fn script(&mut self, named: &[Word], documents: &[String], printed: Option<&Printed>) {
+        let file = named.iter().filter_map(Word::text).next();
+        match file.as_deref() {
+            Some(PROCESS) => std::mem::take(&mut self.processes).iter().for_each(|word| self.run_words(std::slice::from_ref(word))),
+            Some(file) if !["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&file) && !file.starts_with('+') => return,
+            None if !named.is_empty() => return,
+            _ => {}
+        }
+        documents.iter().for_each(|text| self.run(text));
+        if let Some(words) = printed.and_then(printed_words) {
+            self.run_words(&words);
         }
     }
 
     /// `xargs`: a command for the words that the command before it prints.
     fn for_each(&mut self, arguments: &Arguments, printed: Option<&Printed>) {
         let targets = match printed {
-            Some(Printed(words)) if words.first().and_then(Word::text).as_deref() == Some("find") => {
-                Arguments::of(words.clone()).map_or_else(Vec::new, |find| found(&find))
+            Some(Printed(words, _)) if words.first().and_then(Word::text).as_deref() == Some("find") => {
+                found(&Arguments { name: "find".into(), words: words[1..].to_vec() })
             }
             Some(printed) => printed_words(printed).unwrap_or_else(|| vec![Word::any()]),
             None => vec![Word::any()],
@@ -231,7 +307,15 @@ impl Shell {
     /// A link is a second name. A hard link to a protected file is one that no later look can tell, so it counts as a change of the file.
     fn link(&mut self, arguments: &Arguments, named: &[Word]) {
         let is_hard = !(arguments.short('s') || arguments.has(&["--symbolic"]));
-        let Some((target, sources)) = named.split_last().filter(|(_, sources)| !sources.is_empty()) else { return };
+        let folder = target_folder(arguments);
+        let named: Vec<Word> = named.iter().filter(|word| Some(*word) != folder.as_ref()).cloned().collect();
+        let (target, sources) = match (&folder, named.split_last()) {
+            (Some(folder), _) => (folder, &named[..]),
+            // One word alone is linked to from here.
+            (None, Some((_, []))) => (&Word::plain("."), &named[..]),
+            (None, Some((target, sources))) => (target, sources),
+            (None, None) => return,
+        };
         for source in sources {
             for target in [target.clone(), source.file_name().within(target)] {
                 self.write(How::Change, &target);
@@ -240,8 +324,12 @@ impl Shell {
                     _ if is_hard => folder.clone(),
                     target => target.folder(),
                 };
-                let links = self.folders.iter().map(|folder| (target.within(folder), source.within(&from(folder))));
-                self.links.extend(links);
+                for folder in &self.folders {
+                    self.links.entry(target.within(folder)).or_default().insert(source.within(&from(folder)));
+                }
+                if self.is_given_up {
+                    return;
+                }
             }
             if is_hard {
                 self.write(How::Change, source);
@@ -250,9 +338,9 @@ impl Shell {
     }
 
     fn copy(&mut self, arguments: &Arguments, named: &[Word]) {
-        let folders = arguments.values(&["-t", "--target-directory"]);
-        let named: Vec<Word> = named.iter().filter(|word| !folders.contains(word)).cloned().collect();
-        let (target, sources) = match (folders.first(), named.split_last()) {
+        let folder = target_folder(arguments);
+        let named: Vec<Word> = named.iter().filter(|word| Some(*word) != folder.as_ref()).cloned().collect();
+        let (target, sources) = match (&folder, named.split_last()) {
             (Some(folder), _) => (folder.clone(), &named[..]),
             (None, Some((target, sources))) if !sources.is_empty() => (target.clone(), sources),
             _ => return,
@@ -272,8 +360,12 @@ impl Shell {
             if let Some(place) = self.place(source).filter(|place| place.is_dir() && arguments.name != "mv") {
                 for file in files_below(&place) {
                     let file = Word::plain(&file);
+                    self.copied += 2 * self.folders.len();
                     self.write(How::Change, &file.within(&inside));
                     self.write(How::Change, &file.within(&target));
+                }
+                if self.copied > MOST_COPIED * 8 {
+                    self.give_up("more files than are judged");
                 }
             }
         }
@@ -320,9 +412,10 @@ impl Word {
 }
 
 /// What a command prints of its own words.
-fn printed_words(Printed(words): &Printed) -> Option<Vec<Word>> {
+fn printed_words(Printed(words, documents): &Printed) -> Option<Vec<Word>> {
     let name = words.first().and_then(Word::text)?;
-    match name.as_str() {
+    match name.rsplit('/').next().unwrap_or_default() {
+        "cat" | "tee" if !documents.is_empty() => Some(vec![Word::plain(&documents.join("\n"))]),
         "echo" | "printf" => Some(echoed(&words[1..])),
         "ls" => Some(words[1..].iter().filter(|word| !word.is_flag()).cloned().collect()),
         _ => None,

@@ -73,10 +73,34 @@ fn a_command_full_of_syntax_is_read() {
         let command = format!("rm a.md; true {}", filling.repeat(5_000));
         assert!(told(&command).contains(&"remove a.md".to_owned()), "{filling}");
     }
+    // Denied at once, without a deep stack.
+    for (open, close) in [("$((", "))"), ("${a:-", "}"), ("a=(", ")"), ("$(", ")"), ("((", "))"), ("<(", ")"), ("@(", ")"), ("${a%", "}")] {
+        let command = format!("rm a.md; true {}{}", open.repeat(20_000), close.repeat(20_000));
+        assert!(told(&command).contains(&"remove a.md".to_owned()), "{open}");
+    }
     let doubled = format!("F=ab; {} rm a.md", "F=$F$F; ".repeat(200));
     assert!(told(&doubled).contains(&"remove a.md".to_owned()));
     let pattern = Word([vec![[Piece::Star, Piece::Char('a')]; 4].concat(), vec![Piece::Any; 100_000], vec![Piece::Char('x')]].concat());
     assert!(!pattern.matches(Path::new("/a/b/c.md")));
+}
+
+/// Time and memory are bounded, and what is beyond the bound is denied.
+#[test]
+fn a_command_that_does_very_much_is_not_judged() {
+    let folders = "cd a;cd b;cd c;cd d;cd e;";
+    let many = |one: &str, times: usize| (0..times).map(|at| one.replace('N', &at.to_string())).collect::<String>();
+    for command in [
+        format!("{folders}{}", many("ln -s bN cN;", 4_000)),
+        format!("{folders}{}", many(": >> delegations/N.md;", 4_000)),
+        many("echo {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b};", 2_000),
+        format!("env {} rm x", many("-a xN ", 4_000)),
+    ] {
+        let begun = std::time::Instant::now();
+        let told = told(&command);
+        assert!(told.last().unwrap().starts_with("TooMuch"), "{:?}", told.last());
+        assert!(told.len() < 20_000 && begun.elapsed().as_secs() < 20, "{:.60} {:?}", command, begun.elapsed());
+    }
+    assert!(!told(&many("ln -s bN cN; echo x >> cN;", 300)).iter().any(|deed| deed.starts_with("TooMuch")));
 }
 
 /// A project in a repository with a file of each class; `meta/glossary.md` was changed since the last commit of git.
@@ -245,6 +269,98 @@ const DENIED_WRITES: &[&str] = &[
     "echo x > quipu.toml",
     "sed -i s/a/b/ .quipu/journal/*.jsonl",
     "rm $D/.quipu/heads.db",
+    // Blanks are those of a shell alone.
+    "echo \r#; rm outline.md",
+    "echo \u{a0}#; rm outline.md",
+    "echo \u{3000}#; rm outline.md",
+    "echo \u{c}#; rm outline.md",
+    // Commands in texts and sums.
+    "cat <<E\n$(rm outline.md)\nE",
+    "cat <<E\n`rm outline.md`\nE",
+    "cat <<-E\n\t${X:-$(rm outline.md)}\nE",
+    "cat <<< \"$(rm outline.md)\"",
+    "cat < `rm outline.md`",
+    "cat < \"$(rm outline.md)\"",
+    "((x=1<<EOF))\nrm outline.md\nEOF",
+    "echo $(( $(rm outline.md) ))",
+    "echo \"$(( 1 + `rm outline.md` ))\"",
+    "(( $(rm outline.md) ))",
+    "echo $((rm outline.md); true)",
+    "((rm outline.md); true)",
+    "git commit -m \"$(cat <<'EOF'\nDon't :)\nEOF\n)\"; rm outline.md",
+    "x=$(echo 1 # don't\n); rm outline.md",
+    "echo \"$(echo \"$(echo ')')\")\"; rm outline.md",
+    "x=1 y=${x#$(rm outline.md)}",
+    // Options before the command.
+    "bash -o pipefail -c 'rm outline.md'",
+    "bash -euo pipefail -c 'rm outline.md'",
+    "bash +x -c 'rm outline.md'",
+    "bash --rcfile x -c 'rm outline.md'",
+    "bash -c 'rm \"$1\"' _ outline.md",
+    "bash -c \"echo $X; rm outline.md\"",
+    "env -i rm outline.md",
+    "sudo -n rm outline.md",
+    "sudo -s rm outline.md",
+    "sudo -S rm outline.md",
+    "sudo -p x rm outline.md",
+    "exec -c rm outline.md",
+    "exec -a foo rm outline.md",
+    "env -S 'rm outline.md'",
+    "env -iS 'rm' outline.md",
+    "env --split-string='rm outline.md'",
+    // More than is told apart.
+    "cd a;cd b;cd c;cd d;cd e;cd f;cd g;cd h;cd new;cd ..; rm outline.md",
+    "cd a;cd b;cd c;cd d;cd e;cd f;cd g;cd h;cd new;cd ..; python3 -c \"open('outline.md', 'w')\"",
+    "eval eval eval eval eval eval eval eval eval rm outline.md",
+    "rm {,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}outline.md",
+    "{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}rm outline.md",
+    "eval rm {,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}outline.md",
+    // Blocks with a name, processes and patterns.
+    "function f { rm outline.md; }; f",
+    "function f() { rm outline.md; }; f",
+    "coproc N { rm outline.md; }",
+    "coproc rm outline.md",
+    "rm <(echo) outline.md",
+    "cat > >(rm outline.md)",
+    "shopt -s extglob\nrm @(outline).md",
+    "shopt -s extglob\nrm !(x).md",
+    "for d in /tmp meta; do cd $d; rm glossary.md; done",
+    // Variables.
+    "x=outline.mdx; rm ${x%x}",
+    "x=outline.md.bak; rm ${x%.*}",
+    "x=/a/b/outline.md; rm ${x##*/}",
+    "x=OUTLINE.MD; rm ${x,,}",
+    "x=outline.md; rm ${x:0}",
+    "x=inline.md; rm ${x/in/out}",
+    "x=outline.md; rm ${x@E}",
+    "x=outline.md; y=x; rm ${!y}",
+    "a=(x outline.md); rm ${a[1]}",
+    "a=(x outline.md); rm \"${a[@]}\"",
+    "declare -a a=([3]=outline.md); rm ${a[3]}",
+    "a[0]=outline.md; rm ${a[0]}",
+    "x=out; x+=line.md; rm $x",
+    "x=meta/glossary; rm $x手; rm $x.md",
+    "set -- outline.md; rm \"$@\"",
+    "set -- outline.md; rm $1",
+    // Clusters of options.
+    "curl -fsSLo outline.md https://example.org",
+    "curl -so outline.md https://example.org",
+    "curl -sO https://example.org/outline.md",
+    "wget -qO outline.md https://example.org",
+    "sort -uo outline.md new/glossary.md",
+    "cp -vt. /x/outline.md",
+    "cp -vt . /x/outline.md",
+    "cp --target . /x/outline.md",
+    "ln -sft . /x/outline.md",
+    "ln -sf /x/outline.md",
+    // What is piped into a shell.
+    "printf '%s' 'rm outline.md' | bash",
+    "printf '%s\\n' 'rm outline.md' | bash -s",
+    "cat <<< 'rm outline.md' | bash",
+    "echo 'rm outline.md' | bash /dev/stdin",
+    ". /dev/stdin <<< 'rm outline.md'",
+    "source <(echo rm outline.md)",
+    "bash <(printf %s 'rm outline.md')",
 ];
 
 /// What people and agents do all day.
@@ -300,6 +416,26 @@ const ALLOWED: &[&str] = &[
     "cd new && rm outline.md",
     "cd new; cd ../new && rm outline.md",
     "cd /tmp && echo x > outline.md && rm outline.md",
+    "set -euo pipefail; cd src && cargo build 2>&1 | tee /tmp/build.log | tail -20",
+    "bash -euo pipefail -c 'cd src && ls | wc -l > /tmp/n'",
+    "cat > notes.txt <<EOF\nThe price is $5, and $HOME is `hostname`; see $(date +%F). Don't rm outline.md > x.\nEOF",
+    "cat <<'EOF' > /tmp/fix.sh\n#!/bin/bash\nrm -f outline.md\nEOF\nchmod +x /tmp/fix.sh",
+    "git add -A && git commit -m \"$(cat <<'EOF'\nfix: don't rm outline.md\n\n- (one) > two\nEOF\n)\" && git log -1",
+    "curl -fsSL https://example.org/install.sh -o /tmp/install.sh && curl -fsSLo /tmp/x.tgz https://example.org/outline.md",
+    "curl -s -XPOST -H 'Accept: text/plain' -d @meta/glossary.md https://example.org | jq -r .id",
+    "env -i PATH=/usr/bin HOME=/tmp RUST_LOG=debug cat outline.md",
+    "sudo -n -u postgres psql -c 'select 1' -o /tmp/out.txt < outline.md",
+    "sudo apt-get install -y jq && timeout -k 5 60 npm test -- --watch=false",
+    "for ((i=0; i<10; i++)); do (( i > 5 )) && echo $((i * 2 + (i << 1))) >> /tmp/n; done",
+    "n=$(wc -l < outline.md); if (( n > 100 )); then echo long; fi",
+    "for f in meta/*.md; do cp \"$f\" \"/tmp/$(basename \"${f%.md}\").txt\"; done",
+    "cd src && cargo fmt; cd ../new && ls; cd ../meta && wc -l *; cd .. && cd src; cd ../new; cd ..; cd src && touch x.rs",
+    "diff <(sort meta/glossary.md) <(cd new && sort glossary.md) > /tmp/diff.txt",
+    "files=(meta/glossary.md outline.md); wc -l \"${files[@]}\"; for f in \"${files[@]}\"; do head -1 \"$f\"; done",
+    "exec 3< outline.md; read -r line <&3; exec 3<&-",
+    "python3 - <<'E'\nimport subprocess\nprint(subprocess.run(['git', 'log', '--', 'outline.md'], capture_output=True))\nE",
+    "cp -rt /tmp meta outline.md",
+    "rsync -rt meta/ /tmp/meta/",
 ];
 
 /// What a text does not tell. Afterwards `status` flags what was changed, and `restore` undoes it (`tests/scenarios/book/hooks`).

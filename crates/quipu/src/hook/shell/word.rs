@@ -7,8 +7,8 @@ pub const MOST_WORDS: usize = 4096;
 /// More pairs of braces in one word are not told apart either.
 const MOST_BRACES: usize = 32;
 
-/// A part of a word. The lexer makes all of them; after expansion only the first five are left.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A part of a word. The lexer makes all of them but `TooMany`; after expansion only the first six are left.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Piece {
     Char(char),
     /// One character of a name: `?`, `[a-z]`.
@@ -19,16 +19,24 @@ pub enum Piece {
     All,
     /// Something that the text does not tell.
     Any,
+    /// More alternatives than are told apart.
+    TooMany,
     Variable(String),
     /// `${NAME:-WORD}`: the value, or the word.
     Default(String, String),
+    /// `${NAME%…}` and its like: what is made of the value.
+    Part(String, String),
     /// A command whose output stands here.
     Output(String),
+    /// A number, and what it is computed from.
+    Computed(String),
+    /// A command that is read or written like a file.
+    Process(String),
     /// An unquoted brace, or a comma between braces.
     Brace(char),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Word(pub Vec<Piece>);
 
 impl Word {
@@ -38,6 +46,24 @@ impl Word {
 
     pub fn any() -> Word {
         Word(vec![Piece::Any])
+    }
+
+    pub fn too_many() -> Word {
+        Word(vec![Piece::TooMany])
+    }
+
+    /// As a shell would have to read it, with an unset variable for what is not known.
+    pub fn spelled(&self) -> String {
+        let mut text = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Char(c) => text.push(*c),
+                Piece::One => text.push('?'),
+                Piece::Star | Piece::All => text.push('*'),
+                _ => text.push_str("${_}"),
+            }
+        }
+        text
     }
 
     /// The text, if all of it is known.
@@ -89,12 +115,6 @@ impl Word {
         Word(slash.map_or(Vec::new(), |slash| self.0[..slash.max(1)].to_vec()))
     }
 
-    /// The rest of a path below this folder.
-    pub fn below(&self, folder: &Word) -> Option<Word> {
-        let rest = self.0.strip_prefix(&folder.0[..])?;
-        Some(Word(rest.strip_prefix(&[Piece::Char('/')][..])?.to_vec()))
-    }
-
     /// The last part of a path.
     pub fn file_name(&self) -> Word {
         let end = self.0.iter().rposition(|piece| *piece != Piece::Char('/')).map_or(0, |last| last + 1);
@@ -105,7 +125,7 @@ impl Word {
     /// The words that braces make of this one.
     pub fn without_braces(&self) -> Vec<Word> {
         match self.0.iter().filter(|piece| **piece == Piece::Brace('{')).count() > MOST_BRACES {
-            true => vec![Word::any()],
+            true => vec![Word::too_many()],
             false => self.alternatives(),
         }
     }
@@ -131,7 +151,7 @@ impl Word {
         for part in parts {
             words.extend(Word([&self.0[..open], &part[..], &self.0[close + 1..]].concat()).alternatives());
             if words.len() > MOST_WORDS {
-                return vec![Word::any()];
+                return vec![Word::too_many()];
             }
         }
         words

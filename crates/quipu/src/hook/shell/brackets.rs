@@ -1,0 +1,146 @@
+//! Where brackets and here-documents of a shell command end.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use super::lexer::{ENDS, is_blank};
+
+/// Brackets within brackets are matched so deep.
+const DEEPEST_BRACKETS: usize = 64;
+
+/// The mark that ends a here-document. Commands in its text are run if no part of the mark is quoted.
+pub struct Mark {
+    pub text: String,
+    pub is_quoted: bool,
+}
+
+/// The text up to the bracket that closes one which was read already.
+pub fn enclosed(letters: &mut Peekable<Chars>, open: char, close: char) -> String {
+    enclosed_in(letters, open, close, false)
+}
+
+/// The same, perhaps within double quotes, where a single one is a letter.
+pub fn enclosed_in(letters: &mut Peekable<Chars>, open: char, close: char, is_quoted: bool) -> String {
+    let mut text = String::new();
+    copy_enclosed(letters, (open, close), is_quoted, 0, &mut text);
+    if text.ends_with(close) {
+        text.pop();
+    }
+    text
+}
+
+/// Copies up to and with the closing bracket. Brackets in quotes, comments and here-documents close nothing.
+fn copy_enclosed(letters: &mut Peekable<Chars>, (open, close): (char, char), is_quoted: bool, level: usize, text: &mut String) {
+    let (mut depth, mut marks, begin) = (1, Vec::new(), text.len());
+    let is_command = open == '(' && letters.peek() != Some(&'(');
+    while let Some(c) = letters.next() {
+        let begins_word = text[begin..].chars().last().is_none_or(|c| is_blank(c) || ";|&(".contains(c));
+        text.push(c);
+        match c {
+            '\\' => text.extend(letters.next()),
+            '\'' if !is_quoted => copy_to(letters, '\'', text),
+            '"' => copy_quoted(letters, level, text),
+            '`' => copy_to(letters, '`', text),
+            '$' => copy_dollar(letters, level, text),
+            '#' if is_command && begins_word => {
+                while let Some(c) = letters.next_if(|c| *c != '\n') {
+                    text.push(c);
+                }
+            }
+            '<' if is_command && letters.peek() == Some(&'<') => {
+                text.extend(letters.next());
+                if let Some(c) = letters.next_if_eq(&'<') {
+                    text.push(c);
+                    continue;
+                }
+                let mut ahead = letters.clone();
+                ahead.next_if_eq(&'-');
+                marks.push(mark(&mut ahead));
+            }
+            '\n' => {
+                for mark in marks.drain(..) {
+                    text.push_str(&document(letters, &mark.text));
+                    text.push_str(&mark.text);
+                    text.push('\n');
+                }
+            }
+            c if c == open => depth += 1,
+            c if c == close => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return;
+        }
+    }
+    // What is not closed has no end to take off.
+    text.push(close);
+}
+
+/// Copies a quoted text up to its end.
+fn copy_to(letters: &mut Peekable<Chars>, end: char, text: &mut String) {
+    while let Some(c) = letters.next() {
+        text.push(c);
+        match c {
+            '\\' if end != '\'' => text.extend(letters.next()),
+            c if c == end => break,
+            _ => {}
+        }
+    }
+}
+
+fn copy_quoted(letters: &mut Peekable<Chars>, level: usize, text: &mut String) {
+    while let Some(c) = letters.next() {
+        text.push(c);
+        match c {
+            '\\' => text.extend(letters.next()),
+            '"' => break,
+            '`' => copy_to(letters, '`', text),
+            '$' => copy_dollar(letters, level, text),
+            _ => {}
+        }
+    }
+}
+
+fn copy_dollar(letters: &mut Peekable<Chars>, level: usize, text: &mut String) {
+    let close = match letters.peek() {
+        Some('(') => ')',
+        Some('{') => '}',
+        _ => return,
+    };
+    if level < DEEPEST_BRACKETS
+        && let Some(open) = letters.next()
+    {
+        text.push(open);
+        copy_enclosed(letters, (open, close), false, level + 1, text);
+    }
+}
+
+/// The word behind `<<`, without its quotes.
+pub fn mark(letters: &mut Peekable<Chars>) -> Mark {
+    while letters.next_if(|c| *c == ' ' || *c == '\t').is_some() {}
+    let (mut text, mut quote, mut is_quoted) = (String::new(), None, false);
+    while let Some(c) = letters.next_if(|c| quote.is_some() || !is_blank(*c) && !ENDS.contains(*c)) {
+        is_quoted |= matches!(c, '\\' | '\'' | '"');
+        match (c, quote) {
+            ('\\', None | Some('"')) => text.extend(letters.next()),
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(begun)) if c == begun => quote = None,
+            _ => text.push(c),
+        }
+    }
+    Mark { text, is_quoted }
+}
+
+/// The lines of a here-document.
+pub fn document(letters: &mut Peekable<Chars>, mark: &str) -> String {
+    let mut text = String::new();
+    while letters.peek().is_some() {
+        let line: String = letters.by_ref().take_while(|c| *c != '\n').collect();
+        if line.trim_start_matches('\t') == mark {
+            break;
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
