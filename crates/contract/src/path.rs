@@ -47,7 +47,7 @@ pub fn normal_form(name: &str) -> String {
 }
 
 /// The settings of agent hosts in which `quipu integrate` writes, folded.
-pub const HOST_FILES: [&str; 18] = [
+pub const HOST_FILES: [&str; 19] = [
     ".mcp.json",
     ".claude/settings.json",
     ".claude/settings.local.json",
@@ -60,6 +60,7 @@ pub const HOST_FILES: [&str; 18] = [
     ".opencode/opencode.json",
     ".opencode/opencode.jsonc",
     ".gemini/.env",
+    ".qwen/.env",
     ".vscode/mcp.json",
     ".opencode/plugin/quipu.js",
     ".agents/plugins/quipu/plugin.json",
@@ -69,7 +70,16 @@ pub const HOST_FILES: [&str; 18] = [
 ];
 
 /// Folders of which hosts load and run every file, folded.
-const HOST_FOLDERS: [&str; 5] = [".opencode/plugin/", ".opencode/plugins/", ".agents/plugins/", ".gemini/extensions/", ".claude/plugins/"];
+const HOST_FOLDERS: [&str; 8] = [
+    ".opencode/plugin/",
+    ".opencode/plugins/",
+    ".opencode/tool/",
+    ".opencode/tools/",
+    ".agents/plugins/",
+    ".gemini/extensions/",
+    ".qwen/extensions/",
+    ".claude/plugins/",
+];
 
 impl ProjectPath {
     pub fn parse(text: &str) -> Result<ProjectPath, BadPath> {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quipu_contract::{Actor, ActorName, Builtin, ProjectPath};
+use quipu_contract::{Actor, ActorName, Builtin, ProjectPath, Readable};
 use quipu_store::{Below, Lease, Op, Refused, StoreError};
 use quipu_text::Counter;
 use serde_json::json;
@@ -29,6 +29,7 @@ use super::turn::{Output, Planned, actor_of, fill_path};
 use crate::brief::{BriefError, BriefOptions, render_brief};
 use crate::capture::{cut, without_credentials};
 use crate::checking::find_blocking;
+use crate::reading::may_read;
 use crate::view::{FolderError, Lexical, View, ViewError, ViewRequest, make_view, materialise_view};
 
 /// So many of the things that an agent tried or left behind are noted.
@@ -455,14 +456,17 @@ impl Engine<'_> {
     }
 
     /// What others said of a text that a person rejected at a gate, for whoever does it again: the files that the gate reads, but for those
-    /// that are denied to the role.
+    /// that are denied to the role, or of which it reads sections only.
     fn reports_at_gate(&self, turn: &Planned<'_>, gate: &str) -> Result<String, AttemptError> {
         let mut text = String::new();
         let Some(step) = self.project.contract.step(gate).filter(|step| step.builtin == Some(Builtin::Gate)) else { return Ok(text) };
         for path in step.reads.iter().filter_map(|read| fill_path(read, &turn.binding)) {
             let denies = turn.role.into_iter().flat_map(|role| &role.denies);
             let is_denied = denies.into_iter().any(|deny| deny.path.fill(&turn.binding).matches(path.as_str()).is_some());
+            let actor = actor_of(turn.step, turn.turn.unit.as_ref(), None);
+            let is_in_part = matches!(may_read(self.project, &actor, &path), Ok(Readable::Sections(_)));
             if !is_denied
+                && !is_in_part
                 && !turn.outputs.iter().any(|o| o.path == path)
                 && let Some((bytes, _)) = self.project.store.read(&path)?
             {

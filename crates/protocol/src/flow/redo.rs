@@ -75,7 +75,7 @@ impl Engine<'_> {
         let actor = actor_of(job.planned.step, job.planned.turn.unit.as_ref(), None);
         let may_see = match may_read(self.project, &actor, &path) {
             Ok(Readable::Whole) => true,
-            Ok(Readable::Sections(_)) => read.section.is_some(),
+            Ok(Readable::Sections(sections)) => read.section.as_ref().is_some_and(|section| sections.contains(section)),
             Err(_) => false,
         };
         if !may_see {

@@ -329,7 +329,7 @@ fn is_own_tool(tool: &str) -> bool {
 
 /// The text, if it has the first line of a patch.
 fn patches(text: &str) -> Option<&str> {
-    text.lines().any(|line| line.trim_start().starts_with("*** Begin Patch")).then_some(text)
+    text.contains("*** Begin Patch").then_some(text)
 }
 
 /// A tool's input; some hosts send it as JSON within a text.

@@ -30,6 +30,10 @@ impl Judge<'_> {
         if names_folder(&name, RESERVED[0]) || Path::new(&folder_of(&name)).starts_with(&own) {
             return reserved();
         }
+        let removes_project = || root.ancestors().any(|place| name.matches(place)) && !name.0.contains(&Piece::Any);
+        if how == How::Remove && removes_project() {
+            return reserved();
+        }
         // A value that the text does not tell may be anything. Only a known name, or a folder of the project, says that memory is meant.
         let is_inside = resolve(Path::new(&folder_of(&name))).strip_prefix(&root).is_ok_and(|rest| !rest.as_os_str().is_empty());
         if !name.tells_a_name() && !is_inside {

@@ -41,7 +41,7 @@ fn is_shared() -> bool {
 }
 
 /// What is another story on a shared store, and why.
-const OTHERWISE_SHARED: [(&str, &str); 41] = [
+const OTHERWISE_SHARED: [(&str, &str); 43] = [
     ("book/damaged-records", "throws the journal away, which comes back from the store"),
     ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
     ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
@@ -79,6 +79,8 @@ const OTHERWISE_SHARED: [(&str, &str); 41] = [
     ("worldlog/finish", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
     ("worldlog/hooks", "hooks contact no shared store, so they note no compaction"),
     ("book/run-by", "no `init`: it runs in a folder that has not been put into the store"),
+    ("book/style-guide", "no `init`: it runs in folders that have not been put into the store"),
+    ("own/no-door-tells-more", "no `init`: it runs in folders that have not been put into the store"),
     ("own/verdicts", "no `init`: it runs in a folder that has not been put into the store"),
     ("relay/init-readme-zh", "makes two projects of one name, of which a store has one"),
     ("relay/not-valid", "hooks contact no shared store, so they adopt nothing before the edits that follow"),

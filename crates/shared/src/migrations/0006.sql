@@ -36,7 +36,8 @@ END $$;
 -- Whether only people may write a file: the settings of agent hosts, in which commands stand that a host runs, and contracts in folders.
 CREATE FUNCTION quipu.is_for_people(named text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT quipu.folded(named) ~ '(^|/)quipu\.toml(/|$)'
-    OR quipu.folded(named) ~ '(^|/)(\.mcp\.json|\.claude/settings\.json|\.claude/settings\.local\.json|\.codex/config\.toml|\.codex/hooks\.json|\.gemini/settings\.json|\.qwen/settings\.json|opencode\.json|\.opencode/plugin/quipu\.js|\.agents/plugins/quipu/plugin\.json|\.agents/plugins/quipu/hooks/hooks\.json|\.cursor/mcp\.json|\.cursor/hooks\.json)$'
+    OR quipu.folded(named) ~ '(^|/)(\.mcp\.json|\.claude/settings\.json|\.claude/settings\.local\.json|\.codex/config\.toml|\.codex/hooks\.json|\.gemini/settings\.json|\.qwen/settings\.json|opencode\.jsonc?|\.gemini/\.env|\.qwen/\.env|\.vscode/mcp\.json|\.cursor/mcp\.json|\.cursor/hooks\.json)$'
+    OR quipu.folded(named) ~ '(^|/)(\.opencode/(plugins?|tools?)|\.agents/plugins|\.gemini/extensions|\.qwen/extensions|\.claude/plugins)/'
 $$;
 
 CREATE OR REPLACE FUNCTION quipu.check_op(p_project uuid, p_kind text, p_op jsonb, p_token text, p_now bigint, p_before jsonb, OUT verdict text, OUT what text)

@@ -70,7 +70,7 @@ impl Shell {
         let named = arguments.named();
         if flags.is_empty() || name == "sed" && texts.is_empty() {
             texts.extend(named.first().and_then(Word::text));
-        } else if named.is_empty() || named.iter().all(|word| word.text().as_deref() == Some("-")) {
+        } else if named.is_empty() || named.iter().any(|word| word.text().as_deref() == Some("-")) {
             texts.extend(documents.iter().cloned());
         }
         texts.iter().for_each(|text| self.program_text(name, text));

@@ -6,7 +6,7 @@ use super::{How, Shell};
 use crate::hook::call::Deed;
 
 impl Shell {
-    pub(super) fn git(&mut self, arguments: &Arguments) {
+    pub(super) fn git(&mut self, arguments: &Arguments, documents: &[String]) {
         let folders = self.folders.clone();
         let mut words = arguments.words.iter();
         let mut command = None;
@@ -22,19 +22,21 @@ impl Shell {
             }
         }
         let rest = Arguments { name: command.unwrap_or_default(), words: words.cloned().collect() };
-        self.subcommand(&rest);
+        self.subcommand(&rest, documents);
         self.folders = folders;
     }
 
-    fn subcommand(&mut self, arguments: &Arguments) {
+    fn subcommand(&mut self, arguments: &Arguments, documents: &[String]) {
         let named = arguments.named();
         let is_split = |word: &Word| word.text().as_deref() == Some("--");
         let paths_begin = arguments.words.iter().position(is_split);
         let behind: Option<Vec<Word>> = paths_begin.map(|at| arguments.words[at + 1..].to_vec());
+        // What differs from the commit is thrown away.
+        let is_forced = arguments.short('f') || arguments.has(&["--force", "--discard-changes", "--reset"]);
         match arguments.name.as_str() {
             "rm" if !arguments.has(&["--cached", "-n", "--dry-run"]) => named.iter().for_each(|word| self.write(How::Remove, word)),
             "mv" => self.program(&Arguments { name: "mv".into(), words: arguments.words.clone() }, &[], None),
-            "apply" | "am" if !arguments.has(&["--check", "--stat", "--cached"]) => self.apply_patch_files(arguments, &[]),
+            "apply" | "am" if !arguments.has(&["--check", "--stat", "--cached"]) => self.apply_patch_files(arguments, documents),
             "checkout" if !arguments.has(&["-b", "-B", "--orphan"]) => {
                 let before: Vec<Word> =
                     arguments.words[..paths_begin.unwrap_or(0)].iter().filter(|word| !word.is_flag()).cloned().collect();
@@ -47,6 +49,9 @@ impl Shell {
                     }
                 };
                 self.revert(from, &paths);
+                if is_forced {
+                    self.revert(None, &[Word::plain(":/")]);
+                }
             }
             "restore" if arguments.has(&["--worktree", "-W"]) || !arguments.has(&["--staged", "-S"]) => {
                 let from = arguments.values(&["--source", "-s"]);
@@ -54,8 +59,19 @@ impl Shell {
                 self.revert(from.first().cloned(), &paths);
             }
             "reset" if arguments.has(&["--hard", "--merge", "--keep"]) => self.revert(named.first().cloned(), &[Word::plain(":/")]),
-            "stash" => match named.first().and_then(Word::text).as_deref() {
+            "switch" | "read-tree" | "checkout-index" if is_forced => self.revert(None, &[Word::plain(":/")]),
+            "diff" | "log" | "show" | "format-patch" | "archive" | "bundle" => {
+                let mut files = arguments.values(&["--output"]);
+                match arguments.name.as_str() {
+                    "archive" => files.extend(arguments.values(&["-o"])),
+                    "bundle" => files.extend(named.get(1).cloned()),
+                    _ => {}
+                }
+                files.iter().for_each(|file| self.write(How::Change, file));
+            }
+            "stash" => match arguments.words.first().and_then(Word::text).as_deref() {
                 None | Some("push" | "save") => self.revert(None, &behind.unwrap_or_else(|| vec![Word::plain(":/")])),
+                Some(option) if option.starts_with('-') => self.revert(None, &behind.unwrap_or_else(|| vec![Word::plain(":/")])),
                 _ => {}
             },
             "clean" if arguments.short('f') || arguments.has(&["--force"]) => {
@@ -83,10 +99,14 @@ impl Shell {
 
     /// Files go back to what a commit has: those that differ from it change.
     fn revert(&mut self, from: Option<Word>, paths: &[Word]) {
+        if paths.is_empty() {
+            return;
+        }
         let from = from.map_or(Some("HEAD".to_owned()), |word| word.text()).filter(|text| !text.starts_with('-'));
         match from {
-            Some(from) if !paths.is_empty() => self.listed(How::Change, vec!["diff".into(), "--name-only".into(), from], paths),
-            _ => {}
+            Some(from) => self.listed(How::Change, vec!["diff".into(), "--name-only".into(), from], paths),
+            // A commit that is not told may have anything.
+            None => self.listed(How::Change, vec!["ls-files".into()], paths),
         }
     }
 

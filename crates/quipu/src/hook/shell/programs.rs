@@ -163,7 +163,7 @@ impl Shell {
         match name {
             "cd" | "pushd" => self.change_folder(&named),
             "popd" => self.change_folder(&[]),
-            "git" => self.git(arguments),
+            "git" => self.git(arguments, documents),
             "eval" | "trap" => self.run_words(if name == "trap" { &named[..named.len().min(1)] } else { &arguments.words }),
             "xargs" | "parallel" => self.for_each(arguments, printed),
             "find" => self.find(arguments),
@@ -369,7 +369,9 @@ impl Shell {
                 }
             }
         }
-        self.write(How::Change, &target);
+        let deletes = |word: &Word| word.beginning().starts_with("--delete");
+        let how = if arguments.name == "rsync" && arguments.words.iter().any(deletes) { How::Remove } else { How::Change };
+        self.write(how, &target);
     }
 
     /// A patch names its files itself.

@@ -143,6 +143,8 @@ fn a_worker_works_and_cannot_rewrite_history() {
         // What hosts run, and rules of a folder's own.
         ("commit", ".claude/settings.json", "write", "free"),
         ("commit", "sub/.Claude/settings.local.json", "write", "free"),
+        ("commit", ".opencode/tool/x.ts", "write", "free"),
+        ("commit", "sub/.opencode/opencode.jsonc", "write", "free"),
         ("commit", ".mcp.json", "write", "free"),
         ("commit", ".cursor/hooks.json", "write", "free"),
         ("commit", "sub/quipu.toml", "write", "free"),
