@@ -153,7 +153,7 @@ impl Project {
     pub fn judge(&self, mut change: Change) -> Result<JudgedChange<'_>, StoreError> {
         change.with_rules = true;
         for (path, bytes) in self.resulting_texts(&change)? {
-            // Who may not write a file is not told what stands in it: the store refuses it.
+            // An actor that may not write the file learns nothing of its text: the store refuses the change.
             let binding = self.contract.actor_binding(&change.actor);
             if self.contract.grant(&change.actor).map_or(true, |grant| grant.may_write(path, &binding).is_err()) {
                 continue;

@@ -150,14 +150,14 @@ fn read_attributes(mut rest: &str) -> Option<(Attributes, &str)> {
                 _ => rest.split_at(rest.find(|c: char| c.is_ascii_whitespace() || c == '>')?),
             };
         }
-        // Of two attributes with one name the first counts.
+        // The first of two attributes with one name counts.
         if ["alt", "hidden", "style"].contains(&name.as_str()) && !found.iter().any(|(known, _)| *known == name) {
             found.push((name, resolved(value)));
         }
     }
 }
 
-/// What is behind the end tag of an element whose content is no markup.
+/// The text behind the end tag of an element whose content is no markup.
 fn behind_raw<'h>(html: &'h str, name: &str) -> &'h str {
     let is_end = |at: &usize| {
         let behind = &html.as_bytes()[at + 2..];

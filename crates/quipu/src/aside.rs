@@ -12,7 +12,7 @@ use crate::answer::{Answer, Failure};
 #[derive(Debug, Clone)]
 pub struct Aside {
     root: PathBuf,
-    /// Who is told: a role is told of no file that it may not read.
+    /// The reader: a role is shown no file that it may not read.
     actor: Actor,
     before: Vec<String>,
 }

@@ -469,7 +469,7 @@ impl Store {
         let found = &taken.bytes;
         let known = whole.starts_with(found) || is_zeros_behind(found, whole) || versions.contains(&&Version::of(found)) || {
             match before {
-                // Of a text that cannot be read, nothing is known to be Quipu's own.
+                // An unreadable text has no part that is known to be Quipu's own.
                 Some(head) => self.text_before(path, head)?.is_some_and(|old| old.starts_with(found) || is_zeros_behind(found, &old)),
                 None => false,
             }

@@ -85,7 +85,7 @@ pub fn parse_decisions(text: &str) -> Vec<Decision> {
             line: section.line,
         };
         for keyed in document.keyed_in(&section.range) {
-            // What is quoted is somebody's words, and no field.
+            // Quoted lines are somebody's words, and no fields.
             let line = text[..keyed.range.start].rfind('\n').map_or(0, |end| end + 1);
             if text[line..keyed.range.start].contains('>') {
                 continue;

@@ -107,7 +107,7 @@ pub(super) fn events_of(project: &Project, path: &ProjectPath) -> Result<Vec<Pat
     Ok(events.filter(|e| e.op != OpKind::Keep).collect())
 }
 
-/// Who made a record, as someone who reads. An edit outside Quipu may be by whoever reads the order now: it gives nothing more.
+/// The author of a record, as a reader. An edit outside Quipu may be by the reader of the order itself: it grants nothing more.
 fn author_of(who: &Who, reader: &Actor) -> Actor {
     match who.kind.as_str() {
         "agent" => {}

@@ -455,7 +455,7 @@ impl Engine<'_> {
         })
     }
 
-    /// What others said of a text that a person rejected at a gate, for whoever does it again: the files that the gate reads, but for those
+    /// Reports on a text that a person rejected at a gate, for the job that writes it again: the files that the gate reads, but for those
     /// that are denied to the role, or of which it reads sections only.
     fn reports_at_gate(&self, turn: &Planned<'_>, gate: &str) -> Result<String, AttemptError> {
         let mut text = String::new();

@@ -270,7 +270,7 @@ impl Engine<'_> {
             own && !self.is_agents_stylesheet(path) || self.project.contract.class(path) == Class::Derived
         };
         let mut pages: Vec<_> = printed.files.into_iter().filter(|(path, _)| wanted(path)).collect();
-        // What another job has printed already is not written again.
+        // A file that another job has printed already is not written again.
         pages.retain(|(path, bytes)| {
             is_own(planned, path.as_str()) || !matches!(self.project.store.on_disk(path), Ok(Some(now)) if now == *bytes)
         });

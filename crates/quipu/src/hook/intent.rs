@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::mcp::is_tool;
 
-/// What a tool says that it does to the files it names.
+/// The effect of a tool on the files it names, by its own words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     Change,
@@ -59,7 +59,7 @@ const WORKING_FOLDERS: [&str; 6] = ["cwd", "workdir", "work_dir", "working_direc
 /// A name of a file is not longer.
 const LONGEST_NAME: usize = 4096;
 
-/// What a call says that it does: by the tool's name, or by a field of this value.
+/// The effect that a call names: by the tool's name, or by a field of this value.
 pub fn intent_of(tool: &str, input: &Value) -> Option<Intent> {
     let small = tool.to_lowercase();
     // An editor of several commands is called `str_replace_editor` also where it only shows a file.

@@ -54,7 +54,7 @@ pub fn deeds(patch: &str) -> Vec<Deed> {
     deeds
 }
 
-/// What a unified diff would do, file by file. What its lines are afterwards is not told: git and `patch` look for them in ways of their own.
+/// The effect of a unified diff, file by file. The lines afterwards are unknown: git and `patch` look for them in ways of their own.
 pub fn deeds_of_diff(diff: &str) -> Vec<Deed> {
     // git puts a letter before each side: `a/`, `b/`, or one that says what is compared.
     let plain = |name: &str| match name.split_once('/') {

@@ -91,7 +91,7 @@ impl<'s> Judge<'s> {
         Ok(self.projects.entry(root.to_owned()).or_insert(Rc::new(project)).clone())
     }
 
-    /// Who acts in a project. Where another project does not know the role, it is an agent without one.
+    /// The actor in a project. An agent whose role another project does not know is an agent without a role there.
     fn actor_in(&self, project: &Project) -> Actor {
         match (&self.actor, project.contract.grant(&self.actor)) {
             (Actor::Agent { agent, .. }, Err(_)) => Actor::Agent { role: None, unit: None, agent: agent.clone() },

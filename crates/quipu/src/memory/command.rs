@@ -90,7 +90,7 @@ impl Memory<'_> {
         self.project.store.root().join(place.unwrap_or(self.folder).as_str())
     }
 
-    /// What lies at a place. A link is followed nowhere on the way, and is itself neither a file nor a folder.
+    /// The kind of file at a place. No link is followed on the way, and a link itself is neither a file nor a folder.
     fn kind(&self, place: &ProjectPath) -> Option<FileType> {
         let mut path = self.project.store.root().to_owned();
         let mut kind = None;

@@ -68,7 +68,9 @@ impl Operate for Check {
             answer = answer.say(format!("{untold} more claims with evidence: --tokens N shows more, --json all"));
         }
         if !checking.waived.is_empty() {
-            answer = answer.say(format!("{} waived: quipu waive --list", checking.waived.len()));
+            // The list is for actors that read the waivers.
+            let list = if checking.waived.iter().all(|waiver| waiver.reason.is_empty()) { "" } else { ": quipu waive --list" };
+            answer = answer.say(format!("{} waived{list}", checking.waived.len()));
         }
         Ok(answer)
     }

@@ -72,7 +72,7 @@ fn copy_enclosed(letters: &mut Peekable<Chars>, (open, close): (char, char), is_
             return;
         }
     }
-    // What is not closed has no end to take off.
+    // An open bracket has no end to remove.
     text.push(close);
 }
 

@@ -31,7 +31,7 @@ impl Shell {
         let is_split = |word: &Word| word.text().as_deref() == Some("--");
         let paths_begin = arguments.words.iter().position(is_split);
         let behind: Option<Vec<Word>> = paths_begin.map(|at| arguments.words[at + 1..].to_vec());
-        // What differs from the commit is thrown away.
+        // Files that differ from the commit are reset.
         let is_forced = arguments.short('f') || arguments.has(&["--force", "--discard-changes", "--reset"]);
         match arguments.name.as_str() {
             "rm" if !arguments.has(&["--cached", "-n", "--dry-run"]) => named.iter().for_each(|word| self.write(How::Remove, word)),

@@ -10,7 +10,7 @@ use super::word::{Piece, Word};
 const LONGEST_SET: usize = 255;
 /// So many times two brackets are looked at that turn out to be no sum.
 const MOST_TRIES: usize = 64;
-/// What ends a word besides a blank.
+/// Characters that end a word besides a blank.
 pub const ENDS: &str = ";|&<>()";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Token {
     In,
     /// `<<<`: the next word is what a command reads.
     Here,
-    /// What a command reads: the text of a here-document.
+    /// The text of a here-document, which a command reads.
     Document(String),
     /// Commands in a text that is no argument: a here-document, arithmetic.
     Inner(Word),
@@ -248,7 +248,7 @@ fn parenthesis(letters: &mut Peekable<Chars>, read: &mut Read) {
     }
 }
 
-/// What is computed, if a text between brackets is another pair of brackets and nothing else.
+/// The arithmetic, if a text between brackets is another pair of brackets and nothing else.
 fn arithmetic(text: &str) -> Option<String> {
     let mut letters = text.strip_prefix('(')?.chars().peekable();
     let sum = enclosed(&mut letters, '(', ')');

@@ -34,7 +34,7 @@ const MOST_DEEDS: usize = 10_000;
 const MOST_EXPANDED: usize = 200_000;
 /// An element of a value is longer in no ordinary command.
 const LONGEST_VALUE: usize = 8192;
-/// What a process is called that is read or written like a file.
+/// The name of a process that is read or written like a file.
 const PROCESS: &str = "/dev/fd/63";
 
 /// What happens to a file.
@@ -81,7 +81,7 @@ struct Shell {
     variables: BTreeMap<String, Vec<Word>>,
     /// Names that this command makes for files: the link, and what it may lead to.
     links: BTreeMap<Word, BTreeSet<Word>>,
-    /// What commands print that are read like files.
+    /// The output of commands that are read like files.
     processes: Vec<Word>,
     deeds: Vec<Deed>,
     /// Files of folders that are copied.
@@ -241,7 +241,7 @@ impl Shell {
         all
     }
 
-    /// What may stand in the place of a piece; none where it stands for itself.
+    /// The words that may replace a piece; none if it stands for itself.
     fn values_of(&mut self, piece: &Piece) -> Option<Vec<Word>> {
         Some(match piece {
             Piece::Variable(name) => self.value_of(name),
@@ -267,7 +267,7 @@ impl Shell {
         })
     }
 
-    /// What the words of a text within a word become.
+    /// The expansion of the words of a text within a word.
     fn deeper(&mut self, tokens: Vec<Token>) -> Vec<Word> {
         if self.depth >= DEEPEST && !tokens.is_empty() {
             self.give_up("values within values, too deep");
@@ -279,7 +279,7 @@ impl Shell {
         words
     }
 
-    /// What `${NAME%…}` and its like may be. Commands in the operation are run.
+    /// The values that `${NAME%…}` and its like may have. Commands in the operation are run.
     fn parts_of(&mut self, name: &str, operation: &str) -> Vec<Word> {
         self.deeper(lexer::inner(operation));
         let Some(known) = self.variables.get(name) else { return vec![Word::any()] };

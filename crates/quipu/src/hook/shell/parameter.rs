@@ -1,4 +1,4 @@
-//! What `${NAME%…}` and its like make of a value.
+//! The results of `${NAME%…}` and its like.
 
 use super::lexer::tokens;
 use super::word::{Piece, Word};

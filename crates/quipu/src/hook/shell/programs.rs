@@ -213,7 +213,7 @@ impl Shell {
                 let values = if rest.is_empty() { vec![Word::any()] } else { rest[1..].to_vec() };
                 self.variables.extend(variable.text().map(|name| (name, values)));
             }
-            // What `$1` and `$@` may be.
+            // The values that `$1` and `$@` may have.
             ("set", _) if arguments.has(&["--"]) => self.set("@", named.iter().cloned().chain([Word::any()]).collect()),
             ("read" | "mapfile" | "readarray", _) => {
                 self.variables.extend(named.iter().filter_map(Word::text).map(|name| (name, vec![Word::any()])));

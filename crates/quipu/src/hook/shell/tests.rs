@@ -369,7 +369,7 @@ const DENIED_WRITES: &[&str] = &[
     "cp --target . /x/outline.md",
     "ln -sft . /x/outline.md",
     "ln -sf /x/outline.md",
-    // What is piped into a shell.
+    // Text that is piped into a shell.
     "printf '%s' 'rm outline.md' | bash",
     "printf '%s\\n' 'rm outline.md' | bash -s",
     "cat <<< 'rm outline.md' | bash",

@@ -108,7 +108,7 @@ impl Word {
         Some((Word(self.0[..place].to_vec()), Word(self.0[place + 1..].to_vec())))
     }
 
-    /// What stands before the last part of a path.
+    /// The folder of a path: all before its last part.
     pub fn folder(&self) -> Word {
         let end = self.0.iter().rposition(|piece| *piece != Piece::Char('/')).map_or(0, |last| last + 1);
         let slash = self.0[..end].iter().rposition(|piece| *piece == Piece::Char('/'));

@@ -140,7 +140,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
         ("commit", "wide\u{3000}/x.md", "write", "free"),
         ("commit", "none\u{10ffff}.md", "write", "free"),
         ("commit", "C:/x.md", "write", "free"),
-        // What hosts run, and rules of a folder's own.
+        // Settings that hosts run, and contracts of a folder.
         ("commit", ".claude/settings.json", "write", "free"),
         ("commit", "sub/.Claude/settings.local.json", "write", "free"),
         ("commit", ".opencode/tool/x.ts", "write", "free"),
